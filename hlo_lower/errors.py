@@ -1,0 +1,62 @@
+"""Errors that a user meets, each with the exit code that the command ends with.
+
+A message has up to four lines: where and what, the facts, the nearest thing that would have worked, and
+the next command to type. Nothing else reaches the user: no traceback for a user's mistake.
+"""
+
+from dataclasses import dataclass
+
+EXIT_OK = 0
+EXIT_DIFFERS = 1
+EXIT_BAD_INPUT = 2
+EXIT_NOT_LOWERED = 3
+
+
+@dataclass(eq=False)
+class HloLowerError(Exception):
+    """Base of all errors that hlo_lower raises on purpose.
+
+    Attributes:
+      where: file, and line and column where they are known ("decode.mlir:41:10").
+      what: what is wrong, one line.
+      facts: what is known about the thing that failed, one line, or empty.
+      nearest: what would have been accepted, one line each, or empty.
+      next_step: a command or an action that helps, one line, or empty.
+    """
+
+    where: str
+    what: str
+    facts: str = ""
+    nearest: tuple[str, ...] = ()
+    next_step: str = ""
+
+    exit_code = EXIT_BAD_INPUT
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        if self.facts:
+            lines.append(f"  facts:   {self.facts}")
+        lines.extend(f"  nearest: {line}" for line in self.nearest)
+        if self.next_step:
+            lines.append(f"  next:    {self.next_step}")
+        return "\n".join(lines)
+
+
+class InputError(HloLowerError):
+    """The input cannot be read, or an option does not fit it."""
+
+
+class NotLoweredError(HloLowerError):
+    """A scatter has no lowering under the target and options asked for."""
+
+    exit_code = EXIT_NOT_LOWERED
+
+
+class DifferenceError(HloLowerError):
+    """The two versions of a module compute different results."""
+
+    exit_code = EXIT_DIFFERS
+
+
+class RegistryError(Exception):
+    """The rules contradict each other: a mistake of whoever registered them, found when the registry is built."""

@@ -1,0 +1,504 @@
+"""The one file that imports jax.extend, jax.interpreters and jaxlib.
+
+It names what hlo_lower needs of jaxlib's MLIR and gives it types. jaxlib's stubs leave `Operation`, `Value` and their
+kin partly unknown, so the raw objects are `Any` here; `hlo_lower.graph` puts a typed view over them.
+
+Only public names are used, and where two jax releases of the tested range differ, the difference is settled here.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import jax
+import jax.extend.mlir as jax_mlir
+import numpy as np
+from jax.extend.mlir import ir
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir as jax_interpreters_mlir
+
+RawContext = Any
+RawModule = Any
+RawOperation = Any
+RawBlock = Any
+RawValue = Any
+RawType = Any
+RawAttribute = Any
+RawLocation = Any
+
+BYTECODE_MAGIC = b"ML\xefR"
+PORTABLE_PRODUCER = b"StableHLO_v"
+PARSE_BUFFER = "-"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One line of what the parser or the verifier says: line and column count from 1; 0 where unknown."""
+
+    message: str
+    line: int
+    column: int
+
+
+class MlirSyntaxError(ValueError):
+    """jaxlib refuses the module: its diagnostics, the first one first."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("; ".join(d.message for d in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+# --- contexts ---------------------------------------------------------------------------------------------------
+
+
+def make_context() -> RawContext:
+    """Make a context with the dialects that JAX registers (builtin, func, stablehlo, chlo, sdy, mhlo, ...)."""
+    return jax_interpreters_mlir.make_ir_context()
+
+
+@contextmanager
+def active(context: RawContext) -> Iterator[None]:
+    """Make a context current, with the unknown location as the default: types and attributes are built inside."""
+    with context, cast(Any, ir.Location).unknown(context=context):
+        yield
+
+
+def unknown_location(context: RawContext) -> RawLocation:
+    """The unknown location of a context."""
+    return cast(Any, ir.Location).unknown(context=context)
+
+
+# --- reading and writing ----------------------------------------------------------------------------------------
+
+
+def is_bytecode(data: bytes) -> bool:
+    """Whether data starts as MLIR bytecode does (portable artifacts included)."""
+    return data.startswith(BYTECODE_MAGIC)
+
+
+def is_portable_artifact(data: bytes) -> bool:
+    """Whether data is a StableHLO portable artifact: MLIR bytecode whose producer is a StableHLO version."""
+    return is_bytecode(data) and PORTABLE_PRODUCER in data[:64]
+
+
+def parse_module(source: str | bytes, context: RawContext) -> RawModule:
+    """Parse and verify text, bytecode or a portable artifact.
+
+    Raises:
+      MlirSyntaxError: with jaxlib's own diagnostics.
+    """
+    try:
+        if isinstance(source, bytes) and is_portable_artifact(source):
+            deserialize = cast(Any, stablehlo).deserialize_portable_artifact
+            with context:
+                module = deserialize(context, source)
+            if module is None:
+                raise MlirSyntaxError([Diagnostic("the portable artifact cannot be deserialized", 0, 0)])
+            return module
+        return cast(Any, ir.Module).parse(source, context=context)
+    except ir.MLIRError as error:
+        raise MlirSyntaxError(list(_diagnostics(error))) from None
+    except (ValueError, RuntimeError, UnicodeDecodeError) as error:
+        if isinstance(error, MlirSyntaxError):
+            raise
+        raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
+
+
+def _diagnostics(error: Any) -> Iterator[Diagnostic]:
+    found = False
+    for diagnostic in error.error_diagnostics:
+        file, line, column = file_position(diagnostic.location)
+        found = True
+        yield Diagnostic(str(diagnostic.message), line, column if file else 0)
+    if not found:
+        yield Diagnostic(str(error).splitlines()[0], 0, 0)
+
+
+def verify_module(module: RawModule) -> str | None:
+    """None if the module verifies, else the verifier's message."""
+    try:
+        if module.operation.verify():
+            return None
+    except ir.MLIRError as error:
+        return str(error)
+    return "the module does not verify"
+
+
+def print_module(module: RawModule, *, locations: bool = False, generic: bool = False) -> str:
+    """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does."""
+    if generic:
+        return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=locations))
+    if locations:
+        return str(module.operation.get_asm(enable_debug_info=True))
+    return str(module)
+
+
+def module_bytecode(module: RawModule) -> bytes:
+    """MLIR bytecode of a module; keeps locations."""
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def module_portable_artifact(module: RawModule, version: str | None = None) -> bytes:
+    """Serialize a module as a portable artifact (VHLO) of a StableHLO version, by default the current one.
+
+    Dialects that VHLO does not cover (sdy) are kept as they are.
+    """
+    target = version or stablehlo.get_current_version()
+    return bytes(cast(Any, stablehlo).serialize_portable_artifact(module, target, True))
+
+
+def refine_shapes(module: RawModule) -> RawModule:
+    """Refine dynamic shapes from static argument types with jaxlib's own pass."""
+    return cast(Any, jax_mlir).refine_polymorphic_shapes(module, True, False)
+
+
+# --- walking ----------------------------------------------------------------------------------------------------
+
+
+def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None:
+    """Call visit on every operation below and including this one, in the order in which it is printed."""
+    advance = ir.WalkResult.ADVANCE
+
+    def callback(op: RawOperation) -> Any:
+        visit(op)
+        return advance
+
+    operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+
+
+def is_block_argument(value: RawValue) -> bool:
+    """Whether a value is a block argument rather than the result of an operation."""
+    return isinstance(value, ir.BlockArgument)
+
+
+def argument_number(value: RawValue) -> int:
+    """The position of a block argument in its block."""
+    return int(value.arg_number)
+
+
+def result_number(value: RawValue) -> int:
+    """The position of an operation's result among its results."""
+    return int(value.result_number)
+
+
+def scatter_dimension_numbers(operation: RawOperation) -> Any:
+    """`#stablehlo.scatter<...>` of a scatter, with its fields as lists of int."""
+    attribute = operation.attributes["scatter_dimension_numbers"]
+    return cast(Any, stablehlo).ScatterDimensionNumbers(attribute)
+
+
+# --- locations --------------------------------------------------------------------------------------------------
+
+
+def file_position(location: RawLocation) -> tuple[str, int, int]:
+    """The innermost file, line and column of a location: ("", 0, 0) where it names none.
+
+    The textual form is read, because the accessors of `ir.Location` differ between the releases of the tested range.
+    """
+    text = str(location)
+    start = 0
+    while True:
+        # "file":line:column, with or without " to ..." behind; a name is followed by "(" instead.
+        close, name = _quoted(text, start)
+        if close < 0:
+            return "", 0, 0
+        numbers = text[close : close + 32].split(" ")[0].rstrip(")").split(":")
+        if len(numbers) >= 3 and numbers[0] == "" and numbers[1].isdigit():
+            column = "".join(c for c in numbers[2] if c.isdigit())
+            return name, int(numbers[1]), int(column or 0)
+        start = close
+
+
+def location_names(location: RawLocation) -> tuple[str, ...]:
+    """The names in a location, outermost first ("jit(decode)/layer_0/scatter", "decode")."""
+    text, names, start = str(location), [], 0
+    names = cast(list[str], names)
+    while True:
+        close, name = _quoted(text, start)
+        if close < 0:
+            return tuple(names)
+        if not text[close : close + 1] == ":":
+            names.append(name)
+        start = close
+
+
+def _quoted(text: str, start: int) -> tuple[int, str]:
+    """The next quoted string from start: the index behind its closing quote (-1 if none) and its content."""
+    open_quote = text.find('"', start)
+    if open_quote < 0:
+        return -1, ""
+    close = open_quote + 1
+    while close < len(text) and text[close] != '"':
+        close += 2 if text[close] == "\\" else 1
+    return close + 1, text[open_quote + 1 : close]
+
+
+# --- types ------------------------------------------------------------------------------------------------------
+
+_DTYPES: dict[str, Any] = {
+    "i1": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "ui8": np.uint8,
+    "ui16": np.uint16,
+    "ui32": np.uint32,
+    "ui64": np.uint64,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
+    "bf16": jax.numpy.bfloat16.dtype,
+}
+for _name, _mlir in {
+    "int2": "i2",
+    "uint2": "ui2",
+    "int4": "i4",
+    "uint4": "ui4",
+    "float4_e2m1fn": "f4E2M1FN",
+    "float8_e3m4": "f8E3M4",
+    "float8_e4m3": "f8E4M3",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU",
+}.items():
+    if hasattr(jax.numpy, _name):
+        _DTYPES[_mlir] = getattr(jax.numpy, _name).dtype
+
+
+def dtype_of(element_type: str) -> np.dtype[Any] | None:
+    """The NumPy dtype of an MLIR element type as printed ("bf16", "ui32"); None if NumPy has none (quantized)."""
+    dtype = _DTYPES.get(element_type)
+    return None if dtype is None else np.dtype(dtype)
+
+
+def element_type_name(dtype: np.dtype[Any]) -> str:
+    """The MLIR element type of a NumPy dtype, as printed.
+
+    Raises:
+      KeyError: NumPy dtypes without an MLIR element type (strings, objects).
+    """
+    for name, candidate in _DTYPES.items():
+        if np.dtype(candidate) == dtype:
+            return name
+    raise KeyError(str(dtype))
+
+
+def is_ranked_tensor(raw_type: RawType) -> bool:
+    """Whether a type is a ranked tensor."""
+    return isinstance(raw_type, ir.RankedTensorType)
+
+
+def tensor_shape(raw_type: RawType) -> tuple[int | None, ...]:
+    """The shape of a ranked tensor type, None for a dynamic dim."""
+    tensor = cast(Any, ir.RankedTensorType)(raw_type)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return tuple(None if size == dynamic else int(size) for size in tensor.shape)
+
+
+def tensor_element(raw_type: RawType) -> RawType:
+    """The element type of a ranked tensor type."""
+    return cast(Any, ir.RankedTensorType)(raw_type).element_type
+
+
+def tensor_type(shape: Sequence[int | None], element: RawType | str) -> RawType:
+    """`tensor<shape x element>` in the current context; element as a type or as printed."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    raw_element: Any = cast(Any, ir.Type).parse(element) if isinstance(element, str) else element
+    return cast(Any, ir.RankedTensorType).get([dynamic if d is None else d for d in shape], raw_element)
+
+
+def parse_type(text: str) -> RawType:
+    """A type from its printed form, in the current context."""
+    return cast(Any, ir.Type).parse(text)
+
+
+# --- attributes -------------------------------------------------------------------------------------------------
+
+
+def parse_attribute(text: str) -> RawAttribute:
+    """An attribute from its printed form, in the current context."""
+    return cast(Any, ir.Attribute).parse(text)
+
+
+def dense_i64(values: Sequence[int]) -> RawAttribute:
+    """`array<i64: values>`, the form of permutations, slice bounds and padding."""
+    return cast(Any, ir.DenseI64ArrayAttr).get(list(values))
+
+
+def i64_attribute(value: int) -> RawAttribute:
+    """`value : i64`."""
+    return cast(Any, ir.IntegerAttr).get(cast(Any, ir.IntegerType).get_signless(64), value)
+
+
+def symbol_name(attribute: RawAttribute) -> str:
+    """The name in a `@symbol` reference or a string attribute."""
+    return str(attribute.value)
+
+
+def integers_of(attribute: RawAttribute) -> tuple[int, ...]:
+    """The integers of an `array<i64: ...>`."""
+    return tuple(int(v) for v in attribute)
+
+
+def integer_of(attribute: RawAttribute) -> int:
+    """The integer of an integer attribute (an iota dimension, a concatenate dimension)."""
+    return int(attribute.value)
+
+
+def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str) -> np.ndarray[Any, Any] | None:
+    """The content of a dense elements attribute as an array of this shape; a splat is broadcast, not copied.
+
+    None where NumPy has no dtype for it, or where the content is a resource that is not in the module.
+    """
+    dtype = dtype_of(element_type)
+    if dtype is None or not isinstance(attribute, ir.DenseElementsAttr):
+        return None
+    attribute = cast(Any, attribute)
+    if dtype.kind in "iuf" and not attribute.is_splat and dtype.name in np.sctypeDict:
+        array = np.array(attribute)  # through the buffer protocol
+        if array.dtype == dtype:
+            return array.reshape(tuple(shape))
+    array = _parse_dense(str(attribute), dtype)
+    if array.size == 1:
+        return np.broadcast_to(array.reshape(()), tuple(shape))
+    return array.reshape(tuple(shape))
+
+
+def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
+    """The value of a `stablehlo.constant` with a static shape, or None where NumPy or the bindings have no form for it."""
+    raw_type = operation.results[0].type
+    if not is_ranked_tensor(raw_type) or None in tensor_shape(raw_type):
+        return None
+    shape = [int(d) for d in tensor_shape(raw_type) if d is not None]
+    try:
+        attribute = operation.attributes["value"]
+    except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
+        return None
+    return dense_value(attribute, shape, str(tensor_element(raw_type)))
+
+
+_DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")
+
+
+def _parse_dense(text: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The elements in `dense<...> : type` as printed, in a flat array: `"0x..."` is raw data, `0x...` one element's bits."""
+    body = text[text.index("<") + 1 : text.rindex("> : ")]
+    if body.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(body[3:-1]), dtype=dtype)
+    part = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+    bits = np.dtype(f"u{part.itemsize}")
+    tokens = _DENSE_TOKEN.findall(body)
+    values = np.zeros(len(tokens), part)
+    for i, token in enumerate(tokens):
+        if token in ("true", "false"):
+            values[i] = token == "true"
+        elif token.startswith("0x"):
+            values[i : i + 1] = np.array([int(token, 16)], bits).view(part)
+        else:
+            values[i] = np.array(int(token) if dtype.kind in "iu" else float(token)).astype(part)
+    return values.view(dtype)
+
+
+def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
+    """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
+    if array.size == 0:
+        return parse_attribute(f"dense<> : {raw_type}")
+    if array.dtype == np.bool_:
+        return parse_attribute(f"dense<{json.dumps(array.tolist())}> : {raw_type}")
+    return parse_attribute(f'dense<"0x{np.ascontiguousarray(array).tobytes().hex()}"> : {raw_type}')
+
+
+# --- building ---------------------------------------------------------------------------------------------------
+
+
+def create_operation(
+    name: str,
+    operands: Sequence[RawValue],
+    result_types: Sequence[RawType],
+    attributes: dict[str, RawAttribute] | None = None,
+    *,
+    regions: int = 0,
+    location: RawLocation,
+    insertion_point: Any,
+) -> RawOperation:
+    """Create an operation at an insertion point."""
+    return cast(Any, ir.Operation).create(
+        name,
+        results=list(result_types),
+        operands=list(operands),
+        attributes=attributes or {},
+        regions=regions,
+        loc=location,
+        ip=insertion_point,
+    )
+
+
+def insert_before(operation: RawOperation) -> Any:
+    """The insertion point before an operation."""
+    return cast(Any, ir.InsertionPoint)(operation)
+
+
+def insert_at_end(block: RawBlock) -> Any:
+    """The insertion point at the end of a block."""
+    return cast(Any, ir.InsertionPoint)(block)
+
+
+def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
+    """Append a block with arguments of these types to a region of an operation."""
+    return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def run_pass(module: RawModule, pipeline: str) -> None:
+    """Run a pass pipeline in place, stablehlo's passes included.
+
+    Raises:
+      MlirSyntaxError: the pass failed, with its diagnostics.
+    """
+    from jax.extend.mlir import passmanager
+
+    stablehlo.register_stablehlo_passes()
+    try:
+        with active(module.context):
+            cast(Any, passmanager.PassManager).parse(pipeline).run(module.operation)
+    except ir.MLIRError as error:
+        raise MlirSyntaxError(list(_diagnostics(error))) from None
+
+
+# --- interpreting -----------------------------------------------------------------------------------------------
+
+
+def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Run a module's `main` in StableHLO's reference interpreter.
+
+    An op that it does not support aborts the process: call it in a child process only.
+
+    Raises:
+      TypeError: an argument or a result has a type without a Python form (complex, f8E5M2).
+    """
+    context = make_context()
+    with active(context):
+        module = parse_module(text, context)
+        main = next(f for f in module.body.operations if f.operation.name == "func.func")
+        signature = main.type
+        values = [dense_attribute(array, raw_type) for array, raw_type in zip(arguments, signature.inputs, strict=True)]
+        results = cast(Any, stablehlo).eval_module(module, values)
+        arrays: list[np.ndarray[Any, Any]] = []
+        for result, raw_type in zip(results, signature.results, strict=True):
+            shape = [int(d) for d in cast(Any, ir.RankedTensorType)(raw_type).shape]
+            array = dense_value(result, shape, str(tensor_element(raw_type)))
+            if array is None:
+                raise TypeError(f"a result of type {raw_type} has no NumPy form")
+            arrays.append(np.array(array))
+        return arrays

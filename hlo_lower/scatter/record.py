@@ -1,0 +1,80 @@
+"""What is told about one scatter: the row of every report, and the JSON record."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact with its proof or, where it could not be proved, the reason.
+
+    Attributes:
+      name: the fact ("in_bounds", "unique", "subset", ...).
+      value: its value as text ("always", "proved", "Tile", ...).
+      evidence: the chain of steps that prove it, first cause last, each with its place ("clamp(0, pos, 63) at llama.py:88").
+    """
+
+    name: str
+    value: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rule that was not chosen, and why."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ScatterRecord:
+    """One scatter, classified; after lowering also how it was lowered.
+
+    Attributes:
+      number: position in program order, from 1.
+      file: the module's file as given ("decode.mlir"; "-" for standard input, "<module>" for an object).
+      function: the symbol of the function that holds it.
+      location: source place, "llama.py:88" from the module's locations or "decode.mlir:125" where it has none.
+      scope: names that locate it within the model ("jit(decode)/layer_0/scatter"), or "".
+      kind: insert_slice, reduction_add or general.
+      subset: Empty, Full, Tile, Point, BatchedTile, Rows, Filter, Points or Windows.
+      writes: the part that is written, for a reader: "tile [:, :, pos, :] of 1x8x64x16".
+      combiner: assign, assign_constant, add, ...; one per operand of a variadic scatter, joined by commas.
+      operand_shape, indices_shape, updates_shape: of the first operand, the indices and the first updates; None is a dynamic size.
+      dtype: element types of the operands as MLIR prints them, joined by commas.
+      oob: the policy that in_bounds speaks of, "xla" or "spec".
+      in_bounds: always, never or unknown.
+      bounds: the same for a reader: "proved (clamped)", "guarded: argument pos".
+      unique: proved, claimed or unknown.
+      rule: the lowering that was chosen, "" where there is none.
+      why: why this rule: the facts that select it and what it costs.
+      why_not: the rules that were not chosen.
+      facts: every fact with its evidence.
+    """
+
+    number: int
+    file: str
+    function: str
+    location: str
+    scope: str
+    kind: str
+    subset: str
+    writes: str
+    combiner: str
+    operand_shape: tuple[int | None, ...]
+    indices_shape: tuple[int | None, ...]
+    updates_shape: tuple[int | None, ...]
+    dtype: str
+    oob: str
+    in_bounds: str
+    bounds: str
+    unique: str
+    rule: str = ""
+    why: str = ""
+    why_not: tuple[Rejection, ...] = ()
+    facts: tuple[Fact, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain data for `json.dumps`."""
+        return asdict(self)
