@@ -223,7 +223,7 @@ def location_names(location: RawLocation) -> tuple[str, ...]:
         close, name = _quoted(text, start)
         if close < 0:
             return tuple(names)
-        if not text[close : close + 1] == ":":
+        if text[close : close + 1] != ":":
             names.append(name)
         start = close
 
@@ -347,6 +347,17 @@ def symbol_name(attribute: RawAttribute) -> str:
     return str(attribute.value)
 
 
+def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
+    """All attributes of an operation, inherent and discardable, by name."""
+    attributes = operation.attributes
+    return {attributes[i].name: attributes[i].attr for i in range(len(attributes))}
+
+
+def symbols_in(operation: RawOperation) -> set[str]:
+    """The `@symbols` that an operation's attributes name, at any depth."""
+    return set(re.findall(r'@"?([\w.$-]+)', str(operation.get_asm(skip_regions=True))))
+
+
 def integers_of(attribute: RawAttribute) -> tuple[int, ...]:
     """The integers of an `array<i64: ...>`."""
     return tuple(int(v) for v in attribute)
@@ -377,7 +388,7 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
 
 
 def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
-    """The value of a `stablehlo.constant` with a static shape, or None where NumPy or the bindings have no form for it."""
+    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it."""
     raw_type = operation.results[0].type
     if not is_ranked_tensor(raw_type) or None in tensor_shape(raw_type):
         return None
@@ -393,12 +404,12 @@ _DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?
 
 
 def _parse_dense(text: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The elements in `dense<...> : type` as printed, in a flat array: `"0x..."` is raw data, `0x...` one element's bits."""
+    """The elements of a printed `dense<...> : type`, flat: `"0x..."` is raw data, `0x...` the bits of one element."""
     body = text[text.index("<") + 1 : text.rindex("> : ")]
     if body.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(body[3:-1]), dtype=dtype)
-    part = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
-    bits = np.dtype(f"u{part.itemsize}")
+    part: np.dtype[Any] = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    bits: np.dtype[Any] = np.dtype(f"u{part.itemsize}")
     tokens = _DENSE_TOKEN.findall(body)
     values = np.zeros(len(tokens), part)
     for i, token in enumerate(tokens):

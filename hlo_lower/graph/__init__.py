@@ -1,0 +1,21 @@
+"""The graph: a typed view over a jaxlib MLIR module, its reader and writer, and the builder of new operations."""
+
+from hlo_lower.graph.builder import Builder
+from hlo_lower.graph.reader import Source, read
+from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
+from hlo_lower.graph.writer import to_bytecode, to_portable_artifact, to_text
+
+__all__ = [
+    "Block",
+    "Builder",
+    "Function",
+    "Graph",
+    "Location",
+    "Node",
+    "Source",
+    "Value",
+    "read",
+    "to_bytecode",
+    "to_portable_artifact",
+    "to_text",
+]

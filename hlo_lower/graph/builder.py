@@ -1,0 +1,212 @@
+"""The one builder of new operations: StableHLO ops by their spec names, at a point in a module.
+
+Ops that would change nothing are not made: a reshape to the same shape, a full slice, an identity transpose or a
+convert to the same type gives its operand back.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from hlo_lower import mlir
+from hlo_lower.graph.view import Block, Node, Value
+
+BodyBuilder: TypeAlias = "Callable[[Builder, tuple[Value, ...]], Sequence[Value]]"
+
+
+class Builder:
+    """Builds operations at an insertion point, all with one source location, and remembers their names.
+
+    Attributes:
+      emitted: names of the operations built so far, for checking them against a target.
+    """
+
+    def __init__(self, point: object, location: mlir.RawLocation, emitted: set[str] | None = None) -> None:
+        self._point = point
+        self._location = location
+        self.emitted: set[str] = set() if emitted is None else emitted
+
+    @classmethod
+    def before(cls, node: Node) -> "Builder":
+        """A builder that inserts before a node and takes over its location."""
+        return cls(mlir.insert_before(node.raw), node.raw.location)
+
+    def at_end(self, block: Block) -> "Builder":
+        """A builder that appends to a block, with the same location and the same record of what was built."""
+        return Builder(mlir.insert_at_end(block.raw), self._location, self.emitted)
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result_types: Sequence[mlir.RawType],
+        attributes: dict[str, mlir.RawAttribute] | None = None,
+        regions: int = 0,
+    ) -> Node:
+        """Build any operation."""
+        self.emitted.add(name)
+        raw = mlir.create_operation(
+            name,
+            [v.raw for v in operands],
+            result_types,
+            attributes,
+            regions=regions,
+            location=self._location,
+            insertion_point=self._point,
+        )
+        return Node(raw)
+
+    def _value(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result_type: mlir.RawType,
+        attributes: dict[str, mlir.RawAttribute] | None = None,
+    ) -> Value:
+        return self.op(name, operands, [result_type], attributes).results[0]
+
+    # --- constants and shapes ---
+
+    def constant(self, value: int, shape: Sequence[int], element: str) -> Value:
+        """An integer or boolean constant with the same value everywhere."""
+        raw_type = mlir.tensor_type(shape, element)
+        text = ("false", "true")[value] if element == "i1" else str(value)
+        return self._value(
+            "stablehlo.constant", [], raw_type, {"value": mlir.parse_attribute(f"dense<{text}> : {raw_type}")}
+        )
+
+    def zero(self, element: mlir.RawType) -> Value:
+        """A scalar zero of any element type (0, 0.0, false, 0 + 0i)."""
+        raw_type = mlir.tensor_type((), element)
+        name = str(element)
+        text = {"i1": "false"}.get(name, "0" if name.lstrip("u").startswith("i") else "0.0")
+        if name.startswith("complex"):
+            part = mlir.tensor_type((), name.removeprefix("complex<").removesuffix(">"))
+            zero = self._splat("0.0", part)
+            return self._value("stablehlo.complex", [zero, zero], raw_type)
+        if name == "f8E8M0FNU":  # it has no zero; its least value does as filler
+            text = "0x00"
+        return self._value(
+            "stablehlo.constant", [], raw_type, {"value": mlir.parse_attribute(f"dense<{text}> : {raw_type}")}
+        )
+
+    def iota(self, shape: Sequence[int], dimension: int, element: str) -> Value:
+        """`stablehlo.iota` along a dimension."""
+        return self._value(
+            "stablehlo.iota",
+            [],
+            mlir.tensor_type(shape, element),
+            {"iota_dimension": mlir.i64_attribute(dimension)},
+        )
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """The same elements in row-major order under another shape."""
+        if value.shape == tuple(shape):
+            return value
+        return self._value("stablehlo.reshape", [value], mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)))
+
+    def transpose(self, value: Value, permutation: Sequence[int]) -> Value:
+        """Dim i of the result is dim permutation[i] of the operand."""
+        if list(permutation) == list(range(len(permutation))):
+            return value
+        shape = [value.static_shape[d] for d in permutation]
+        raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
+        return self._value("stablehlo.transpose", [value], raw_type, {"permutation": mlir.dense_i64(permutation)})
+
+    def broadcast(self, value: Value, shape: Sequence[int], dims: Sequence[int] = ()) -> Value:
+        """`broadcast_in_dim`: dim i of the operand becomes dim dims[i] of the result."""
+        if value.shape == tuple(shape) and list(dims) == list(range(len(shape))):
+            return value
+        raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
+        return self._value(
+            "stablehlo.broadcast_in_dim", [value], raw_type, {"broadcast_dimensions": mlir.dense_i64(dims)}
+        )
+
+    def convert(self, value: Value, element: mlir.RawType | str) -> Value:
+        """The elements converted to another element type."""
+        if value.element_type == str(element):
+            return value
+        return self._value("stablehlo.convert", [value], mlir.tensor_type(value.shape, element))
+
+    # --- parts ---
+
+    def slice(self, value: Value, starts: Sequence[int], limits: Sequence[int]) -> Value:
+        """The static part [start, limit) of each dim."""
+        shape = [limit - start for start, limit in zip(starts, limits, strict=True)]
+        if value.shape == tuple(shape):
+            return value
+        return self._value(
+            "stablehlo.slice",
+            [value],
+            mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)),
+            {
+                "start_indices": mlir.dense_i64(starts),
+                "limit_indices": mlir.dense_i64(limits),
+                "strides": mlir.dense_i64([1] * len(shape)),
+            },
+        )
+
+    def dynamic_slice(self, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
+        """The part of these sizes at scalar starts, which the op clamps into the operand."""
+        raw_type = mlir.tensor_type(sizes, mlir.tensor_element(value.raw.type))
+        return self._value(
+            "stablehlo.dynamic_slice", [value, *starts], raw_type, {"slice_sizes": mlir.dense_i64(sizes)}
+        )
+
+    def dynamic_update_slice(self, value: Value, update: Value, starts: Sequence[Value]) -> Value:
+        """The operand with update written at scalar starts, which the op clamps."""
+        return self._value("stablehlo.dynamic_update_slice", [value, update, *starts], value.raw.type)
+
+    def pad(self, value: Value, fill: Value, low: Sequence[int], high: Sequence[int]) -> Value:
+        """The operand with low and high elements of fill around it."""
+        if not any(low) and not any(high):
+            return value
+        shape = [lo + size + hi for lo, size, hi in zip(low, value.static_shape, high, strict=True)]
+        return self._value(
+            "stablehlo.pad",
+            [value, fill],
+            mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)),
+            {
+                "edge_padding_low": mlir.dense_i64(low),
+                "edge_padding_high": mlir.dense_i64(high),
+                "interior_padding": mlir.dense_i64([0] * len(shape)),
+            },
+        )
+
+    # --- elementwise ---
+
+    def elementwise(self, name: str, *operands: Value) -> Value:
+        """An elementwise op whose result has the type of its first operand ("add", "and", "minimum", ...)."""
+        return self._value(f"stablehlo.{name}", operands, operands[0].raw.type)
+
+    def compare(self, left: Value, direction: str, right: Value) -> Value:
+        """Compare integers elementwise; direction is EQ, NE, GE, GT, LE or LT."""
+        kind = "UNSIGNED" if left.element_type.startswith("u") else "SIGNED"
+        return self._value(
+            "stablehlo.compare",
+            [left, right],
+            mlir.tensor_type(left.shape, "i1"),
+            {
+                "comparison_direction": mlir.parse_attribute(f"#stablehlo<comparison_direction {direction}>"),
+                "compare_type": mlir.parse_attribute(f"#stablehlo<comparison_type {kind}>"),
+            },
+        )
+
+    def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
+        """Elementwise choice; the predicate may be a scalar."""
+        return self._value("stablehlo.select", [predicate, on_true, on_false], on_true.raw.type)
+
+    def clamp(self, low: Value, value: Value, high: Value) -> Value:
+        """min(max(value, low), high); the bounds may be scalars."""
+        return self._value("stablehlo.clamp", [low, value, high], value.raw.type)
+
+    # --- structure ---
+
+    def region(self, node: Node, region: int, types: Sequence[mlir.RawType], body: BodyBuilder) -> None:
+        """Fill a region of a node; what body returns is what the region returns."""
+        block = Block(mlir.append_block(node.raw, region, types, self._location))
+        inner = self.at_end(block)
+        inner.op("stablehlo.return", body(inner, block.arguments), [])
+
+    def clone(self, node: Node, operands: Sequence[Value], result_types: Sequence[mlir.RawType]) -> Node:
+        """The same operation and attributes on other operands, with other result types; without its regions."""
+        return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))

@@ -1,0 +1,316 @@
+"""The thin typed view over a module: graph, functions, nodes, blocks, values, source locations.
+
+The module of jaxlib's MLIR is the only state. A view object is made when it is asked for, holds the raw object and
+compares by it; so it stays valid while other operations come and go, and costs nothing for what is never looked at.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where an operation comes from.
+
+    Attributes:
+      file: source file as the module names it, or the module's own file where it has no locations.
+      line, column: from 1; 0 where unknown.
+      scope: the outermost name ("jit(decode)/layer_0/scatter"), or "".
+    """
+
+    file: str
+    line: int
+    column: int
+    scope: str = ""
+
+    def __str__(self) -> str:
+        name = PurePath(self.file).name or self.file
+        return f"{name}:{self.line}" if self.line else name or "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An SSA value with a type, the result of a node or an argument of a block."""
+
+    raw: mlir.RawValue
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a ranked tensor (tokens and tuples are not)."""
+        return mlir.is_ranked_tensor(self.raw.type)
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The shape; None is a dynamic size."""
+        return mlir.tensor_shape(self.raw.type)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape of a value that is known to be static.
+
+        Raises:
+          ValueError: a size is dynamic.
+        """
+        shape = self.shape
+        if None in shape:
+            raise ValueError(f"dynamic shape {self.raw.type}")
+        return tuple(size for size in shape if size is not None)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it is a ranked tensor whose sizes are all known."""
+        return self.is_tensor and None not in self.shape
+
+    @property
+    def element_type(self) -> str:
+        """The element type as MLIR prints it ("f32", "ui8", "complex<f32>")."""
+        return str(mlir.tensor_element(self.raw.type))
+
+    @property
+    def node(self) -> "Node | None":
+        """The node whose result this is; None for a block argument."""
+        return None if mlir.is_block_argument(self.raw) else Node(self.raw.owner.operation)
+
+    @property
+    def block(self) -> "Block | None":
+        """The block whose argument this is; None for the result of a node."""
+        return Block(self.raw.owner) if mlir.is_block_argument(self.raw) else None
+
+    @property
+    def number(self) -> int:
+        """Its position among the results of its node or the arguments of its block."""
+        return mlir.argument_number(self.raw) if mlir.is_block_argument(self.raw) else mlir.result_number(self.raw)
+
+    @property
+    def users(self) -> "Iterator[Node]":
+        """The nodes that use it, once for each use."""
+        return (Node(use.owner.operation) for use in self.raw.uses)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any node uses it."""
+        return next(iter(self.raw.uses), None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block: its arguments and its nodes in order."""
+
+    raw: mlir.RawBlock
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """The block's arguments."""
+        return tuple(Value(a) for a in self.raw.arguments)
+
+    @property
+    def nodes(self) -> Iterator["Node"]:
+        """The block's nodes in program order, the terminator last."""
+        return (Node(op.operation) for op in self.raw.operations)
+
+    @property
+    def terminator(self) -> "Node":
+        """The last node: `func.return` or `stablehlo.return`."""
+        operations = self.raw.operations
+        return Node(operations[len(operations) - 1].operation)
+
+    @property
+    def owner(self) -> "Node":
+        """The node whose region holds the block."""
+        return Node(self.raw.owner.operation)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operation."""
+
+    raw: mlir.RawOperation
+
+    @property
+    def name(self) -> str:
+        """The operation's full name ("stablehlo.scatter")."""
+        return str(self.raw.name)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The operands."""
+        return tuple(Value(v) for v in self.raw.operands)
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """The results."""
+        return tuple(Value(v) for v in self.raw.results)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of all its regions, region by region (StableHLO's regions have one block each)."""
+        return tuple(Block(block) for region in self.raw.regions for block in region.blocks)
+
+    @property
+    def parent(self) -> "Node | None":
+        """The node around it: a function, a while, a case, the module."""
+        parent = self.raw.parent
+        return None if parent is None else Node(parent.operation)
+
+    def attribute(self, name: str) -> mlir.RawAttribute | None:
+        """A raw attribute, or None where the node has none of that name."""
+        attributes = self.raw.attributes
+        return attributes[name] if name in attributes else None  # noqa: SIM401 (the bindings' map has no get in 0.9)
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The integers of an `array<i64>` attribute (dims, permutation, slice bounds)."""
+        return mlir.integers_of(self.raw.attributes[name])
+
+    def integer(self, name: str) -> int:
+        """An integer attribute (iota_dimension, dimension)."""
+        return mlir.integer_of(self.raw.attributes[name])
+
+    def constant(self) -> "np.ndarray[Any, Any] | None":
+        """The value of a `stablehlo.constant`, or None where it has no NumPy form."""
+        return mlir.constant_value(self.raw)
+
+    @property
+    def callee(self) -> str:
+        """The symbol that a `func.call` names."""
+        return mlir.symbol_name(self.raw.attributes["callee"])
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A `func.func`."""
+
+    node: Node
+
+    @property
+    def name(self) -> str:
+        """Its symbol, without the @."""
+        return mlir.symbol_name(self.node.raw.attributes["sym_name"])
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is visible from outside the module (no visibility is public)."""
+        visibility = self.node.attribute("sym_visibility")
+        return visibility is None or mlir.symbol_name(visibility) == "public"
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it is more than a declaration."""
+        return bool(self.node.blocks)
+
+    @property
+    def body(self) -> Block:
+        """Its entry block."""
+        return self.node.blocks[0]
+
+
+class Graph:
+    """A module, read. Functions, calls and scatters are found in one walk, when first asked for.
+
+    Attributes:
+      module: the raw module; lowering rewrites it in place.
+      name: the file it came from, "-" for standard input, "<module>" for an object.
+      has_locations: whether the module came with source locations, and so is printed with them.
+      exported: the `jax.export.Exported` that it came from, if any.
+    """
+
+    def __init__(self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None) -> None:
+        self.module = module
+        self.name = name
+        self.has_locations = has_locations
+        self.exported = exported
+
+    @property
+    def context(self) -> mlir.RawContext:
+        """The MLIR context that the module lives in."""
+        return self.module.context
+
+    @cached_property
+    def _index(self) -> "_Index":
+        return _Index(self.module)
+
+    @property
+    def op_count(self) -> int:
+        """Operations in the module as read, the module and the functions included."""
+        return self._index.op_count
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """All functions by name, in program order."""
+        return self._index.functions
+
+    @property
+    def scatters(self) -> tuple[Node, ...]:
+        """All `stablehlo.scatter` nodes as read, nested regions included, in program order."""
+        return tuple(self._index.scatters)
+
+    def calls_of(self, function: str) -> tuple[Node, ...]:
+        """The `func.call` nodes that name a function."""
+        return tuple(self._index.calls.get(function, ()))
+
+    def has_other_reference(self, function: str) -> bool:
+        """Whether something besides `func.call` may name a function (a composite, a custom call)."""
+        return function in self._index.references
+
+    @property
+    def main(self) -> Function:
+        """The public function: `main`, or the first public one."""
+        functions = self.functions
+        if "main" in functions and functions["main"].is_public:
+            return functions["main"]
+        return next(f for f in functions.values() if f.is_public)
+
+    def function_of(self, node: Node) -> Function:
+        """The function that holds a node, however deeply nested."""
+        current = node
+        while current.name != "func.func":
+            parent = current.parent
+            if parent is None:
+                raise ValueError(f"{node.name} is in no function")
+            current = parent
+        return Function(current)
+
+    def location(self, node: Node) -> Location:
+        """Where a node comes from: its source location, or its place in the module's own text."""
+        file, line, column = mlir.file_position(node.raw.location)
+        names = mlir.location_names(node.raw.location) if self.has_locations else ()
+        return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, names[0] if names else "")
+
+    def walk(self, visit: Callable[[Node], None]) -> None:
+        """Call visit on every node in program order."""
+        mlir.walk(self.module.operation, lambda raw: visit(Node(raw)))
+
+
+_PLAIN_SYMBOL_USERS = frozenset({"func.call", "func.func"})
+
+
+class _Index:
+    """What one walk over a module finds."""
+
+    def __init__(self, module: mlir.RawModule) -> None:
+        self.op_count = 0
+        self.scatters: list[Node] = []
+        self.functions: dict[str, Function] = {}
+        self.calls: dict[str, list[Node]] = {}
+        self.references: set[str] = set()
+        mlir.walk(module.operation, self._visit)
+
+    def _visit(self, raw: mlir.RawOperation) -> None:
+        self.op_count += 1
+        name = raw.name
+        if name == "stablehlo.scatter":
+            self.scatters.append(Node(raw))
+        elif name == "func.func":
+            function = Function(Node(raw))
+            self.functions[function.name] = function
+        elif name == "func.call":
+            node = Node(raw)
+            self.calls.setdefault(node.callee, []).append(node)
+        elif name in ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation"):
+            self.references.update(mlir.symbols_in(raw))

@@ -1,0 +1,19 @@
+"""Write a module: what was not lowered leaves as jaxlib prints it."""
+
+from hlo_lower import mlir
+from hlo_lower.graph.view import Graph
+
+
+def to_text(graph: Graph) -> str:
+    """The module as text: with locations if it came with them, else as `str(module)`."""
+    return mlir.print_module(graph.module, locations=graph.has_locations)
+
+
+def to_bytecode(graph: Graph) -> bytes:
+    """The module as MLIR bytecode, locations kept."""
+    return mlir.module_bytecode(graph.module)
+
+
+def to_portable_artifact(graph: Graph, version: str | None = None) -> bytes:
+    """The module as a portable artifact of a StableHLO version, by default the current one."""
+    return mlir.module_portable_artifact(graph.module, version)
