@@ -9,7 +9,7 @@ Only public names are used, and where two jax releases of the tested range diffe
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -61,7 +61,7 @@ def make_context() -> RawContext:
 
 
 @contextmanager
-def active(context: RawContext) -> Iterator[None]:
+def active(context: RawContext) -> Generator[None]:
     """Make a context current, with the unknown location as the default: types and attributes are built inside."""
     with context, cast(Any, ir.Location).unknown(context=context):
         yield

@@ -68,11 +68,12 @@ class Builder:
 
     def constant(self, value: int, shape: Sequence[int], element: str) -> Value:
         """An integer or boolean constant with the same value everywhere."""
-        raw_type = mlir.tensor_type(shape, element)
         text = ("false", "true")[value] if element == "i1" else str(value)
-        return self._value(
-            "stablehlo.constant", [], raw_type, {"value": mlir.parse_attribute(f"dense<{text}> : {raw_type}")}
-        )
+        return self._splat(text, mlir.tensor_type(shape, element))
+
+    def _splat(self, text: str, raw_type: mlir.RawType) -> Value:
+        value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
+        return self._value("stablehlo.constant", [], raw_type, {"value": value})
 
     def zero(self, element: mlir.RawType) -> Value:
         """A scalar zero of any element type (0, 0.0, false, 0 + 0i)."""
@@ -85,9 +86,7 @@ class Builder:
             return self._value("stablehlo.complex", [zero, zero], raw_type)
         if name == "f8E8M0FNU":  # it has no zero; its least value does as filler
             text = "0x00"
-        return self._value(
-            "stablehlo.constant", [], raw_type, {"value": mlir.parse_attribute(f"dense<{text}> : {raw_type}")}
-        )
+        return self._splat(text, raw_type)
 
     def iota(self, shape: Sequence[int], dimension: int, element: str) -> Value:
         """`stablehlo.iota` along a dimension."""

@@ -1,0 +1,107 @@
+"""Intervals: for each element of an integer tensor the least and the greatest value it can have.
+
+Bounds are arrays of the tensor's rank that broadcast to its shape, so a uniform tensor costs one element. They are
+int64 for types up to 32 bits and Python integers (dtype object) for 64-bit ones; either way sums and products of two
+bounds are exact, and a result that leaves its type is widened to the whole type, because it may wrap around.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.analysis.evidence import Evidence
+
+Bounds = NDArray[Any]
+
+
+def type_range(element_type: str) -> tuple[int, int] | None:
+    """Least and greatest value of an integer or boolean element type; None for others."""
+    if element_type == "i1":
+        return 0, 1
+    signed = element_type.startswith("i")
+    digits = element_type.removeprefix("ui").removeprefix("i")
+    if not digits.isdigit() or element_type.startswith(("f", "b", "c")):
+        return None
+    width = int(digits)
+    return (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+
+
+def bounds_dtype(element_type: str) -> Any:
+    """The NumPy dtype for bounds of this element type."""
+    return object if element_type.endswith("64") else np.int64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """The values that the elements of a tensor can have.
+
+    Attributes:
+      shape: the tensor's shape.
+      element_type: its integer element type.
+      lo, hi: bounds, inclusive, that broadcast to the shape.
+      evidence: why, or None where it says no more than the type.
+    """
+
+    shape: tuple[int, ...]
+    element_type: str
+    lo: Bounds
+    hi: Bounds
+    evidence: Evidence | None = None
+
+    @classmethod
+    def of_type(cls, shape: tuple[int, ...], element_type: str, evidence: Evidence | None = None) -> "Interval":
+        """Everything that the type allows."""
+        low, high = type_range(element_type) or (0, 0)
+        dtype, ones = bounds_dtype(element_type), (1,) * len(shape)
+        return cls(shape, element_type, np.full(ones, low, dtype), np.full(ones, high, dtype), evidence)
+
+    @classmethod
+    def exactly(cls, values: NDArray[Any], element_type: str, evidence: Evidence | None = None) -> "Interval":
+        """Known values; an array that is uniform along a dim is kept with size 1 there."""
+        shape = tuple(int(size) for size in values.shape)
+        squeezed = values[tuple(slice(0, 1) if stride == 0 and size else slice(None) for stride, size in _axes(values))]
+        bounds = squeezed.astype(bounds_dtype(element_type))
+        return cls(shape, element_type, bounds, bounds, evidence)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every element is known exactly."""
+        return self.lo is self.hi or bool(np.all(self.lo == self.hi))
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it says no more than the type."""
+        low, high = type_range(self.element_type) or (0, 0)
+        return bool(np.all(self.lo == low) and np.all(self.hi == high))
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The elements of a constant tensor."""
+        return np.broadcast_to(self.lo, self.shape)
+
+    def hull(self) -> tuple[int, int]:
+        """The least and the greatest value of any element; of an empty tensor (0, 0)."""
+        return (int(self.lo.min()), int(self.hi.max())) if self.lo.size else (0, 0)
+
+    def because(self, evidence: Evidence | None) -> "Interval":
+        """The same interval with this evidence."""
+        return replace(self, evidence=evidence)
+
+    def full(self) -> tuple[Bounds, Bounds]:
+        """Both bounds at the tensor's full shape."""
+        return np.broadcast_to(self.lo, self.shape), np.broadcast_to(self.hi, self.shape)
+
+
+def _axes(values: NDArray[Any]) -> list[tuple[int, int]]:
+    return list(zip(values.strides, values.shape, strict=True))
+
+
+def wrapped(shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None) -> Interval:
+    """An arithmetic result: elements that may leave the type may wrap around, and so may be anything in it."""
+    low, high = type_range(element_type) or (0, 0)
+    outside = (lo < low) | (hi > high)
+    if np.any(outside):
+        lo, hi = np.where(outside, low, lo), np.where(outside, high, hi)
+    return Interval(shape, element_type, lo, hi, evidence)

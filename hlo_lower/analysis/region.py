@@ -1,0 +1,141 @@
+"""What a scatter's region computes: one combiner per operand, by data flow and, where one op decides, by that op.
+
+The region of a scatter over n operands has 2n scalar arguments, the current values first and the updates behind them
+(trap 22), and returns n values (StableHLO spec, scatter, C22 to C24).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.graph import Block, Node, Value
+
+
+class Combiner(Enum):
+    """How a new value comes from the current one and the update."""
+
+    ASSIGN = "assign"  # from the updates alone
+    ASSIGN_CONSTANT = "assign_constant"  # from neither
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    UNARY = "unary"  # from the current value alone
+    NO_OP = "no_op"  # the current value itself
+    GENERAL = "general"
+
+
+_COMMUTATIVE = {
+    "stablehlo.add": Combiner.ADD,
+    "stablehlo.multiply": Combiner.MUL,
+    "stablehlo.minimum": Combiner.MIN,
+    "stablehlo.maximum": Combiner.MAX,
+    "stablehlo.and": Combiner.AND,
+    "stablehlo.or": Combiner.OR,
+    "stablehlo.xor": Combiner.XOR,
+}
+_ON_BOOLEANS = {Combiner.ADD: Combiner.OR, Combiner.MUL: Combiner.AND}  # trap 25
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """A classified region.
+
+    Attributes:
+      combiners: one per operand.
+      separable: whether each result depends on its own operand's current value and update only.
+      why: what decided, one line per operand.
+    """
+
+    combiners: tuple[Combiner, ...]
+    separable: bool
+    why: tuple[str, ...]
+
+    @property
+    def common(self) -> Combiner:
+        """The combiner of all operands, GENERAL where they disagree."""
+        return self.combiners[0] if len(set(self.combiners)) == 1 else Combiner.GENERAL
+
+
+def classify_region(block: Block) -> RegionFacts:
+    """Classify a region's one block."""
+    arguments = block.arguments
+    n = len(arguments) // 2
+    combiners: list[Combiner] = []
+    why: list[str] = []
+    separable = True
+    for i, returned in enumerate(block.terminator.operands):
+        used = _dependencies(returned, block)
+        currents, updates = {k for k in used if k < n}, {k - n for k in used if k >= n}
+        separable &= currents <= {i} and updates <= {i}
+        combiner, reason = _combiner(returned, i, n, currents, updates, arguments)
+        combiners.append(combiner)
+        why.append(reason)
+    return RegionFacts(tuple(combiners), separable, tuple(why))
+
+
+def _combiner(
+    returned: Value, i: int, n: int, currents: set[int], updates: set[int], arguments: tuple[Value, ...]
+) -> tuple[Combiner, str]:
+    if returned == arguments[i]:
+        return Combiner.NO_OP, "returns the current value"
+    if not currents and not updates:
+        return Combiner.ASSIGN_CONSTANT, "depends on neither the current value nor the update"
+    if not currents:
+        return Combiner.ASSIGN, "returns the update" if returned in arguments[n:] else "depends on the update alone"
+    if currents == {i} and not updates:
+        return Combiner.UNARY, "depends on the current value alone"
+    node = returned.node
+    if node is not None:
+        operands = node.operands
+        own = (arguments[i], arguments[n + i])
+        if node.name in _COMMUTATIVE and operands in (own, own[::-1]):
+            combiner = _COMMUTATIVE[node.name]
+            if returned.element_type == "i1":
+                combiner = _ON_BOOLEANS.get(combiner, combiner)
+            return combiner, f"{node.name} of the current value and the update"
+        if node.name == "stablehlo.subtract" and operands == own:
+            return Combiner.SUB, "the update is subtracted from the current value"
+    return Combiner.GENERAL, f"computed by {node.name if node else 'another operand'}"
+
+
+def _dependencies(value: Value, block: Block) -> set[int]:
+    """The numbers of the block's arguments that a value depends on."""
+    arguments = {argument: argument.number for argument in block.arguments}
+    found: set[int] = set()
+    seen: set[Value] = set()
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current in arguments:
+            found.add(arguments[current])
+            continue
+        node = current.node
+        if node is not None and _is_within(node, block):
+            pending.extend(_inputs(node))
+    return found
+
+
+def _is_within(node: Node, block: Block) -> bool:
+    current: Node | None = node
+    owner = block.owner
+    while current is not None:
+        if current.parent == owner:
+            return True
+        current = current.parent
+    return False
+
+
+def _inputs(node: Node) -> list[Value]:
+    """What a node reads: its operands and whatever its regions capture."""
+    inputs = list(node.operands)
+    for block in node.blocks:
+        for inner in block.nodes:
+            inputs.extend(_inputs(inner))
+    return inputs
