@@ -228,6 +228,13 @@ def location_names(location: RawLocation) -> tuple[str, ...]:
         start = close
 
 
+def value_name(value: RawValue) -> str:
+    """The name that a block argument's location gives it ("pos"), or ""."""
+    location = getattr(value, "location", None)
+    names = location_names(location) if location is not None else ()
+    return names[0] if len(names) == 1 and str(location).startswith('loc("') else ""
+
+
 def _quoted(text: str, start: int) -> tuple[int, str]:
     """The next quoted string from start: the index behind its closing quote (-1 if none) and its content."""
     open_quote = text.find('"', start)
@@ -469,6 +476,19 @@ def insert_at_end(block: RawBlock) -> Any:
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
     """Append a block with arguments of these types to a region of an operation."""
     return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawValue, RawValue]) -> RawOperation:
+    """Append a copy of an operation, regions included, to a block, with some of the values that it reads replaced."""
+    copy = operation.clone(ip=insert_at_end(block))
+
+    def visit(inner: RawOperation) -> None:
+        for i, operand in enumerate(inner.operands):
+            if operand in replacements:
+                inner.operands[i] = replacements[operand]
+
+    walk(copy, visit)
+    return copy.operation
 
 
 def run_pass(module: RawModule, pipeline: str) -> None:

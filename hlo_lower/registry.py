@@ -99,6 +99,24 @@ class NoRuleError(Exception):
         self.nearest = tuple(nearest)
 
 
+class RuleList:
+    """Rules of one family, written down where they are defined; `CompositeLoweringRegistry.extend` takes them in."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, Callable[..., Any], Sequence[str], str, Mapping[str, Iterable[Enum]]]] = []
+
+    def lowers(
+        self, op: str, *, emits: Sequence[str] = (), form: str = "", **constraints: Iterable[Enum]
+    ) -> Callable[[Lowering], Lowering]:
+        """Write a lowering down under an op and constraints on its facts."""
+
+        def register(lowering: Lowering) -> Lowering:
+            self.entries.append((op, lowering, emits, form, constraints))
+            return lowering
+
+        return register
+
+
 class CompositeLoweringRegistry:
     """Rules by op, chosen by facts.
 
@@ -126,6 +144,15 @@ class CompositeLoweringRegistry:
             return lowering
 
         return register
+
+    def extend(self, rules: RuleList) -> None:
+        """Register every rule of a list.
+
+        Raises:
+          RegistryError: as `lowers`.
+        """
+        for op, lowering, emits, form, constraints in rules.entries:
+            self.add(op, lowering, emits=emits, form=form, constraints=constraints)
 
     def add(
         self,

@@ -298,7 +298,8 @@ TRANSFER: Mapping[str, Transfer] = {
 ELEMENTWISE = frozenset(
     f"stablehlo.{name}"
     for name in (
-        "convert add subtract multiply negate clamp minimum maximum remainder compare and or not select".split()
+        *("convert", "add", "subtract", "multiply", "negate", "clamp", "minimum"),
+        *("maximum", "remainder", "compare", "and", "or", "not", "select"),
     )
 )
 """Those whose element i depends on element i of each operand alone (a scalar clamp bound or predicate aside)."""

@@ -4,7 +4,7 @@ Ops that would change nothing are not made: a reshape to the same shape, a full 
 convert to the same type gives its operand back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -14,16 +14,16 @@ BodyBuilder: TypeAlias = "Callable[[Builder, tuple[Value, ...]], Sequence[Value]
 
 
 class Builder:
-    """Builds operations at an insertion point, all with one source location, and remembers their names.
+    """Builds operations at an insertion point, all with one source location, and remembers them.
 
     Attributes:
-      emitted: names of the operations built so far, for checking them against a target.
+      built: the operations built so far, nested ones included.
     """
 
-    def __init__(self, point: object, location: mlir.RawLocation, emitted: set[str] | None = None) -> None:
+    def __init__(self, point: object, location: mlir.RawLocation, built: list[Node] | None = None) -> None:
         self._point = point
         self._location = location
-        self.emitted: set[str] = set() if emitted is None else emitted
+        self.built: list[Node] = [] if built is None else built
 
     @classmethod
     def before(cls, node: Node) -> "Builder":
@@ -31,8 +31,8 @@ class Builder:
         return cls(mlir.insert_before(node.raw), node.raw.location)
 
     def at_end(self, block: Block) -> "Builder":
-        """A builder that appends to a block, with the same location and the same record of what was built."""
-        return Builder(mlir.insert_at_end(block.raw), self._location, self.emitted)
+        """A builder that appends to a block, with the same location and the same list of what was built."""
+        return Builder(mlir.insert_at_end(block.raw), self._location, self.built)
 
     def op(
         self,
@@ -43,7 +43,6 @@ class Builder:
         regions: int = 0,
     ) -> Node:
         """Build any operation."""
-        self.emitted.add(name)
         raw = mlir.create_operation(
             name,
             [v.raw for v in operands],
@@ -53,7 +52,9 @@ class Builder:
             location=self._location,
             insertion_point=self._point,
         )
-        return Node(raw)
+        node = Node(raw)
+        self.built.append(node)
+        return node
 
     def _value(
         self,
@@ -209,3 +210,21 @@ class Builder:
     def clone(self, node: Node, operands: Sequence[Value], result_types: Sequence[mlir.RawType]) -> Node:
         """The same operation and attributes on other operands, with other result types; without its regions."""
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
+
+    def copy_block(
+        self, source: Block, node: Node, region: int, returning: Sequence[int], captured: Mapping[Value, Value]
+    ) -> None:
+        """Fill a region of a node with a copy of a block that returns only these of its results.
+
+        Values that the block takes from around it are replaced as `captured` says.
+        """
+        types = [argument.raw.type for argument in source.arguments]
+        block = Block(mlir.append_block(node.raw, region, types, self._location))
+        inner = self.at_end(block)
+        copies = {**captured, **dict(zip(source.arguments, block.arguments, strict=True))}
+        for original in list(source.nodes)[:-1]:
+            copy = Node(mlir.clone_into(original.raw, block.raw, {a.raw: b.raw for a, b in copies.items()}))
+            self.built.append(copy)
+            copies.update(zip(original.results, copy.results, strict=True))
+        returned = source.terminator.operands
+        inner.op("stablehlo.return", [copies.get(returned[i], returned[i]) for i in returning], [])

@@ -11,7 +11,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.graph.view import Graph
 
-Source: TypeAlias = "str | bytes | PathLike[str] | jax.export.Exported | jax.stages.Lowered"
+Source: TypeAlias = str | bytes | PathLike[str] | jax.export.Exported | jax.stages.Lowered
 
 OBJECT_NAME = "<module>"
 

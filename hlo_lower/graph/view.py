@@ -254,6 +254,11 @@ class Graph:
         """The `func.call` nodes that name a function."""
         return tuple(self._index.calls.get(function, ()))
 
+    @property
+    def calls(self) -> dict[str, list[Node]]:
+        """All `func.call` nodes as read, by the function that they name."""
+        return self._index.calls
+
     def has_other_reference(self, function: str) -> bool:
         """Whether something besides `func.call` may name a function (a composite, a custom call)."""
         return function in self._index.references

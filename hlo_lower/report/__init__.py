@@ -1,0 +1,23 @@
+"""Reports: records of scatters as text, JSON, Markdown and HTML."""
+
+from hlo_lower.report.explain import explain
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import render_json, report_data
+from hlo_lower.report.markdown import render_markdown
+from hlo_lower.report.module import ModuleReport, Totals, totals
+from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
+from hlo_lower.report.text import render_text
+
+__all__ = [
+    "ModuleReport",
+    "Totals",
+    "explain",
+    "render_html",
+    "render_json",
+    "render_markdown",
+    "render_rules_markdown",
+    "render_rules_text",
+    "render_text",
+    "report_data",
+    "totals",
+]

@@ -11,7 +11,7 @@ class Fact:
     Attributes:
       name: the fact ("in_bounds", "unique", "subset", ...).
       value: its value as text ("always", "proved", "Tile", ...).
-      evidence: the chain of steps that prove it, first cause last, each with its place ("clamp(0, pos, 63) at llama.py:88").
+      evidence: the steps that prove it, causes first, each with its place ("clamped to [0, 63] at llama.py:88").
     """
 
     name: str
@@ -41,7 +41,7 @@ class ScatterRecord:
       subset: Empty, Full, Tile, Point, BatchedTile, Rows, Filter, Points or Windows.
       writes: the part that is written, for a reader: "tile [:, :, pos, :] of 1x8x64x16".
       combiner: assign, assign_constant, add, ...; one per operand of a variadic scatter, joined by commas.
-      operand_shape, indices_shape, updates_shape: of the first operand, the indices and the first updates; None is a dynamic size.
+      operand_shape, indices_shape, updates_shape: of the first operand, the indices, the first updates; None: dynamic.
       dtype: element types of the operands as MLIR prints them, joined by commas.
       oob: the policy that in_bounds speaks of, "xla" or "spec".
       in_bounds: always, never or unknown.

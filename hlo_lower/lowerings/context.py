@@ -1,0 +1,24 @@
+"""What a lowering is given, and what it returns."""
+
+from dataclasses import dataclass
+
+from hlo_lower.graph import Builder, Graph
+from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.facts import ScatterFacts
+
+
+@dataclass(frozen=True)
+class ScatterLowering:
+    """One scatter to be lowered. A rule takes it and returns the values that replace the scatter's results.
+
+    Attributes:
+      scatter: the scatter in canonical form.
+      facts: what is known of it.
+      graph: the module, for the functions that the region calls.
+      build: builds in front of the scatter.
+    """
+
+    scatter: CanonicalScatter
+    facts: ScatterFacts
+    graph: Graph
+    build: Builder

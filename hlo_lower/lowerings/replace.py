@@ -1,0 +1,65 @@
+"""Scatters of one window that covers the whole operand, in bounds: elementwise ops."""
+
+from collections.abc import Sequence
+
+from hlo_lower.analysis import Combiner
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.window import ASSIGNING, READING, new_values
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.facts import InBounds
+from hlo_lower.subset.kinds import Full
+
+rules = RuleList()
+
+RESHAPING = ("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.broadcast_in_dim")
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=Full,
+    in_bounds={InBounds.ALWAYS},
+    combiner=ASSIGNING,
+    emits=RESHAPING,
+    form="the updates",
+)
+def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
+    """Replace an assignment over everything by its updates.
+
+        %r = "stablehlo.scatter"(%operand, %zeros, %updates) ({ return %update })   ->   transpose, reshape of %updates
+
+    Equal, because Full means one window of the operand's shape that starts at 0 (trap 36: one position, W = D in every
+    dim, start 0, and the region does not read the current value), so each result element is its update. Both policies;
+    one window, so no duplicates; no more than a transpose.
+    """
+    return _whole(op)
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=Full,
+    in_bounds={InBounds.ALWAYS},
+    combiner=READING,
+    emits=(*RESHAPING, "stablehlo.map"),
+    form="the region, elementwise on operand and updates",
+)
+def scatter_to_elementwise(op: ScatterLowering) -> Sequence[Value]:
+    """Replace a combination over everything by the region on whole tensors.
+
+        %r = "stablehlo.scatter"(%operand, %zeros, %updates) ({ return %current + %update })
+        ->
+        %r = stablehlo.add %operand, %updates
+
+    Equal, because each result element is the region of its current value and its one update, and the region is applied
+    to each element on its own (`hlo_lower.scatter.lift`). Both policies; no duplicates; one pass over the operand.
+    """
+    return _whole(op)
+
+
+def _whole(op: ScatterLowering) -> Sequence[Value]:
+    updates = [op.build.reshape(u, op.scatter.window) for u in op.scatter.canonical_updates(op.build)]
+    currents = op.scatter.promoted_operands(op.build) if op.facts.combiner not in ASSIGNING else updates
+    return new_values(op, op.build, currents, updates)
+
+
+assert {Combiner.NO_OP} | ASSIGNING | READING == set(Combiner)

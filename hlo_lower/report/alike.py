@@ -1,0 +1,40 @@
+"""Alike scatters: the same write in eighty layers is one line of a report."""
+
+from dataclasses import dataclass
+
+from hlo_lower.scatter.record import ScatterRecord
+
+
+@dataclass(frozen=True)
+class Group:
+    """Alike scatters: they agree in everything but where they stand. The first one speaks for all."""
+
+    first: ScatterRecord
+    count: int
+
+
+def fold(records: tuple[ScatterRecord, ...], *, show_all: bool = False) -> list[Group]:
+    """Group alike scatters, in the order of the first of each group; each alone with show_all."""
+    if show_all:
+        return [Group(record, 1) for record in records]
+    groups: dict[object, list[ScatterRecord]] = {}
+    for record in records:
+        groups.setdefault(_alike(record), []).append(record)
+    return [Group(members[0], len(members)) for members in groups.values()]
+
+
+def _alike(record: ScatterRecord) -> object:
+    """What alike scatters agree in: all but the number and the places (also those within evidence and prose)."""
+    r = record
+    return (
+        (r.file, r.kind, r.subset, r.writes, r.combiner, r.dtype, r.oob, r.in_bounds, r.bounds, r.unique, r.rule),
+        (r.operand_shape, r.indices_shape, r.updates_shape),
+        tuple((fact.name, fact.value) for fact in r.facts),
+        tuple(rejection.rule for rejection in r.why_not),
+    )
+
+
+def hidden_line(groups: list[Group]) -> str:
+    """ "158 more alike (--all)", or "" where nothing is folded."""
+    hidden = sum(group.count - 1 for group in groups)
+    return f"... {hidden:,} more alike (--all)" if hidden else ""

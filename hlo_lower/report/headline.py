@@ -1,0 +1,55 @@
+"""One module as a headline, and its totals as lines: the same words in text, Markdown and HTML."""
+
+from collections.abc import Mapping
+
+from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
+from hlo_lower.report.row import rule_name
+from hlo_lower.report.wording import plural, printable, seconds
+
+
+def headline(report: ModuleReport) -> tuple[str, ...]:
+    """The parts of a module's headline, its file first."""
+    file = printable(report.file)
+    if report.error is not None and not report.records:
+        return (file, printable(f"error: {report.error}", keep="\n"))
+    scatters = plural(len(report.records), "scatter")
+    if report.scatters_left is not None:
+        scatters += f" -> {report.scatters_left:,}"
+    parts = [file, f"{plural(report.op_count, 'op')}, {scatters}", f"target {report.target}, oob {report.oob}"]
+    if report.error is not None:
+        return (*parts, printable(f"error: {report.error}", keep="\n"))
+    if report.scatters_left is None:
+        return (*parts, f"conversion and verification {NOT_MEASURED}")
+    parts.append(report.verification or f"verification {NOT_MEASURED}")
+    if report.verify_seconds is None:
+        return (*parts, f"convert {seconds(report.convert_seconds)}")
+    return (*parts, f"{seconds(report.convert_seconds)} + {seconds(report.verify_seconds)}")
+
+
+def summary(total: Totals) -> list[tuple[str, str]]:
+    """What the totals say, as pairs of a title and a line."""
+    if not total.scatters:
+        return []
+    guards = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
+    if total.never_in_bounds:
+        guards += f", {total.never_in_bounds:,} never in bounds"
+    return [
+        ("kinds", counted(total.kinds)),
+        ("subsets", counted(total.subsets)),
+        ("combiners", counted(total.combiners)),
+        ("rules", ", ".join(f"{count:,} {rule_name(rule)}" for rule, count in total.rules.items())),
+        ("guards", guards),
+    ]
+
+
+def total_headline(total: Totals) -> str:
+    """ "total: 3 modules (1 unreadable), 5,449 ops, 160 scatters -> 0"."""
+    unreadable = f" ({total.unreadable:,} unreadable)" if total.unreadable else ""
+    left = "" if total.scatters_left is None else f" -> {total.scatters_left:,}"
+    counts = f"{plural(total.op_count, 'op')}, {plural(total.scatters, 'scatter')}{left}"
+    return f"total: {plural(total.modules, 'module')}{unreadable}, {counts}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """ "160 insert_slice, 2 general"."""
+    return ", ".join(f"{count:,} {printable(name)}" for name, count in counts.items())

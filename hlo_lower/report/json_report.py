@@ -1,0 +1,42 @@
+"""The report as JSON: every record in full, never folded; null is what was not measured."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hlo_lower.report.module import ModuleReport, totals
+
+FORMAT_VERSION = 1
+
+
+def report_data(reports: Sequence[ModuleReport]) -> dict[str, Any]:
+    """The modules, their records and the totals as plain data."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "modules": [_module(report) for report in reports],
+        "totals": asdict(totals(reports)),
+    }
+
+
+def render_json(reports: Sequence[ModuleReport]) -> str:
+    """Render modules as JSON text."""
+    return json.dumps(report_data(reports), indent=2, ensure_ascii=False) + "\n"
+
+
+def _module(report: ModuleReport) -> dict[str, Any]:
+    return {
+        "file": report.file,
+        "op_count": report.op_count,
+        "scatters": len(report.records),
+        "scatters_left": report.scatters_left,
+        "target": report.target,
+        "oob": report.oob,
+        "verification": report.verification,
+        "verdict": None if report.verdict is None else dict(report.verdict),
+        "convert_seconds": report.convert_seconds,
+        "verify_seconds": report.verify_seconds,
+        "error": report.error,
+        "totals": asdict(report.totals()),
+        "records": [record.to_json() for record in report.records],
+    }

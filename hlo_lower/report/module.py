@@ -1,0 +1,109 @@
+"""What is told about a module and about several: the records of its scatters, and totals that are counted from them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hlo_lower.scatter.record import ScatterRecord
+
+NOT_MEASURED = "not measured"
+NO_RULE = "none"
+
+
+@dataclass(frozen=True)
+class ModuleReport:
+    """A module that was classified, converted, or could not be read.
+
+    Attributes:
+      file: the module's file as the user gave it ("-" for standard input).
+      op_count: ops of the input; 0 where it could not be read.
+      records: one per scatter, in program order.
+      target: what it is lowered for.
+      oob: the out-of-bounds policy.
+      scatters_left: scatters of the output; None where the module was only classified.
+      verification: the verdict in a line; None where it was not verified.
+      convert_seconds: reading, rewriting and writing; None where not measured.
+      verify_seconds: None where not measured.
+      error: why it could not be read or converted; None where it could.
+      verdict: the verdict as plain data for the JSON report; None where it was not verified.
+    """
+
+    file: str
+    op_count: int = 0
+    records: tuple[ScatterRecord, ...] = ()
+    target: str = "stablehlo"
+    oob: str = "xla"
+    scatters_left: int | None = None
+    verification: str | None = None
+    convert_seconds: float | None = None
+    verify_seconds: float | None = None
+    error: str | None = None
+    verdict: Mapping[str, Any] | None = None
+
+    def totals(self) -> "Totals":
+        """The totals of this module alone."""
+        return totals([self])
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts over one module or several; each mapping goes from the most frequent to the least.
+
+    Attributes:
+      modules: how many were asked for, those that could not be read included.
+      unreadable: how many of them could not be read or converted.
+      op_count: ops of all inputs.
+      scatters: scatters of all inputs.
+      scatters_left: scatters of all outputs; None where some module was only classified.
+      kinds: scatters per kind.
+      subsets: scatters per subset.
+      combiners: scatters per combiner.
+      rules: scatters per rule; those without one under "none".
+      guards_needed: scatters that may leave the operand's bounds.
+      guards_proved_away: scatters that are proved to stay within them.
+      never_in_bounds: scatters that write nothing, because no window fits.
+      guard_causes: why guards are needed, in the words of the records.
+    """
+
+    modules: int
+    unreadable: int
+    op_count: int
+    scatters: int
+    scatters_left: int | None
+    kinds: Mapping[str, int]
+    subsets: Mapping[str, int]
+    combiners: Mapping[str, int]
+    rules: Mapping[str, int]
+    guards_needed: int
+    guards_proved_away: int
+    never_in_bounds: int
+    guard_causes: Mapping[str, int]
+
+
+def totals(reports: Sequence[ModuleReport]) -> Totals:
+    """Count what the records of these modules say."""
+    records = [record for report in reports for record in report.records]
+    bounds = Counter(record.in_bounds for record in records)
+    left = [report.scatters_left for report in reports if report.error is None]
+    known = [count for count in left if count is not None]
+    return Totals(
+        modules=len(reports),
+        unreadable=sum(report.error is not None for report in reports),
+        op_count=sum(report.op_count for report in reports),
+        scatters=len(records),
+        scatters_left=sum(known) if left and len(known) == len(left) else None,
+        kinds=_counts(record.kind for record in records),
+        subsets=_counts(record.subset for record in records),
+        combiners=_counts(record.combiner for record in records),
+        rules=_counts(record.rule or NO_RULE for record in records),
+        guards_needed=bounds["unknown"],
+        guards_proved_away=bounds["always"],
+        never_in_bounds=bounds["never"],
+        guard_causes=_counts(record.bounds for record in records if record.in_bounds == "unknown"),
+    )
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    """How often each name occurs, the most frequent first, equal counts by name."""
+    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))

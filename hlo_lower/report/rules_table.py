@@ -1,0 +1,75 @@
+"""The registry's rules as a table: the canonical form of every class, on a terminal and in the README."""
+
+import io
+from collections.abc import Sequence
+from typing import Protocol
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hlo_lower.report.markdown import code, escape, table
+from hlo_lower.report.row import rule_name
+
+HEADERS = ("rule", "takes", "canonical form", "emits", "place")
+
+
+class RuleRow(Protocol):
+    """What a rule tells about itself."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def classes(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def place(self) -> str: ...
+
+    @property
+    def emits(self) -> tuple[str, ...]: ...
+
+
+def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
+    """Render rules as a table: name and place, what it takes, the form and the ops that it emits."""
+    page = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        legacy_windows=False,
+    )
+    grid = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for header in ("rule\nplace", "takes", "canonical form\nemits"):
+        grid.add_column(header, overflow="fold")
+    for number, rule in enumerate(rules):
+        name = Text(rule_name(rule.name), style="bold").append(f"\n{rule.place}", style="dim not bold")
+        form = Text(rule.form).append(f"\n{', '.join(_op(op) for op in rule.emits)}", style="dim")
+        grid.add_row(name, Text(rule.classes), form, end_section=number + 1 < len(rules))
+    page.print(grid)
+    assert isinstance(page.file, io.StringIO)
+    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
+
+
+def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
+    """Render rules as a Markdown table."""
+    rows = [
+        [
+            code(rule_name(rule.name)),
+            escape(rule.classes),
+            code(rule.form),
+            escape(", ".join(_op(op) for op in rule.emits)),
+            code(rule.place),
+        ]
+        for rule in rules
+    ]
+    return table(HEADERS, rows) + "\n"
+
+
+def _op(name: str) -> str:
+    return name.removeprefix("stablehlo.")

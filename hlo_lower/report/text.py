@@ -1,0 +1,142 @@
+"""The report as text: what a person reads on a terminal, and the same without color in a file or a pipe."""
+
+import io
+from collections.abc import Collection, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hlo_lower.report.alike import Group, fold, hidden_line
+from hlo_lower.report.explain import explain as explain_lines
+from hlo_lower.report.headline import headline, summary, total_headline
+from hlo_lower.report.module import ModuleReport, Totals, totals
+from hlo_lower.report.row import HEADERS, cells
+
+PLAIN_WIDTH = 140
+WIDE_ENOUGH = 118
+STYLES = {
+    "insert_slice": "green",
+    "reduction_add": "cyan",
+    "general": "yellow",
+    "proved": "green",
+    "guarded": "yellow",
+    "none": "bold red",
+    "error": "bold red",
+}
+
+
+def render_text(
+    reports: Sequence[ModuleReport],
+    *,
+    show_all: bool = False,
+    explain: Collection[int] = (),
+    width: int = PLAIN_WIDTH,
+    color: bool = False,
+) -> str:
+    """Render modules as tables, a summary below each, and a total where there are several.
+
+    Args:
+      reports: the modules, in the order in which they are told.
+      show_all: one line per scatter, alike ones too.
+      explain: numbers of the scatters that are explained below the table of their module.
+      width: columns of the page.
+      color: with ANSI colors.
+    """
+    page = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+    for number, report in enumerate(reports):
+        if number:
+            page.print()
+        _module(page, report, show_all=show_all, explain=explain)
+    if len(reports) > 1:
+        total = totals(reports)
+        page.print()
+        page.print(Text(total_headline(total), style="bold"))
+        _summary(page, total)
+    assert isinstance(page.file, io.StringIO)
+    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
+
+
+def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> None:
+    _headline(page, headline(report))
+    if report.records:
+        groups = fold(report.records, show_all=show_all)
+        page.print(_wide(groups) if page.width >= WIDE_ENOUGH else _stacked(groups))
+        if hidden := hidden_line(groups):
+            page.print(Text(f"  {hidden}", style="dim"))
+    for record in report.records:
+        if record.number in explain:
+            page.print()
+            for line in explain_lines(record):
+                _wrapped(page, line)
+            page.print()
+    _summary(page, report.totals())
+
+
+def _headline(page: Console, parts: Sequence[str]) -> None:
+    """Print the parts beside each other, as many as fit on a line, the first one bold."""
+    line = Text()
+    for number, part in enumerate(parts):
+        text = Text(part, style="bold" if number == 0 else STYLES["error"] if part.startswith("error:") else "")
+        if number and line.cell_len + 3 + text.cell_len > page.width:
+            page.print(line)
+            line = Text("  ")
+        elif number:
+            line.append("   ")
+        line.append_text(text)
+    page.print(line)
+
+
+def _wide(groups: Sequence[Group]) -> Table:
+    """One line per group."""
+    table = _table()
+    for header in HEADERS:
+        table.add_column(header, overflow="fold", no_wrap=header == "#")
+    for group in groups:
+        table.add_row(*(_styled(cell) for cell in cells(group)))
+    return table
+
+
+def _stacked(groups: Sequence[Group]) -> Table:
+    """Two lines per group, for narrow pages: where over kind, writes over rule, bounds over unique."""
+    table = _table()
+    for header in ("#", "where\nkind", "writes\nrule", "bounds\nunique"):
+        table.add_column(header, overflow="fold", no_wrap=header == "#")
+    for group in groups:
+        number, where, kind, writes, rule, bounds, unique = (_styled(cell) for cell in cells(group))
+        pairs = ((where, kind), (writes, rule), (bounds, unique))
+        table.add_row(number, *(Text("\n").join(pair) for pair in pairs))
+    return table
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+
+
+def _styled(cell: str) -> Text:
+    return Text(cell, style=STYLES.get(cell.split(" ")[0].rstrip(":"), ""))
+
+
+def _summary(page: Console, total: Totals) -> None:
+    for title, line in summary(total):
+        _wrapped(page, f"  {title + ':':<10} {line}", style="dim" if title in ("subsets", "combiners") else "")
+
+
+def _wrapped(page: Console, line: str, style: str = "") -> None:
+    """Print a line; where it is too long, go on below its own indentation."""
+    indent = len(line) - len(line.lstrip()) + 4
+    first = True
+    for part in Text(line.strip()).wrap(page, max(page.width - indent, 20)):
+        lead = line[: len(line) - len(line.lstrip())] if first else " " * indent
+        page.print(Text(lead + part.plain, style=style), soft_wrap=True)
+        first = False

@@ -1,0 +1,28 @@
+"""Counts, times, shapes and names as a reader expects them."""
+
+from hlo_lower.report.module import NOT_MEASURED
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 scatter", "5,449 ops"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def seconds(value: float | None) -> str:
+    """ "0.05 s", "12 s", or "not measured"."""
+    if value is None:
+        return NOT_MEASURED
+    return f"{value:.2f} s" if value < 1 else f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"
+
+
+def shape_text(shape: tuple[int | None, ...], dtype: str = "") -> str:
+    """A shape as MLIR writes it ("1x8x?xf32"); "scalar" for rank 0 without a dtype."""
+    sizes = ["?" if size is None else str(size) for size in shape]
+    return "x".join([*sizes, dtype] if dtype else sizes) or "scalar"
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with control characters shown as escapes: a name in a module must not steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)

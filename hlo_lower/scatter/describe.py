@@ -1,0 +1,109 @@
+"""Put a classified scatter into words: its record."""
+
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node
+from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.classify import shape_text
+from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.scatter.record import Fact, ScatterRecord
+from hlo_lower.subset import Subset
+
+
+def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
+    """The record of a scatter before a rule is chosen."""
+    return ScatterRecord(
+        number=number,
+        file=graph.name,
+        function=graph.function_of(scatter.node).name,
+        location=str(graph.location(scatter.node)),
+        scope=graph.location(scatter.node).scope,
+        kind=facts.kind,
+        subset=facts.subset.value,
+        writes=_writes(graph, scatter, facts),
+        combiner=", ".join(c.value for c in facts.region.combiners),
+        operand_shape=scatter.operand_shape,
+        indices_shape=scatter.indices.shape,
+        updates_shape=scatter.updates[0].shape,
+        dtype=", ".join(v.element_type for v in scatter.operands),
+        oob=facts.oob.value,
+        in_bounds=facts.in_bounds.value,
+        bounds=_named(graph, facts.bounds_note),
+        unique=facts.unique.value,
+        facts=facts.evidence,
+    )
+
+
+def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: str) -> ScatterRecord:
+    """The record of a scatter that has no canonical form: general, with everything unknown but its types."""
+    operand, indices, updates = (node.operands[i] for i in (0, len(node.results), len(node.results) + 1))
+    return ScatterRecord(
+        number=number,
+        file=graph.name,
+        function=graph.function_of(node).name,
+        location=str(graph.location(node)),
+        scope=graph.location(node).scope,
+        kind="general",
+        subset="unknown",
+        writes=f"part of {shape_text(operand.shape)}",
+        combiner="unknown",
+        operand_shape=operand.shape,
+        indices_shape=indices.shape,
+        updates_shape=updates.shape,
+        dtype=", ".join(r.element_type for r in node.results),
+        oob=oob,
+        in_bounds="unknown",
+        bounds=reason,
+        unique="unknown",
+        facts=(Fact("canonical form", "none", (reason,)),),
+    )
+
+
+def _named(graph: Graph, note: str) -> str:
+    """ "argument 3 of @main" by the argument's own name, where the module's locations give one: "argument pos"."""
+    head, found, rest = note.partition("argument ")
+    number, _, name = rest.partition(" of @")
+    function = graph.functions.get(name)
+    if not found or function is None or not number.isdigit() or not graph.has_locations:
+        return note
+    own = mlir.value_name(function.body.arguments[int(number)].raw)
+    return f"{head}argument {own}" if own else note
+
+
+def _writes(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts) -> str:
+    """The written part in index notation: "tile [:, :, pos, :] of 1x8x64x16"."""
+    shape = shape_text(scatter.operand_shape)
+    if facts.subset is Subset.EMPTY:
+        return f"nothing of {shape}"
+    if facts.subset is Subset.FULL:
+        return f"all of {shape}"
+    index = f"[{', '.join(_axis(graph, scatter, facts, dim) for dim in range(scatter.rank))}]"
+    many = {
+        Subset.TILE: "tile",
+        Subset.POINT: "point",
+        Subset.BATCHED_TILE: f"{scatter.positions} tiles",
+        Subset.ROWS: f"{scatter.positions} rows",
+        Subset.FILTER: f"{scatter.positions} rows",
+        Subset.POINTS: f"{scatter.positions} points",
+    }.get(facts.subset, f"{scatter.positions} windows")
+    return f"{many} {index} of {shape}"
+
+
+def _axis(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts, dim: int) -> str:
+    size, window, offset = scatter.operand_shape[dim], scatter.window[dim], facts.offsets_known[dim]
+    if dim in {operand_dim for operand_dim, _ in scatter.batching}:
+        return "b"
+    if dim not in scatter.index_dims:
+        return ":" if window == size else f":{window}"
+    if offset is not None:
+        whole = offset == 0 and window == size
+        return ":" if whole else str(offset) if window == 1 else f"{offset}:{offset + window}"
+    name = "ijklmnpqrst"[scatter.index_dims.index(dim) % 11]
+    if facts.subset in (Subset.TILE, Subset.POINT) and len(scatter.index_dims) == 1:
+        name = _argument_name(graph, facts) or name
+    return name if window == 1 else f"{name}:{name}+{window}"
+
+
+def _argument_name(graph: Graph, facts: ScatterFacts) -> str:
+    named = _named(graph, facts.bounds_note)
+    name = named.rpartition("argument ")[2] if "argument " in named else ""
+    return name if name.isidentifier() else ""

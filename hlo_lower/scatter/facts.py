@@ -1,0 +1,133 @@
+"""The facts that a scatter's lowering is chosen by: a closed set, each with a finite domain."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.analysis import Combiner, RegionFacts
+from hlo_lower.scatter.record import Fact
+from hlo_lower.subset import Subset
+
+
+class Windows(Enum):
+    """Where the windows lie, whatever the policy."""
+
+    INSIDE = "inside"
+    OUTSIDE = "outside"  # each wholly
+    WHOLE = "whole"  # each either inside or wholly outside
+    OVERHANGS = "overhangs"  # one at least reaches out in part
+    UNKNOWN = "unknown"
+
+
+class InBounds(Enum):
+    """Whether updates are written, under the policy asked for."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+
+
+class Drops(Enum):
+    """What a lowering has to be able to drop: nothing, whole windows, or single elements of a window."""
+
+    NOTHING = "nothing"
+    WINDOWS = "windows"
+    ELEMENTS = "elements"
+
+
+class Unique(Enum):
+    """Whether no result element is written twice."""
+
+    PROVED = "proved"
+    CLAIMED = "claimed"
+    UNKNOWN = "unknown"
+
+
+class Offsets(Enum):
+    """What is known of the starts."""
+
+    CONSTANT = "constant"
+    RUNTIME = "runtime"
+
+
+class OutOfBounds(Enum):
+    """The policy: XLA drops windows, the specification drops elements (openxla/stablehlo#1931)."""
+
+    XLA = "xla"
+    SPEC = "spec"
+
+
+class FloatMode(Enum):
+    """Whether float reductions may be reassociated."""
+
+    EXACT = "exact"
+    REASSOCIATE = "reassociate"
+
+
+class Arity(Enum):
+    """How many operands, and whether their results can be computed apart."""
+
+    SINGLE = "single"
+    SEPARABLE = "separable"
+    COUPLED = "coupled"
+
+
+DOMAINS: Mapping[str, Iterable[Enum]] = {
+    "subset": Subset,
+    "combiner": Combiner,
+    "windows": Windows,
+    "in_bounds": InBounds,
+    "drops": Drops,
+    "unique": Unique,
+    "offsets": Offsets,
+    "arity": Arity,
+    "oob": OutOfBounds,
+    "float_mode": FloatMode,
+}
+"""The facts of `stablehlo.scatter` for the registry."""
+
+
+@dataclass(frozen=True)
+class ScatterFacts:
+    """The facts of one scatter.
+
+    Attributes:
+      subset ... float_mode: the facts that rules constrain, one for each of `DOMAINS`.
+      region: combiner of each operand.
+      offsets_known: per operand dim the constant start of the one window, or None where it is a runtime value.
+      unchecked_dims: operand dims in which a window may reach out of the operand.
+      evidence: every fact with its proof or its reason, for the record.
+      bounds_note: in a few words, why the bounds need a guard or none.
+    """
+
+    subset: Subset
+    combiner: Combiner
+    windows: Windows
+    in_bounds: InBounds
+    drops: Drops
+    unique: Unique
+    offsets: Offsets
+    arity: Arity
+    oob: OutOfBounds
+    float_mode: FloatMode
+    region: RegionFacts
+    offsets_known: tuple[int | None, ...]
+    unchecked_dims: tuple[int, ...]
+    evidence: tuple[Fact, ...]
+    bounds_note: str
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of `DOMAINS`."""
+        if name not in DOMAINS:
+            raise KeyError(name)
+        value: Enum = getattr(self, name)
+        return value
+
+    @property
+    def kind(self) -> str:
+        """insert_slice, reduction_add or general: the coarse word of reports."""
+        regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
+        if self.combiner is Combiner.ADD:
+            return "reduction_add"
+        assigns = self.combiner in (Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT)
+        return "insert_slice" if assigns and self.subset in regular else "general"

@@ -1,0 +1,126 @@
+"""Lift a scatter's region from scalars to whole windows.
+
+`region(current, update)` is defined on scalars and applied to each element of a window on its own, so an elementwise op
+of the region becomes the same op on tensors of the window's shape, a constant or a captured scalar becomes a broadcast,
+and a call is lifted through its callee's body. What no op lifts goes through `stablehlo.map`, whose semantics are just
+this ("applies a map function to the inputs elementwise", StableHLO spec, map).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from hlo_lower import mlir
+from hlo_lower.graph import Block, Builder, Graph, Node, Value
+
+LIFTED_OPS = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("abs", "add", "and", "atan2", "bitcast_convert", "cbrt", "ceil", "clamp", "compare", "complex", "convert"),
+        *("cosine", "count_leading_zeros", "divide", "exponential", "exponential_minus_one", "floor", "imag"),
+        *("is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
+        *("popcnt", "power", "real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even"),
+        *("rsqrt", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt"),
+        *("subtract", "tan", "tanh", "xor"),
+    )
+)
+"""Elementwise ops: on scalars and on tensors the same, element by element."""
+
+
+def lift(
+    build: Builder,
+    graph: Graph,
+    region: Block,
+    currents: Sequence[Value],
+    updates: Sequence[Value],
+    captured: Mapping[Value, Value] | None = None,
+) -> list[Value]:
+    """Apply a region to windows of current values and of updates, all of one shape, in the region's types.
+
+    Args:
+      build: where to build.
+      graph: for the functions that the region calls.
+      region: the update computation.
+      currents, updates: one window per operand of the scatter.
+      captured: for values that the region takes from around it, those to take instead (inside a loop's body).
+    """
+    shape = updates[0].static_shape
+    lifter = _Lifter(build, graph, shape, captured or {})
+    if not lifter.can_lift(region):
+        return _map(build, region, [*currents, *updates], shape, captured or {})
+    return lifter.apply(region, [*currents, *updates])
+
+
+def captured_values(region: Block) -> list[Value]:
+    """The values that a region, nested regions included, takes from around it."""
+    inside = set(region.arguments)
+    captured: dict[Value, None] = {}
+
+    def visit(block: Block) -> None:
+        for node in block.nodes:
+            captured.update(dict.fromkeys(v for v in node.operands if v not in inside))
+            inside.update(node.results)
+            for inner in node.blocks:
+                inside.update(inner.arguments)
+                visit(inner)
+
+    visit(region)
+    return list(captured)
+
+
+class _Lifter:
+    def __init__(self, build: Builder, graph: Graph, shape: tuple[int, ...], captured: Mapping[Value, Value]) -> None:
+        self._captured = captured
+        self._build = build
+        self._graph = graph
+        self._shape = shape
+
+    def can_lift(self, block: Block) -> bool:
+        """Whether every node of a block, and of the functions that it calls, is elementwise on scalars."""
+        return all(self._can_lift_node(node) for node in list(block.nodes)[:-1])
+
+    def _can_lift_node(self, node: Node) -> bool:
+        if not all(v.is_tensor and v.shape == () for v in (*node.operands, *node.results)):
+            return False
+        if node.name == "func.call":
+            callee = self._graph.functions.get(node.callee)
+            return callee is not None and callee.has_body and self.can_lift(callee.body)
+        return node.name in LIFTED_OPS or node.name == "stablehlo.constant"
+
+    def apply(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
+        """The values that a block returns, for arguments of the window's shape."""
+        lifted = dict(zip(block.arguments, arguments, strict=True))
+        for node in list(block.nodes)[:-1]:
+            if node.name == "stablehlo.constant":
+                constant = self._build.clone(node, [], [node.results[0].raw.type]).results[0]
+                results: Sequence[Value] = [self._build.broadcast(constant, self._shape)]
+            elif node.name == "func.call":
+                inputs = [self._lifted(v, lifted) for v in node.operands]
+                results = self.apply(self._graph.functions[node.callee].body, inputs)
+            else:
+                types = [mlir.tensor_type(self._shape, mlir.tensor_element(r.raw.type)) for r in node.results]
+                results = self._build.clone(node, [self._lifted(v, lifted) for v in node.operands], types).results
+            lifted.update(zip(node.results, results, strict=True))
+        return [self._lifted(v, lifted) for v in block.terminator.operands]
+
+    def _lifted(self, value: Value, lifted: dict[Value, Value]) -> Value:
+        """The window for a scalar of the region; a scalar captured from around it is broadcast (trap 23)."""
+        if value not in lifted:
+            lifted[value] = self._build.broadcast(self._captured.get(value, value), self._shape)
+        return lifted[value]
+
+
+def _map(
+    build: Builder,
+    region: Block,
+    inputs: Sequence[Value],
+    shape: tuple[int, ...],
+    captured: Mapping[Value, Value],
+) -> list[Value]:
+    """One `stablehlo.map` per result, its region a copy of the scatter's."""
+    results: list[Value] = []
+    for i, returned in enumerate(region.terminator.operands):
+        result_type = mlir.tensor_type(shape, mlir.tensor_element(returned.raw.type))
+        dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
+        node = build.op("stablehlo.map", inputs, [result_type], dimensions, regions=1)
+        build.copy_block(region, node, 0, returning=[i], captured=captured)
+        results.append(node.results[0])
+    return results
