@@ -57,6 +57,7 @@ class MlirSyntaxError(ValueError):
 
 def make_context() -> RawContext:
     """Make a context with the dialects that JAX registers (builtin, func, stablehlo, chlo, sdy, mhlo, ...)."""
+    _tensor_types.clear()  # types keep their context alive
     return jax_interpreters_mlir.make_ir_context()
 
 
@@ -174,17 +175,17 @@ def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None
 
 def is_block_argument(value: RawValue) -> bool:
     """Whether a value is a block argument rather than the result of an operation."""
-    return isinstance(value, ir.BlockArgument)
+    return isinstance(value.owner, ir.Block)  # jax 0.9 does not downcast values
 
 
 def argument_number(value: RawValue) -> int:
     """The position of a block argument in its block."""
-    return int(value.arg_number)
+    return int(cast(Any, ir.BlockArgument)(value).arg_number)
 
 
 def result_number(value: RawValue) -> int:
     """The position of an operation's result among its results."""
-    return int(value.result_number)
+    return int(cast(Any, ir.OpResult)(value).result_number)
 
 
 def scatter_dimension_numbers(operation: RawOperation) -> Any:
@@ -196,54 +197,58 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
 # --- locations --------------------------------------------------------------------------------------------------
 
 
-def file_position(location: RawLocation) -> tuple[str, int, int]:
-    """The innermost file, line and column of a location: ("", 0, 0) where it names none.
+def _location_kind(location: Any) -> str:
+    """ "name", "callsite", "file", "fused" or "" (unknown): classes in jax 0.10, predicates in jax 0.9."""
+    kind = type(location).__name__
+    if kind != "Location":
+        return {"NameLoc": "name", "CallSiteLoc": "callsite", "FileLineColLoc": "file", "FusedLoc": "fused"}.get(
+            kind, ""
+        )
+    if not hasattr(location, "is_a_name"):
+        return ""
+    kinds = (("name", location.is_a_name), ("callsite", location.is_a_callsite))
+    kinds += (("file", location.is_a_file), ("fused", location.is_a_fused))
+    return next((name for name, holds in kinds if (holds() if callable(holds) else holds)), "")
 
-    The textual form is read, because the accessors of `ir.Location` differ between the releases of the tested range.
+
+def read_location(location: RawLocation) -> tuple[tuple[str, int, int], tuple[str, ...]]:
+    """The innermost file, line and column of a location and its names, outermost first.
+
+    The place is ("", 0, 0) where the location names none.
+
+    The accessors are used, not the printed form: printing the traceback of one location takes milliseconds.
     """
-    text = str(location)
-    start = 0
-    while True:
-        # "file":line:column, with or without " to ..." behind; a name is followed by "(" instead.
-        close, name = _quoted(text, start)
-        if close < 0:
-            return "", 0, 0
-        numbers = text[close : close + 32].split(" ")[0].rstrip(")").split(":")
-        if len(numbers) >= 3 and numbers[0] == "" and numbers[1].isdigit():
-            column = "".join(c for c in numbers[2] if c.isdigit())
-            return name, int(numbers[1]), int(column or 0)
-        start = close
+    names: list[str] = []
+    pending = [location]
+    while pending:
+        current = pending.pop()
+        kind = _location_kind(current)
+        if kind == "name":
+            names.append(str(current.name_str))
+            pending.append(current.child_loc)
+        elif kind == "callsite":
+            pending.append(current.callee)
+        elif kind == "fused":
+            pending.extend(reversed(list(current.locations)))
+        elif kind == "file":
+            return (str(current.filename), int(current.start_line), int(current.start_col)), tuple(names)
+    return ("", 0, 0), tuple(names)
+
+
+def file_position(location: RawLocation) -> tuple[str, int, int]:
+    """The innermost file, line and column of a location: ("", 0, 0) where it names none."""
+    return read_location(location)[0]
 
 
 def location_names(location: RawLocation) -> tuple[str, ...]:
     """The names in a location, outermost first ("jit(decode)/layer_0/scatter", "decode")."""
-    text, names, start = str(location), [], 0
-    names = cast(list[str], names)
-    while True:
-        close, name = _quoted(text, start)
-        if close < 0:
-            return tuple(names)
-        if text[close : close + 1] != ":":
-            names.append(name)
-        start = close
+    return read_location(location)[1]
 
 
 def value_name(value: RawValue) -> str:
     """The name that a block argument's location gives it ("pos"), or ""."""
     location = getattr(value, "location", None)
-    names = location_names(location) if location is not None else ()
-    return names[0] if len(names) == 1 and str(location).startswith('loc("') else ""
-
-
-def _quoted(text: str, start: int) -> tuple[int, str]:
-    """The next quoted string from start: the index behind its closing quote (-1 if none) and its content."""
-    open_quote = text.find('"', start)
-    if open_quote < 0:
-        return -1, ""
-    close = open_quote + 1
-    while close < len(text) and text[close] != '"':
-        close += 2 if text[close] == "\\" else 1
-    return close + 1, text[open_quote + 1 : close]
+    return str(location.name_str) if location is not None and _location_kind(location) == "name" else ""
 
 
 # --- types ------------------------------------------------------------------------------------------------------
@@ -302,21 +307,68 @@ def element_type_name(dtype: np.dtype[Any]) -> str:
     raise KeyError(str(dtype))
 
 
+@dataclass(frozen=True)
+class TensorType:
+    """A ranked tensor type, read once.
+
+    Attributes:
+      shape: sizes, None for a dynamic one.
+      element: the raw element type.
+      element_name: the element type as printed ("f32", "ui8", "!quant.uniform<...>").
+      is_static: whether all sizes are known.
+    """
+
+    shape: tuple[int | None, ...]
+    element: RawType
+    element_name: str
+    is_static: bool
+
+
+_tensor_types: dict[RawType, TensorType | None] = {}
+"""Types read since the last context was made: the bindings take 10 us to print an element type."""
+
+
+def read_tensor_type(raw_type: RawType) -> TensorType | None:
+    """A type's shape and element type if it is a ranked tensor, else None (tokens, tuples)."""
+    try:
+        return _tensor_types[raw_type]
+    except KeyError:
+        pass
+    found = None
+    if isinstance(raw_type, ir.RankedTensorType):
+        dynamic = ir.ShapedType.get_dynamic_size()
+        tensor = cast(Any, raw_type)
+        shape = tuple(None if size == dynamic else int(size) for size in tensor.shape)
+        found = TensorType(shape, tensor.element_type, str(tensor.element_type), None not in shape)
+    _tensor_types[raw_type] = found
+    return found
+
+
 def is_ranked_tensor(raw_type: RawType) -> bool:
     """Whether a type is a ranked tensor."""
-    return isinstance(raw_type, ir.RankedTensorType)
+    return read_tensor_type(raw_type) is not None
+
+
+def _tensor(raw_type: RawType) -> TensorType:
+    found = read_tensor_type(raw_type)
+    if found is None:
+        raise TypeError(f"{raw_type} is not a ranked tensor")
+    return found
 
 
 def tensor_shape(raw_type: RawType) -> tuple[int | None, ...]:
     """The shape of a ranked tensor type, None for a dynamic dim."""
-    tensor = cast(Any, ir.RankedTensorType)(raw_type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    return tuple(None if size == dynamic else int(size) for size in tensor.shape)
+    return _tensor(raw_type).shape
 
 
 def tensor_element(raw_type: RawType) -> RawType:
     """The element type of a ranked tensor type."""
-    return cast(Any, ir.RankedTensorType)(raw_type).element_type
+    return _tensor(raw_type).element
+
+
+def tensor_element_name(raw_type: RawType) -> str:
+    """The element type of a ranked tensor type as printed."""
+    return _tensor(raw_type).element_name
 
 
 def tensor_type(shape: Sequence[int | None], element: RawType | str) -> RawType:
@@ -363,6 +415,12 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
 def symbols_in(operation: RawOperation) -> set[str]:
     """The `@symbols` that an operation's attributes name, at any depth."""
     return set(re.findall(r'@"?([\w.$-]+)', str(operation.get_asm(skip_regions=True))))
+
+
+def enum_value(attribute: RawAttribute) -> str:
+    """The keyword of an enum attribute ("LT" of `#stablehlo<comparison_direction LT>`)."""
+    value = getattr(attribute, "value", None)
+    return value if isinstance(value, str) else str(attribute).rsplit(" ", 1)[-1].rstrip(">")
 
 
 def integers_of(attribute: RawAttribute) -> tuple[int, ...]:

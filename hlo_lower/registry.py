@@ -129,6 +129,7 @@ class CompositeLoweringRegistry:
             op: {fact: frozenset(values) for fact, values in facts.items()} for op, facts in domains.items()
         }
         self._rules: dict[str, list[Rule]] = {op: [] for op in domains}
+        self._chosen: dict[tuple[object, ...], Choice] = {}
 
     def lowers(
         self, op: str, *, emits: Sequence[str] = (), form: str = "", **constraints: Iterable[Enum]
@@ -182,6 +183,7 @@ class CompositeLoweringRegistry:
                 raise RegistryError(f"{place}: {name} has the {same} of {other.name} at {other.place}")
         rule = Rule(op, name, lowering, accepted, tuple(emits), form, place)
         self._rules[op].append(rule)
+        self._chosen.clear()
         return rule
 
     def rules(self, op: str) -> tuple[Rule, ...]:
@@ -209,6 +211,12 @@ class CompositeLoweringRegistry:
           NoRuleError: none fits.
           RegistryError: two do, neither more specific (only where `check` was not called).
         """
+        key = (op, target.name, *(facts[name] for name in self._domains[op]))
+        if key not in self._chosen:
+            self._chosen[key] = self._select(op, facts, target)
+        return self._chosen[key]
+
+    def _select(self, op: str, facts: Facts, target: Target) -> Choice:
         fitting: list[Rule] = []
         rejected: list[tuple[Rule, str]] = []
         for rule in self.rules(op):

@@ -51,7 +51,7 @@ class Config:
     ffn: int = 128
     vocab: int = 256
     max_length: int = 64
-    batch: int = 1
+    batch: int = 2
     prompt: int = 8
     dtype: str = "float32"
     rope_theta: float = 10000.0

@@ -94,7 +94,7 @@ def interleave(candidates: Mapping[str, Callable[[], None]], rounds: int, calls:
 
 
 def convert_row(text: str, rounds: int) -> Row:
-    """hl.lower from text to text, beside jaxlib's own parse and print of the same text, each in a context of its own."""
+    """hl.lower from text to text beside jaxlib's own parse and print of it, each in a context of its own."""
 
     def parse_and_print() -> None:
         mlir.print_module(mlir.parse_module(text, mlir.make_context()), locations="loc(" in text)
@@ -103,7 +103,7 @@ def convert_row(text: str, rounds: int) -> Row:
         _ = hl.lower(text).text
 
     timings = interleave({"jaxlib": parse_and_print, "hlo_lower": convert}, rounds)
-    operations = sum(" = " in line for line in text.splitlines())
+    operations = sum(" = " in line and not line.startswith("#") for line in text.splitlines())
     what = f"convert {len(text) / 1e3:,.0f} kB, about {operations:,} ops"
     return Row(what, timings["jaxlib"], timings["hlo_lower"])
 
@@ -169,7 +169,7 @@ def write_prompt(cache: jax.Array, rows: jax.Array, start: jax.Array) -> jax.Arr
 
 
 def cache_write(heads: int, length: int, width: int, rows: int | None = None) -> tuple[Any, tuple[Any, ...]]:
-    """An exported write of one row, or of a run of rows, into a float32 cache [1, heads, length, width]; its arguments."""
+    """An exported write of one row, or of a run, into a float32 cache [1, heads, length, width], and its arguments."""
     cache = jax.ShapeDtypeStruct((1, heads, length, width), jnp.float32)
     update = jax.ShapeDtypeStruct((1, heads, width) if rows is None else (1, heads, rows, width), jnp.float32)
     args = (cache, update, jax.ShapeDtypeStruct((), jnp.int32))
@@ -192,8 +192,8 @@ def step_table() -> list[Row]:
     """Lowered steps against native scatter: one row, a run of rows, and the whole decode step."""
     heads, length, width = (int(size) for size in _CACHE.value)
     shape = f"{heads} x {length} x {width}"
-    rows = []
-    for what, count in ((f"decode row into {shape}", None), (f"prefill of 512 rows into {shape}", min(512, length))):
+    rows, run = [], min(512, length)
+    for what, count in ((f"decode row into {shape}", None), (f"prefill of {run} rows into {shape}", run)):
         exported, args = cache_write(heads, length, width, count)
         rows.append(step_row(what, exported, args, 0, _ROUNDS.value, _STEPS.value))
     exported, args = decode_step(layers=_LAYERS.value)
@@ -202,7 +202,7 @@ def step_table() -> list[Row]:
 
 
 def memory_table() -> list[Memory]:
-    """Compiled memory at two cache lengths. A whole step also holds attention scores, which grow with the length."""
+    """Compiled memory at two cache lengths; a whole step holds attention scores too, 4 bytes per head and position."""
     heads, length, width = (int(size) for size in _CACHE.value)
     rows = []
     for size in (length, 4 * length):

@@ -2,23 +2,30 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
+from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
     """One step of a proof, on top of the steps that it builds on.
 
     Attributes:
       text: what the step says ("clamped to [0, 63]").
-      node: the operation that says so, or None.
+      location: where the operation that says so comes from, or None. The operation itself may be gone when it is read.
       parents: the steps below it.
     """
 
     text: str
-    node: Node | None = None
+    location: mlir.RawLocation | None = None
     parents: tuple["Evidence", ...] = ()
+
+    @classmethod
+    def at(cls, node: Node, text: str, parents: tuple["Evidence", ...] = ()) -> Self:
+        """A step that a node makes."""
+        return cls(text, node.raw.location, parents)
 
     def steps(self) -> Iterator["Evidence"]:
         """All steps, causes before what follows from them, each once."""
@@ -35,13 +42,9 @@ class Evidence:
 
     def lines(self, graph: Graph) -> tuple[str, ...]:
         """The steps as text, each with its place."""
-        return tuple(f"{s.text} at {graph.location(s.node)}" if s.node else s.text for s in self.steps())
+        return tuple(s.text if s.location is None else f"{s.text} at {graph.place(s.location)}" for s in self.steps())
 
 
 def merge(parts: tuple[Evidence | None, ...]) -> tuple[Evidence, ...]:
     """The evidence of several operands, without gaps and repetitions."""
-    kept: list[Evidence] = []
-    for part in parts:
-        if part is not None and part not in kept:
-            kept.append(part)
-    return tuple(kept)
+    return tuple({id(part): part for part in parts if part is not None}.values())

@@ -6,6 +6,7 @@ from inside holds only what it holds at every call site (trap 40). Everything el
 """
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -53,30 +54,34 @@ class IndexAnalysis:
         return known
 
     def _unknown(self, value: Value, why: str, node: Node | None = None) -> Interval:
-        return Interval.of_type(value.static_shape, value.element_type, Evidence(f"not bounded: {why}", node))
+        text = f"not bounded: {why}"
+        evidence = Evidence(text) if node is None else Evidence.at(node, text)
+        return Interval.of_type(value.static_shape, value.element_type, evidence)
 
     def _compute(self, value: Value, frame: Frame | None, depth: int) -> Interval:
         if depth > MAX_STEPS:
             return self._unknown(value, f"more than {MAX_STEPS} steps from its source")
-        if int(np.prod(value.static_shape)) > MAX_ELEMENTS:
+        if prod(value.static_shape) > MAX_ELEMENTS:
             return self._unknown(value, f"more than {MAX_ELEMENTS} elements")
         node = value.node
         if node is None:
             return self._argument(value, frame, depth)
-        if node.name == "func.call":
+        name = node.name
+        if name == "func.call":
             return self._call_result(value, node, frame, depth)
-        if node.name == "stablehlo.select":
+        if name == "stablehlo.select":
             return self._select(node, frame, depth)
-        return self._transfer(node, {}, frame, depth) or self._unknown(value, _plain(node.name), node)
+        return self._transfer(node, {}, frame, depth) or self._unknown(value, _plain(name), node)
 
-    def _transfer(self, node: Node, refined: dict[Value, Interval], frame: Frame | None, depth: int) -> Interval | None:
-        transfer = TRANSFER.get(node.name)
-        operands = node.operands
-        if transfer is None or type_range(node.results[0].element_type) is None:
+    def _transfer(
+        self, node: Node, refined: dict[Value, Interval], frame: Frame | None, depth: int
+    ) -> Interval | None:
+        name = node.name
+        transfer = TRANSFER.get(name)
+        if transfer is None or not _is_tracked(node.result()):
             return None
-        if node.name == "stablehlo.dynamic_slice":
-            operands = operands[:1]
-        if not all(o.is_static and type_range(o.element_type) is not None for o in (*operands, *node.results)):
+        operands = node.operands[:1] if name == "stablehlo.dynamic_slice" else node.operands
+        if not all(map(_is_tracked, operands)):
             return None
         return transfer(node, [refined.get(o) or self.interval(o, frame, depth + 1) for o in operands])
 
@@ -121,8 +126,8 @@ class IndexAnalysis:
         """A select, each branch under what the predicate says of it: `select(i < 0, i + D, i)` with i in [-D, D-1]
         is in [0, D-1], because i + D is looked at for negative i alone, and i for the others."""
         predicate, on_true, on_false = node.operands
-        value = node.results[0]
-        if type_range(value.element_type) is None or not (predicate.is_static and value.is_static):
+        value = node.result()
+        if not (_is_tracked(value) and _is_tracked(predicate)):
             return self._unknown(value, "select", node)
         condition = self.interval(predicate, frame, depth + 1)
         refined = self._refinements(predicate, frame, depth)
@@ -144,7 +149,7 @@ class IndexAnalysis:
         least, greatest = chosen.hull()
         if least < 0:  # it did not help: the branches' own evidence says why
             return chosen
-        return chosen.because(Evidence(f"normalised to [{least}, {greatest}]", node, merge((chosen.evidence,))))
+        return chosen.because(Evidence.at(node, f"normalised to [{least}, {greatest}]", merge((chosen.evidence,))))
 
     def _refinements(
         self, predicate: Value, frame: Frame | None, depth: int
@@ -155,7 +160,7 @@ class IndexAnalysis:
             return None
         x, bound = node.operands
         direction = comparison_direction(node)
-        if direction in ("EQ", "NE") or type_range(x.element_type) is None or not x.is_static:
+        if direction in ("EQ", "NE") or not _is_tracked(x):
             return None
         told, limit = self.interval(x, frame, depth + 1), self.interval(bound, frame, depth + 1)
         strict = 1 if direction in ("LT", "GE") else 0
@@ -177,6 +182,12 @@ class IndexAnalysis:
             if told is not None:
                 return told
         return self.interval(branch, frame, depth + 1)
+
+
+def _is_tracked(value: Value) -> bool:
+    """Whether a value is an integer or boolean tensor of static shape."""
+    tensor = value.tensor_type
+    return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
 
 
 def _plain(name: str) -> str:

@@ -6,6 +6,7 @@ bounds are exact, and a result that leaves its type is widened to the whole type
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hlo_lower.analysis.evidence import Evidence
 Bounds = NDArray[Any]
 
 
+@lru_cache(maxsize=64)
 def type_range(element_type: str) -> tuple[int, int] | None:
     """Least and greatest value of an integer or boolean element type; None for others."""
     if element_type == "i1":

@@ -5,10 +5,11 @@ that its type allows. All functions are sound for wrap-around: `interval.wrapped
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from hlo_lower import mlir
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, bounds_dtype, type_range, wrapped
 from hlo_lower.graph import Node
@@ -17,17 +18,19 @@ Transfer = Callable[[Node, Sequence[Interval]], Interval | None]
 
 
 def _result(node: Node, lo: Any, hi: Any, operands: Sequence[Interval], note: str = "") -> Interval:
-    value = node.results[0]
-    return wrapped(value.static_shape, value.element_type, lo, hi, _evidence(node, operands, note))
+    tensor = node.result().tensor_type
+    assert tensor is not None
+    shape = cast(tuple[int, ...], tensor.shape)
+    return wrapped(shape, tensor.element_name, lo, hi, _evidence(node, operands, note))
 
 
 def _evidence(node: Node, operands: Sequence[Interval], note: str = "") -> Evidence | None:
     """What the operands rest on; with a note, a step of its own on top."""
     parents = merge(tuple(o.evidence for o in operands))
     if note:
-        return Evidence(note, node, parents)
+        return Evidence.at(node, note, parents)
     if len(parents) > 1:
-        return Evidence(node.name.removeprefix("stablehlo."), node, parents)
+        return Evidence.at(node, node.name.removeprefix("stablehlo."), parents)
     return parents[0] if parents else None
 
 
@@ -38,11 +41,11 @@ def _constant(node: Node, _: Sequence[Interval]) -> Interval | None:
     values = node.constant()
     if values is None:
         return None
-    return Interval.exactly(values, node.results[0].element_type)
+    return Interval.exactly(values, node.result().element_type)
 
 
 def _iota(node: Node, _: Sequence[Interval]) -> Interval:
-    value, dim = node.results[0], node.integer("iota_dimension")
+    value, dim = node.result(), node.integer("iota_dimension")
     size = value.static_shape[dim]
     shape = [1] * len(value.shape)
     shape[dim] = size
@@ -50,12 +53,12 @@ def _iota(node: Node, _: Sequence[Interval]) -> Interval:
     low, high = type_range(value.element_type) or (0, 0)
     if size - 1 > high:  # it wraps around
         bounds = (bounds - low) % (high - low + 1) + low
-    evidence = Evidence(f"iota 0..{size - 1}", node)
+    evidence = Evidence.at(node, f"iota 0..{size - 1}")
     return Interval(value.static_shape, value.element_type, bounds, bounds, evidence)
 
 
 def _broadcast_in_dim(node: Node, operands: Sequence[Interval]) -> Interval:
-    operand, shape, dims = operands[0], node.results[0].static_shape, node.integers("broadcast_dimensions")
+    operand, shape, dims = operands[0], node.result().static_shape, node.integers("broadcast_dimensions")
 
     def spread(bounds: Any) -> Any:
         if not dims:
@@ -70,7 +73,7 @@ def _broadcast_in_dim(node: Node, operands: Sequence[Interval]) -> Interval:
 
 
 def _reshape(node: Node, operands: Sequence[Interval]) -> Interval:
-    operand, shape = operands[0], node.results[0].static_shape
+    operand, shape = operands[0], node.result().static_shape
     if operand.lo.size == 1 and operand.hi.size == 1:
         ones = (1,) * len(shape)
         return _result(node, operand.lo.reshape(ones), operand.hi.reshape(ones), operands)
@@ -109,7 +112,7 @@ def _hull(node: Node, operands: Sequence[Interval]) -> Interval | None:
     """Each element of the result is some element of the first operand."""
     if operands[0].lo.size == 0:
         return None
-    ones, dtype = (1,) * len(node.results[0].shape), bounds_dtype(operands[0].element_type)
+    ones, dtype = (1,) * len(node.result().shape), bounds_dtype(operands[0].element_type)
     low, high = operands[0].hull()
     return _result(node, np.full(ones, low, dtype), np.full(ones, high, dtype), operands[:1])
 
@@ -118,7 +121,7 @@ def _hull(node: Node, operands: Sequence[Interval]) -> Interval | None:
 
 
 def _convert(node: Node, operands: Sequence[Interval]) -> Interval | None:
-    operand, element_type = operands[0], node.results[0].element_type
+    operand, element_type = operands[0], node.result().element_type
     if type_range(element_type) is None:
         return None
     if element_type == "i1":  # convert to i1 is "not equal to zero"
@@ -215,7 +218,7 @@ def compare_outcome(direction: str, a: Interval, b: Interval) -> tuple[Any, Any]
 
 def comparison_direction(node: Node) -> str:
     """The direction of a `stablehlo.compare`: EQ, NE, GE, GT, LE or LT."""
-    return str(node.attribute("comparison_direction")).rsplit(" ", 1)[-1].rstrip(">")
+    return mlir.enum_value(node.attribute("comparison_direction"))
 
 
 def _compare(node: Node, operands: Sequence[Interval]) -> Interval:
@@ -244,14 +247,14 @@ def _or(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
     if a.element_type == "i1":
         return _result(node, a.lo | b.lo, a.hi | b.hi, operands)
-    return Interval.of_type(node.results[0].static_shape, a.element_type)
+    return Interval.of_type(node.result().static_shape, a.element_type)
 
 
 def _not(node: Node, operands: Sequence[Interval]) -> Interval:
     a = operands[0]
     if a.element_type == "i1":
         return _result(node, 1 - a.hi, 1 - a.lo, operands)
-    return Interval.of_type(node.results[0].static_shape, a.element_type)
+    return Interval.of_type(node.result().static_shape, a.element_type)
 
 
 def choose(node: Node, predicate: Interval, on_true: Interval, on_false: Interval) -> Interval:

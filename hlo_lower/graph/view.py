@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,6 +42,11 @@ class Value:
     raw: mlir.RawValue
 
     @property
+    def tensor_type(self) -> mlir.TensorType | None:
+        """Its type read at once, or None where it is no ranked tensor."""
+        return mlir.read_tensor_type(self.raw.type)
+
+    @property
     def is_tensor(self) -> bool:
         """Whether it is a ranked tensor (tokens and tuples are not)."""
         return mlir.is_ranked_tensor(self.raw.type)
@@ -58,20 +63,21 @@ class Value:
         Raises:
           ValueError: a size is dynamic.
         """
-        shape = self.shape
-        if None in shape:
+        tensor = mlir.read_tensor_type(self.raw.type)
+        if tensor is None or not tensor.is_static:
             raise ValueError(f"dynamic shape {self.raw.type}")
-        return tuple(size for size in shape if size is not None)
+        return cast(tuple[int, ...], tensor.shape)
 
     @property
     def is_static(self) -> bool:
         """Whether it is a ranked tensor whose sizes are all known."""
-        return self.is_tensor and None not in self.shape
+        tensor = mlir.read_tensor_type(self.raw.type)
+        return tensor is not None and tensor.is_static
 
     @property
     def element_type(self) -> str:
         """The element type as MLIR prints it ("f32", "ui8", "complex<f32>")."""
-        return str(mlir.tensor_element(self.raw.type))
+        return mlir.tensor_element_name(self.raw.type)
 
     @property
     def node(self) -> "Node | None":
@@ -110,6 +116,10 @@ class Block:
         """The block's arguments."""
         return tuple(Value(a) for a in self.raw.arguments)
 
+    def argument(self, number: int) -> Value:
+        """One argument; a function of a large model has thousands."""
+        return Value(self.raw.arguments[number])
+
     @property
     def nodes(self) -> Iterator["Node"]:
         """The block's nodes in program order, the terminator last."""
@@ -147,6 +157,14 @@ class Node:
     def results(self) -> tuple[Value, ...]:
         """The results."""
         return tuple(Value(v) for v in self.raw.results)
+
+    def operand(self, number: int) -> Value:
+        """One operand."""
+        return Value(self.raw.operands[number])
+
+    def result(self, number: int = 0) -> Value:
+        """One result."""
+        return Value(self.raw.results[number])
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -283,8 +301,13 @@ class Graph:
 
     def location(self, node: Node) -> Location:
         """Where a node comes from: its source location, or its place in the module's own text."""
-        file, line, column = mlir.file_position(node.raw.location)
-        names = mlir.location_names(node.raw.location) if self.has_locations else ()
+        return self.place(node.raw.location)
+
+    def place(self, location: mlir.RawLocation) -> Location:
+        """A raw location of this module, read."""
+        (file, line, column), names = mlir.read_location(location)
+        if not self.has_locations:
+            names = ()
         return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, names[0] if names else "")
 
     def walk(self, visit: Callable[[Node], None]) -> None:

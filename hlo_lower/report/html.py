@@ -6,7 +6,7 @@ from html import escape
 from hlo_lower.report.alike import fold, hidden_line
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
-from hlo_lower.report.module import ModuleReport, Totals, totals
+from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals, totals
 from hlo_lower.report.row import HEADERS, cells, rule_name
 from hlo_lower.report.wording import plural, printable
 
@@ -25,19 +25,20 @@ p { margin: .25rem 0; color: var(--soft); overflow-wrap: anywhere; }
 p.error { color: var(--bad); white-space: pre-wrap; }
 table { width: 100%; border-collapse: collapse; margin: .75rem 0; font-size: .875rem; }
 th { text-align: left; color: var(--soft); font-weight: 600; } th, td { padding: .35rem .75rem .35rem 0;
-  border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+  border-bottom: 1px solid var(--line); vertical-align: top; }
+div.table { overflow-x: auto; }
 td { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .8rem; }
 td:first-child { white-space: nowrap; } .good { color: var(--good); } .warn { color: var(--warn); }
 .bad { color: var(--bad); font-weight: 600; }
 pre { background: var(--card); padding: .75rem; overflow-x: auto; font-size: .8rem; border-radius: 6px; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 1rem; margin: 1rem 0; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(210px, 1fr)); gap: 1rem; margin: 1rem 0; }
 .chart { background: var(--card); border-radius: 6px; padding: .75rem; }
-.bar { display: grid; grid-template-columns: minmax(0, 11rem) 1fr 4rem; gap: .5rem; align-items: center;
-  font-size: .8rem; } .bar b { font-weight: 400; overflow-wrap: anywhere; } .bar i { display: block; height: .6rem;
-  background: var(--bar); border-radius: 2px; min-width: 2px; } .bar em { font-style: normal; text-align: right; }
+.bar { display: grid; grid-template-columns: 1fr auto; gap: 0 .75rem; font-size: .8rem; margin-bottom: .4rem; }
+.bar b { font-weight: 400; overflow-wrap: anywhere; } .bar em { font-style: normal; }
+.bar i { grid-column: 1 / 3; height: .4rem; background: var(--bar); border-radius: 2px; min-width: 2px; }
 @media (max-width: 700px) { thead { display: none; } table, tbody, tr, td { display: block; width: 100%; }
   tr { border-bottom: 1px solid var(--line); padding: .5rem 0; } td { border: 0; padding: .1rem 0 .1rem 5rem;
-  position: relative; min-height: 1.3rem; } td::before { content: attr(data-title); position: absolute; left: 0;
+  position: relative; min-height: 1.3rem; overflow-wrap: anywhere; } td:empty { display: none; } td::before { content: attr(data-title); position: absolute; left: 0;
   color: var(--soft); font-family: system-ui, sans-serif; } }
 """
 
@@ -92,7 +93,7 @@ def _chart(title: str, counts: Mapping[str, int]) -> str:
     largest = max(counts.values(), default=1)
     bars = "".join(
         f'<div class="bar"><b>{escape(printable(name))}</b>'
-        f'<i style="width: {100 * count / largest:.1f}%"></i><em>{count:,}</em></div>'
+        f'<em>{count:,}</em><i style="width: {100 * count / largest:.1f}%"></i></div>'
         for name, count in counts.items()
     )
     return f'<div class="chart"><h3>{escape(title)}</h3>{bars}</div>'
@@ -102,8 +103,8 @@ def _modules(reports: Sequence[ModuleReport]) -> str:
     headers = ("module", "ops", "scatters", "left", "verification")
     rows: list[tuple[str, ...]] = []
     for report in reports:
-        told = report.error or report.verification or "not measured"
-        left = "not measured" if report.scatters_left is None else f"{report.scatters_left:,}"
+        told = (report.error or report.verification or NOT_MEASURED).split("\n")[0]
+        left = NOT_MEASURED if report.scatters_left is None else f"{report.scatters_left:,}"
         counts = (f"{report.op_count:,}", f"{len(report.records):,}", left)
         rows.append((printable(report.file), *(("", "", "") if report.error else counts), printable(told)))
     return "<h2>Modules</h2>" + _table(headers, rows)
@@ -112,9 +113,10 @@ def _modules(reports: Sequence[ModuleReport]) -> str:
 def _module(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> str:
     file, *parts = headline(report)
     blocks = [f"<h2>{escape(file)}</h2>"]
-    for part in parts:
-        error = ' class="error"' if part.startswith("error:") else ""
-        blocks.append(f"<p{error}>{escape(part)}</p>")
+    if report.error is not None:
+        blocks.append(f'<p class="error">{escape(parts.pop())}</p>')
+    if parts:
+        blocks.append(f"<p>{escape(' · '.join(parts))}</p>")
     if report.records:
         groups = fold(report.records, show_all=show_all)
         blocks.append(_table(HEADERS, [cells(group) for group in groups]))
@@ -136,7 +138,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "<tr>" + "".join(_cell(header, cell) for header, cell in zip(headers, row, strict=True)) + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 
 
 def _cell(header: str, cell: str) -> str:

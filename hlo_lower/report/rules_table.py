@@ -33,6 +33,9 @@ class RuleRow(Protocol):
     @property
     def emits(self) -> tuple[str, ...]: ...
 
+    @property
+    def refused(self) -> str: ...
+
 
 def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
     """Render rules as a table: name and place, what it takes, the form and the ops that it emits."""
@@ -50,6 +53,8 @@ def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = Fal
     for number, rule in enumerate(rules):
         name = Text(rule_name(rule.name), style="bold").append(f"\n{rule.place}", style="dim not bold")
         form = Text(rule.form).append(f"\n{', '.join(_op(op) for op in rule.emits)}", style="dim")
+        if rule.refused:
+            form.append(f"\nrefused: {rule.refused}", style="red")
         grid.add_row(name, Text(rule.classes), form, end_section=number + 1 < len(rules))
     page.print(grid)
     assert isinstance(page.file, io.StringIO)
@@ -62,7 +67,7 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
         [
             code(rule_name(rule.name)),
             escape(rule.classes),
-            code(rule.form),
+            code(rule.form) + (escape(f" refused: {rule.refused}") if rule.refused else ""),
             escape(", ".join(_op(op) for op in rule.emits)),
             code(rule.place),
         ]

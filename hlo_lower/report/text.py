@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.alike import Group, fold, hidden_line
+from hlo_lower.report.columns import column_widths
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
 from hlo_lower.report.row import HEADERS, cells
 
 PLAIN_WIDTH = 140
-WIDE_ENOUGH = 118
+UNBROKEN = tuple(HEADERS.index(header) for header in ("#", "kind", "unique"))
 STYLES = {
     "insert_slice": "green",
     "reduction_add": "cyan",
@@ -71,7 +72,7 @@ def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Col
     _headline(page, headline(report))
     if report.records:
         groups = fold(report.records, show_all=show_all)
-        page.print(_wide(groups) if page.width >= WIDE_ENOUGH else _stacked(groups))
+        page.print(_table(groups, page.width))
         if hidden := hidden_line(groups):
             page.print(Text(f"  {hidden}", style="dim"))
     for record in report.records:
@@ -97,30 +98,25 @@ def _headline(page: Console, parts: Sequence[str]) -> None:
     page.print(line)
 
 
-def _wide(groups: Sequence[Group]) -> Table:
-    """One line per group."""
-    table = _table()
-    for header in HEADERS:
-        table.add_column(header, overflow="fold", no_wrap=header == "#")
-    for group in groups:
-        table.add_row(*(_styled(cell) for cell in cells(group)))
+def _table(groups: Sequence[Group], page: int) -> Table:
+    """One line per group where its words fit beside each other, else two: where over kind, writes over rule, ..."""
+    rows = [cells(group) for group in groups]
+    headers = HEADERS
+    widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=UNBROKEN)
+    if not fits:
+        headers, rows = _stacked(HEADERS), [_stacked(row) for row in rows]
+        widths, _ = column_widths([*zip(headers, *rows, strict=True)], page, whole=(0,))
+    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for header, width in zip(headers, widths, strict=True):
+        table.add_column(header, overflow="fold", width=width)
+    for row in rows:
+        table.add_row(*(Text("\n").join(_styled(line) for line in cell.split("\n")) for cell in row))
     return table
 
 
-def _stacked(groups: Sequence[Group]) -> Table:
-    """Two lines per group, for narrow pages: where over kind, writes over rule, bounds over unique."""
-    table = _table()
-    for header in ("#", "where\nkind", "writes\nrule", "bounds\nunique"):
-        table.add_column(header, overflow="fold", no_wrap=header == "#")
-    for group in groups:
-        number, where, kind, writes, rule, bounds, unique = (_styled(cell) for cell in cells(group))
-        pairs = ((where, kind), (writes, rule), (bounds, unique))
-        table.add_row(number, *(Text("\n").join(pair) for pair in pairs))
-    return table
-
-
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+def _stacked(row: Sequence[str]) -> tuple[str, ...]:
+    number, where, kind, writes, rule, bounds, unique = row
+    return (number, f"{where}\n{kind}", f"{writes}\n{rule}", f"{bounds}\n{unique}")
 
 
 def _styled(cell: str) -> Text:

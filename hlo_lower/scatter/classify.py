@@ -55,13 +55,17 @@ def classify(
     subset, subset_why = _subset(scatter, region, in_bounds)
     unique, unique_why = _unique(scatter, subset, interval, trust_flags=trust_flags)
     constant = interval.is_constant or not scatter.index_dims
-    steps = interval.evidence.lines(graph) if interval.evidence else ()
+    proof = interval.evidence
+
+    def steps() -> tuple[str, ...]:
+        return proof.lines(graph) if proof else ()
+
     facts = (
-        Fact("subset", subset.value, (subset_why,)),
-        Fact("combiner", ", ".join(c.value for c in region.combiners), region.why),
-        Fact("windows", windows.value, (*_bound_lines(scatter, placement), *steps)),
-        Fact("in_bounds", in_bounds.value, (f"under oob={oob.value}",)),
-        Fact("unique", unique.value, (unique_why,)),
+        Fact.known("subset", subset.value, subset_why),
+        Fact.known("combiner", ", ".join(c.value for c in region.combiners), *region.why),
+        Fact("windows", windows.value, lambda: (*_bound_lines(scatter, placement), *steps())),
+        Fact.known("in_bounds", in_bounds.value, f"under oob={oob.value}"),
+        Fact.known("unique", unique.value, unique_why),
         Fact("offsets", "constant" if constant else "runtime", steps),
     )
     return ScatterFacts(

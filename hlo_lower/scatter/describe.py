@@ -11,12 +11,13 @@ from hlo_lower.subset import Subset
 
 def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
     """The record of a scatter before a rule is chosen."""
+    location = graph.location(scatter.node)
     return ScatterRecord(
         number=number,
         file=graph.name,
         function=graph.function_of(scatter.node).name,
-        location=str(graph.location(scatter.node)),
-        scope=graph.location(scatter.node).scope,
+        location=str(location),
+        scope=location.scope,
         kind=facts.kind,
         subset=facts.subset.value,
         writes=_writes(graph, scatter, facts),
@@ -54,7 +55,7 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: st
         in_bounds="unknown",
         bounds=reason,
         unique="unknown",
-        facts=(Fact("canonical form", "none", (reason,)),),
+        facts=(Fact.known("canonical form", "none", reason),),
     )
 
 
@@ -65,7 +66,7 @@ def _named(graph: Graph, note: str) -> str:
     function = graph.functions.get(name)
     if not found or function is None or not number.isdigit() or not graph.has_locations:
         return note
-    own = mlir.value_name(function.body.arguments[int(number)].raw)
+    own = mlir.value_name(function.body.argument(int(number)).raw)
     return f"{head}argument {own}" if own else note
 
 

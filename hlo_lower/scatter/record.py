@@ -1,6 +1,8 @@
 """What is told about one scatter: the row of every report, and the JSON record."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 
@@ -11,12 +13,26 @@ class Fact:
     Attributes:
       name: the fact ("in_bounds", "unique", "subset", ...).
       value: its value as text ("always", "proved", "Tile", ...).
-      evidence: the steps that prove it, causes first, each with its place ("clamped to [0, 63] at llama.py:88").
+      lines: gives the steps that prove it, causes first, each with its place ("clamped to [0, 63] at llama.py:88").
     """
 
     name: str
     value: str
-    evidence: tuple[str, ...] = ()
+    lines: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @classmethod
+    def known(cls, name: str, value: str, *lines: str) -> "Fact":
+        """A fact whose evidence is at hand."""
+        return cls(name, value, lambda: lines)
+
+    @cached_property
+    def evidence(self) -> tuple[str, ...]:
+        """The steps, put into words when somebody reads them."""
+        return self.lines()
+
+    def to_json(self) -> dict[str, Any]:
+        """The fact as plain data."""
+        return {"name": self.name, "value": self.value, "evidence": list(self.evidence)}
 
 
 @dataclass(frozen=True)
@@ -77,4 +93,7 @@ class ScatterRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `json.dumps`."""
-        return asdict(self)
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["facts"] = [fact.to_json() for fact in self.facts]
+        plain["why_not"] = [asdict(rejection) for rejection in self.why_not]
+        return plain

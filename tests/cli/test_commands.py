@@ -1,0 +1,428 @@
+"""The five commands, from arguments to files and exit codes."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import jax.export
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import cli, mlir
+from hlo_lower.errors import DifferenceError
+from hlo_lower.report import output
+
+MODEL = """\
+from dataclasses import dataclass
+import jax
+
+@dataclass(frozen=True)
+class Config:
+    rows: int = 8
+
+def args(config):
+    return (
+        jax.ShapeDtypeStruct((config.rows, 4), "float32"),
+        jax.ShapeDtypeStruct((4,), "float32"),
+        jax.ShapeDtypeStruct((), "int32"),
+    )
+
+def step(cache, row, position, *, config):
+    return cache.at[position].set(row)
+
+EXPORTS = {"step": {"args": args, "config": Config()}}
+"""
+
+
+@pytest.fixture
+def model(folder):
+    """A model file whose step writes a row of a cache."""
+    (folder / "tiny.py").write_text(MODEL)
+
+
+def names(folder):
+    """The names in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- export and convert ---
+
+
+def test_the_main_job(model, folder, command):
+    """A function is exported, reported, converted and verified; no scatter is left."""
+    assert command("export", "tiny.py:step", "-o", "step.mlir").code == 0
+    reported = command("report", "step.mlir")
+    assert (reported.code, reported.err) == (0, "")
+    assert "tiny.py:16" in reported.out
+    converted = command("convert", "step.mlir", "-o", "lowered.mlir")
+    assert (converted.code, converted.err) == (0, "")
+    assert "1 scatter -> 0" in converted.out
+    assert "stablehlo.scatter" not in (folder / "lowered.mlir").read_text()
+    verified = command("verify", "step.mlir", "lowered.mlir")
+    assert (verified.code, verified.err) == (0, "")
+
+
+def test_export_sets_fields_of_the_config(model, folder, command):
+    """--set rows=16 makes the cache 16 rows long."""
+    result = command("export", "tiny.py:step", "-o", "step.mlir", "--set", "rows=16")
+    assert result.code == 0
+    assert result.out.startswith("step.mlir   text of tiny.py:step, ")
+    assert "tensor<16x4xf32>" in (folder / "step.mlir").read_text()
+
+
+def test_export_with_symbolic_shapes(model, folder, command):
+    """--shapes leaves sizes open."""
+    assert command("export", "tiny.py:step", "-o", "step.mlir", "--shapes", "n, 4", "4", "").code == 0
+    assert "tensor<?x4xf32>" in (folder / "step.mlir").read_text()
+
+
+def test_export_to_standard_output(model, command):
+    """With -o - only the module goes to standard output."""
+    result = command("export", "tiny.py:step", "-o", "-")
+    assert (result.code, result.err) == (0, "")
+    assert hl.read(result.out.encode()).op_count > 0
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [(".mlir", b"module"), (".mlirbc", b"ML\xefR"), (".vhlo", b"ML\xefR"), (".portable", b"ML\xefR"), (".txt", b"mod")],
+)
+def test_the_suffix_decides_the_form(model, folder, command, suffix, start):
+    """The output's form follows its suffix, for export and convert, and both can be read again."""
+    assert command("export", "tiny.py:step", "-o", f"step{suffix}").code == 0
+    data = (folder / f"step{suffix}").read_bytes()
+    assert start in data[:200]
+    assert (suffix in (".vhlo", ".portable")) == (b"StableHLO_v" in data[:64])
+    assert command("convert", f"step{suffix}", "-o", f"out{suffix}", "--no-verify").code == 0
+    again = (folder / f"out{suffix}").read_bytes()
+    assert start in again[:200]
+    assert len(hl.classify(hl.read(folder / f"out{suffix}"))) == 0
+
+
+@pytest.mark.parametrize("suffix", [".exported", ".jax_exported"])
+def test_exported_can_be_called(model, folder, command, suffix):
+    """A serialized Exported goes in and comes out, and can be called."""
+    assert command("export", "tiny.py:step", "-o", f"step{suffix}").code == 0
+    assert command("convert", f"step{suffix}", "-o", f"out{suffix}", "--no-verify").code == 0
+    exported = jax.export.deserialize(bytearray((folder / f"out{suffix}").read_bytes()))
+    result = exported.call(np.zeros((8, 4), np.float32), np.ones(4, np.float32), np.int32(2))
+    assert np.asarray(result).sum(1).tolist() == [0, 0, 4, 0, 0, 0, 0, 0]
+
+
+def test_emit_beats_the_suffix(folder, command):
+    """--emit says which form is written."""
+    assert command("convert", "decode.mlir", "-o", "out.mlir", "--emit", "bytecode", "--no-verify").code == 0
+    assert (folder / "out.mlir").read_bytes()[:4] == b"ML\xefR"
+
+
+def test_convert_through_standard_streams(folder):
+    """`convert - -o -` is a filter: the module on standard output, the report on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_lower", "convert", "-", "-o", "-", "--no-verify"],
+        input=(folder / "decode.mlir").read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert hl.classify(hl.read(done.stdout)) == ()
+    assert b"1 scatter -> 0" in done.stderr
+    assert b"\x1b" not in done.stderr
+
+
+def test_convert_says_that_it_was_not_verified(command):
+    """--no-verify and --verify off print `not measured`."""
+    for flags in (("--no-verify",), ("--verify", "off")):
+        result = command("convert", "decode.mlir", "-o", "out.mlir", *flags)
+        assert result.code == 0
+        assert "verification not measured" in result.out
+
+
+def test_convert_writes_a_json_report(folder, command):
+    """--report holds the records, the verdict and the times."""
+    assert command("convert", "decode.mlir", "-o", "out.mlir", "--report", "r.json").code == 0
+    module = json.loads((folder / "r.json").read_text())["modules"][0]
+    assert (module["file"], module["scatters"], module["scatters_left"]) == ("decode.mlir", 1, 0)
+    assert module["verdict"] is not None
+    assert module["convert_seconds"] > 0
+
+
+def test_same_input_same_output(folder, command):
+    """Two conversions give the same bytes."""
+    for name in ("a.mlir", "b.mlir"):
+        assert command("convert", "decode.mlir", "-o", name, "--no-verify").code == 0
+    assert (folder / "a.mlir").read_bytes() == (folder / "b.mlir").read_bytes()
+
+
+def test_a_module_without_scatters_leaves_as_it_came(folder, command):
+    """What has nothing to lower is printed as jaxlib prints it."""
+    assert command("convert", "plain.mlir", "-o", "out.mlir").code == 0
+    printed = mlir.print_module(mlir.parse_module((folder / "plain.mlir").read_text(), mlir.make_context()))
+    assert printed == (folder / "out.mlir").read_text()
+
+
+def test_skip_leaves_a_scatter(folder, command):
+    """A scatter that is skipped on request stays, which is no failure."""
+    result = command("convert", "decode.mlir", "-o", "out.mlir", "--skip", "#1", "--no-verify")
+    assert result.code == 0
+    assert "1 scatter -> 1" in result.out
+    assert "stablehlo.scatter" in (folder / "out.mlir").read_text()
+
+
+# --- no partial output ---
+
+
+class Wrong:
+    """A verdict of two versions that differ."""
+
+    ok = False
+
+    def lines(self):
+        """What differs."""
+        return ["result 0 at [2, 1]: 3.0 before, 4.0 after", "on its path: scatter 1 at decode.mlir:4"]
+
+    def summary(self):
+        """The verdict in a line."""
+        return "differs"
+
+    def to_json(self):
+        """The verdict as data."""
+        return {"ok": False}
+
+
+def test_a_mismatch_writes_nothing(folder, command, monkeypatch):
+    """Exit code 1, the first difference and the scatters on its path, no output file and no report."""
+    monkeypatch.setattr(hl, "verify", lambda *args, **kwargs: Wrong())
+    before = names(folder)
+    result = command("convert", "decode.mlir", "-o", "out.mlir", "--report", "r.json")
+    expected = (
+        "decode.mlir: the lowered module computes something else; out.mlir was not written\n"
+        "  result 0 at [2, 1]: 3.0 before, 4.0 after\n"
+        "  on its path: scatter 1 at decode.mlir:4\n"
+    )
+    assert (result.code, result.out, result.err) == (1, "", expected)
+    assert before == names(folder)
+
+
+def test_verify_of_different_modules(folder, command):
+    """Two modules that differ give exit code 1 and name the first differing result with index and values."""
+    text = (folder / "plain.mlir").read_text()
+    (folder / "other.mlir").write_text(text.replace("stablehlo.add %x, %x", "stablehlo.multiply %x, %x"))
+    result = command("verify", "plain.mlir", "other.mlir")
+    assert result.code == 1
+    assert "result 0" in result.out
+
+
+def test_a_difference_error_gives_exit_code_1(command, monkeypatch):
+    """However a difference is told, its exit code is 1."""
+
+    def differ(*args, **kwargs):
+        raise DifferenceError("decode.mlir", "result 0 differs")
+
+    monkeypatch.setattr(hl, "verify", differ)
+    result = command("convert", "decode.mlir", "-o", "out.mlir")
+    assert (result.code, result.err) == (1, "decode.mlir: result 0 differs\n")
+
+
+def test_an_old_output_survives_a_failure(folder, command, monkeypatch):
+    """A conversion that fails leaves the file of an earlier one alone."""
+    (folder / "out.mlir").write_text("from before")
+    monkeypatch.setattr(hl, "verify", lambda *args, **kwargs: Wrong())
+    assert command("convert", "decode.mlir", "-o", "out.mlir").code == 1
+    assert (folder / "out.mlir").read_text() == "from before"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_the_temporary_file_never_stays(folder, command, monkeypatch, error):
+    """A full disk or an interrupt while writing leaves neither output nor temporary file."""
+
+    def fail(*args):
+        raise error
+
+    before = names(folder)
+    monkeypatch.setattr(output.os, "replace", fail)
+    result = command("convert", "decode.mlir", "-o", "out.mlir", "--no-verify")
+    assert result.code == (2 if isinstance(error, OSError) else 130)
+    assert before == names(folder)
+    assert "Traceback" not in result.err
+
+
+def test_the_output_keeps_mode_and_link(folder, command):
+    """A file is replaced with its mode, and a link is written through."""
+    (folder / "real.mlir").write_text("old")
+    (folder / "real.mlir").chmod(0o640)
+    (folder / "link.mlir").symlink_to("real.mlir")
+    assert command("convert", "decode.mlir", "-o", "link.mlir", "--no-verify").code == 0
+    assert (folder / "link.mlir").is_symlink()
+    assert stat.S_IMODE((folder / "real.mlir").stat().st_mode) == 0o640
+    assert "module" in (folder / "real.mlir").read_text()
+
+
+def test_a_new_output_follows_the_umask(folder, command):
+    """A new file has the mode that any program would give it."""
+    mask = os.umask(0o027)
+    try:
+        assert command("convert", "decode.mlir", "-o", "out.mlir", "--no-verify").code == 0
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((folder / "out.mlir").stat().st_mode) == 0o640
+
+
+def test_a_device_is_written_not_replaced(command):
+    """/dev/null stays what it is."""
+    assert command("convert", "decode.mlir", "-o", os.devnull, "--no-verify").code == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_the_input_may_be_the_output(folder, command):
+    """A module can be converted in place."""
+    assert command("convert", "decode.mlir", "-o", "decode.mlir", "--no-verify").code == 0
+    assert "stablehlo.scatter" not in (folder / "decode.mlir").read_text()
+
+
+# --- report ---
+
+
+def test_report_of_several_files_goes_on_after_a_bad_one(folder, command):
+    """An unreadable module is a row with its reason; the others are told; the exit code is 2."""
+    (folder / "models").mkdir()
+    result = command("report", "decode.mlir", "missing.mlir", "models", "plain.mlir")
+    assert result.code == 2
+    assert "missing.mlir   error: missing.mlir: no such file" in result.out
+    assert "models   error: models: is a directory" in result.out
+    assert "total: 4 modules (2 unreadable)" in result.out
+    assert result.err == "2 of 4 modules could not be read; the report says why\n"
+
+
+def test_report_of_bad_files_only(folder, command):
+    """Where nothing could be read there is no report."""
+    result = command("report", "a.mlir", "b.mlir", "-o", "r.txt")
+    assert (result.code, result.out) == (2, "")
+    assert "a.mlir: no such file" in result.err
+    assert "b.mlir: no such file" in result.err
+    assert not (folder / "r.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [("text", "decode.mlir"), ("json", "{"), ("markdown", "## decode.mlir"), ("html", "<!DOCTYPE html>")],
+)
+def test_report_formats(folder, command, form, start):
+    """Each format goes to standard output or, the same, into a file."""
+    shown = command("report", "decode.mlir", "--format", form)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith(start)
+    written = command("report", "decode.mlir", "--format", form, "-o", "r.out")
+    assert (written.code, written.out) == (0, "")
+    assert shown.out == (folder / "r.out").read_text()
+
+
+def test_report_of_standard_input(folder):
+    """`-` reads a module from standard input."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_lower", "report", "-"],
+        input=(folder / "decode.mlir").read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"-   ")
+
+
+def test_report_has_no_color_in_a_pipe_and_obeys_columns(command, monkeypatch):
+    """The width is 140 unless COLUMNS says otherwise, and there are no escape codes."""
+    wide = command("report", "decode.mlir").out
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = command("report", "decode.mlir").out
+    assert "\x1b" not in wide + narrow
+    assert max(len(line) for line in narrow.splitlines()) <= 80
+    assert max(len(line) for line in wide.splitlines()) > 80
+
+
+def test_report_explains(command):
+    """--explain 1 shows facts, the rule and the rules that were not chosen."""
+    result = command("report", "decode.mlir", "--explain", "1")
+    assert result.code == 0
+    for word in ("scatter 1 of decode.mlir", "in_bounds = unknown", "rule:", "not chosen"):
+        assert word in result.out
+
+
+def test_fail_on_a_kind(command):
+    """--fail-on gives exit code 3 where a scatter is of that kind, and 0 where none is."""
+    assert command("report", "decode.mlir", "--fail-on", "insert_slice").code == 3
+    assert command("report", "decode.mlir", "--fail-on", "general", "--fail-on", "reduction_add").code == 0
+
+
+# --- rules, and the program itself ---
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_rules(command, form):
+    """Every rule of the registry is printed."""
+    result = command("rules", "--format", form)
+    assert (result.code, result.err) == (0, "")
+    for rule in hl.rules():
+        assert rule.name.removeprefix("scatter_to_") in result.out
+
+
+def test_verify_takes_inputs(folder, command):
+    """Positional arrays of an .npz file are the module's arguments."""
+    np.savez(folder / "x.npz", np.arange(4, dtype=np.float32))
+    result = command("verify", "plain.mlir", "plain.mlir", "--inputs", "x.npz")
+    assert result.code == 0
+
+
+def test_an_internal_error_asks_to_be_reported(command, monkeypatch):
+    """Without --debug it is two lines, with it there is the traceback; the exit code is 2."""
+
+    def fail(*args, **kwargs):
+        raise KeyError("oops")
+
+    monkeypatch.setattr(hl, "classify", fail)
+    quiet = command("report", "decode.mlir")
+    assert (quiet.code, quiet.out) == (2, "")
+    assert quiet.err.startswith("hlo-lower: internal error: KeyError: 'oops'\n")
+    assert "--debug" in quiet.err
+    assert "Traceback" not in quiet.err
+    loud = command("report", "decode.mlir", "--debug")
+    assert loud.code == 2
+    assert "Traceback" in loud.err
+
+
+def test_an_interrupt_gives_130(command, monkeypatch):
+    """Control-C is a word and an exit code."""
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hl, "classify", stop)
+    result = command("report", "decode.mlir")
+    assert (result.code, result.err) == (130, "interrupted\n")
+
+
+def test_a_closed_pipe_is_quiet(folder):
+    """`hlo-lower report ... | head -1` prints no complaint."""
+    script = f"{sys.executable} -m hlo_lower report decode.mlir --format html | head -c 1"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "<", "")
+
+
+def test_version_and_help(command):
+    """--version and --help end in 0; help names the exit codes."""
+    assert command("--version").out.startswith("hlo-lower ")
+    shown = command("--help")
+    assert shown.code == 0
+    assert "exit codes:" in shown.out
+    for name in ("export", "report", "convert", "verify", "rules"):
+        assert command(name, "--help").code == 0
+
+
+def test_signs_that_an_encoding_lacks_are_replaced():
+    """A terminal without Unicode gets plain signs."""
+
+    class Ascii:
+        encoding = "ascii"
+
+    assert cli._fit("── 1 ×2 ü", Ascii()) == "-- 1 x2 \\xfc"

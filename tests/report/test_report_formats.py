@@ -1,0 +1,186 @@
+"""The JSON, Markdown and HTML reports, and the table of rules."""
+
+import json
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+from hlo_lower.report import (
+    ModuleReport,
+    render_html,
+    render_json,
+    render_markdown,
+    render_rules_markdown,
+    render_rules_text,
+)
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page; raises where one is not closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        """Remember a tag."""
+        self.seen.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        """Close the last tag."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        """Remember text."""
+        self.text += data
+
+
+def test_json_record_has_the_fields_of_the_design(decode):
+    """A record has at least these fields."""
+    record = json.loads(render_json([decode]))["modules"][0]["records"][0]
+    needed = (
+        "file function location kind subset combiner operand_shape indices_shape updates_shape dtype in_bounds unique "
+        "rule why why_not"
+    )
+    assert set() == set(needed.split()) - set(record)
+    assert record["operand_shape"] == [1, 8, 64, 16]
+    assert record["why_not"] == [{"rule": "scatter_to_loop", "reason": "dynamic_update_slice is more specific"}]
+
+
+def test_json_is_never_folded(decode):
+    """Every record is there, in program order."""
+    records = json.loads(render_json([decode]))["modules"][0]["records"]
+    assert [record["number"] for record in records] == [1, 2, 3, 4]
+
+
+def test_json_null_is_what_was_not_measured(record):
+    """Times, verdict and left scatters of a module that was only classified are null, and an error is text."""
+    data = json.loads(render_json([ModuleReport("a.mlir", 7, (record(),)), ModuleReport("b.mlir", error="gone")]))
+    module = data["modules"][0]
+    fields = ("scatters_left", "verification", "verdict", "convert_seconds", "verify_seconds", "error")
+    assert [module[field] for field in fields] == [None] * 6
+    assert data["modules"][1]["error"] == "gone"
+    assert data["totals"]["unreadable"] == 1
+
+
+def test_json_has_the_verdict_and_totals(decode):
+    """A verified module carries its verdict; totals are those of the text."""
+    data = json.loads(render_json([decode]))
+    assert data["modules"][0]["verdict"] == {"ok": True}
+    assert data["totals"]["kinds"] == {"insert_slice": 3, "general": 1}
+
+
+def test_json_keeps_a_dynamic_size_as_null(record):
+    """A size that is not known is null, not a number."""
+    data = json.loads(render_json([ModuleReport("a.mlir", 7, (record(operand_shape=(None, 4)),))]))
+    assert data["modules"][0]["records"][0]["operand_shape"] == [None, 4]
+
+
+def test_markdown_has_a_table_row_per_group(decode):
+    """The same cells as in the text report."""
+    expected = (
+        "| 1 ×2 | llama.py:88  layer_0 | insert_slice | tile [:, :, pos, :] of 1x8x64x16 | dynamic_update_slice "
+        "| proved (clamped) | one window |"
+    )
+    text = render_markdown([decode])
+    assert expected in text.splitlines()
+    assert "- guards: 1 needed, 2 proved away, 1 never in bounds" in text.splitlines()
+
+
+def test_markdown_escapes_pipes_and_tags(record):
+    """A name with a pipe stays in its cell, a tag is shown as text."""
+    text = render_markdown([ModuleReport("a|b.mlir", 7, (record(location="x|y.py:1", writes="<b>`*"),))])
+    row = next(line for line in text.splitlines() if line.startswith("| 1 "))
+    assert "x\\|y.py:1" in row
+    assert "&lt;b&gt;\\`\\*" in row
+    assert "## a\\|b.mlir" in text.splitlines()
+
+
+def test_markdown_has_the_explanation_as_code(decode):
+    """An explained scatter is a code block."""
+    assert "      - " not in render_markdown([decode], explain=(1,))
+    assert "    scatter 1 of decode.mlir" in render_markdown([decode], explain=(1,))
+
+
+def test_markdown_total_for_several(decode):
+    """Several modules end in a total."""
+    text = render_markdown([decode, ModuleReport("bad.mlir", error="bad.mlir: gone")])
+    assert "total: 2 modules (1 unreadable), 5,449 ops, 4 scatters -&gt; 1" in text.splitlines()
+    assert "error: bad.mlir: gone" in text.splitlines()
+
+
+def test_html_escapes_script_in_names(record):
+    """Names of a module are text, wherever they stand."""
+    evil = "<script>alert(1)</script>"
+    records = (record(location=evil, scope=f"a/{evil}/b/c", writes=evil, bounds=evil, combiner=evil, kind="general"),)
+    page = render_html([ModuleReport(evil, 7, records), ModuleReport("b", error=evil)], explain=(1,))
+    assert "script" not in Tags(page).seen
+    assert "<script" not in page
+    assert evil in Tags(page).text
+
+
+def test_html_escapes_quotes_in_attributes(record):
+    """A name cannot leave an attribute."""
+    page = render_html([ModuleReport('"x" onload="y', 7, (record(bounds='" onclick="x'),))])
+    assert 'onclick="x"' not in page
+    assert "&quot; onclick=&quot;x" in page
+
+
+def test_html_needs_nothing_else(decode):
+    """The page loads no script, style, font or picture, and admits light, dark and narrow screens."""
+    page = render_html([decode])
+    for word in ("http:", "https:", "<script", "<link", "<img", "@import", "url("):
+        assert word not in page
+    for word in ("prefers-color-scheme: dark", "max-width: 700px", 'name="viewport"'):
+        assert word in page
+
+
+def test_html_has_charts_tables_and_modules(decode):
+    """The total comes first with bars, then the modules, then each module's table."""
+    tags = Tags(render_html([decode, ModuleReport("bad.mlir", error="gone")], explain=(1,)))
+    assert tags.seen.count("table") == 2
+    for word in ("Kinds", "Rules", "Guards", "guarded: argument pos", "gone", "because argument 3 of @main"):
+        assert word in tags.text
+    assert "total: 2 modules (1 unreadable)" in tags.text
+
+
+def test_html_of_nothing_is_a_page():
+    """A module without scatters has a headline and no chart."""
+    tags = Tags(render_html([ModuleReport("a.mlir", 7)]))
+    assert "table" not in tags.seen
+    assert "7 ops, 0 scatters" in tags.text
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rule as the table takes it."""
+
+    name: str = "scatter_to_loop"
+    classes: str = "subset=Windows|Points"
+    form: str = "while over the windows | `x`"
+    place: str = "lowerings/loop.py:31"
+    emits: tuple[str, ...] = ("stablehlo.while", "stablehlo.select")
+    refused: str = ""
+
+
+def test_rules_as_markdown_escape_pipes():
+    """Sets of accepted values are written with pipes, which stay in their cell."""
+    text = render_rules_markdown([Row()])
+    takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
+    expected = f"| `loop` | {takes} | {form} | while, select | `lowerings/loop.py:31` |"
+    assert expected == text.splitlines()[2]
+
+
+def test_rules_as_text_show_place_and_form():
+    """The name without its prefix, the place, what it takes, the form, the ops and a refusal."""
+    text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
+    for word in ("loop", "lowerings/loop.py:31", "subset=Windows|Points", "while over the windows", "while, select"):
+        assert word in text
+    assert "scatter_to_loop" not in text
+    assert text.count("refused: t refuses stablehlo.while") == 1
+    assert [line for line in text.splitlines() if len(line) > 120] == []
