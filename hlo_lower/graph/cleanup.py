@@ -35,7 +35,7 @@ def erase_dead(graph: Graph, candidates: Iterable[Node]) -> None:
             continue
         if node.name == "func.call":
             called.add(node.callee)
-        pending.extend(producer for value in _inputs(node) if (producer := value.node) is not None)
+        pending.extend(producer for value in _taken(node) if (producer := value.node) is not None)
         erased.add(node)
         node.raw.erase()
     _erase_uncalled(graph, called, erased)
@@ -60,12 +60,22 @@ def _erase_uncalled(graph: Graph, names: set[str], erased: set[Node]) -> None:
         function.node.raw.erase()
 
 
-def _inputs(node: Node) -> list[Value]:
-    inputs = list(node.operands)
-    for block in node.blocks:
-        for inner in block.nodes:
-            inputs.extend(_inputs(inner))
-    return inputs
+def _taken(node: Node) -> list[Value]:
+    """What a node takes from around it: its operands, and what its regions capture; not what they define."""
+    taken = list(node.operands)
+    inside: set[Node] = set()
+    used: list[Value] = []
+
+    def visit(outer: Node) -> None:
+        for block in outer.blocks:
+            for inner in block.nodes:
+                inside.add(inner)
+                used.extend(inner.operands)
+                visit(inner)
+
+    visit(node)
+    taken.extend(value for value in used if (producer := value.node) is not None and producer not in inside)
+    return taken
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:
