@@ -38,7 +38,8 @@ pre { background: var(--card); padding: .75rem; overflow-x: auto; font-size: .8r
 .bar i { grid-column: 1 / 3; height: .4rem; background: var(--bar); border-radius: 2px; min-width: 2px; }
 @media (max-width: 700px) { thead { display: none; } table, tbody, tr, td { display: block; width: 100%; }
   tr { border-bottom: 1px solid var(--line); padding: .5rem 0; } td { border: 0; padding: .1rem 0 .1rem 5rem;
-  position: relative; min-height: 1.3rem; overflow-wrap: anywhere; } td:empty { display: none; } td::before { content: attr(data-title); position: absolute; left: 0;
+  position: relative; min-height: 1.3rem; overflow-wrap: anywhere; }
+  td:empty { display: none; } td::before { content: attr(data-title); position: absolute; left: 0;
   color: var(--soft); font-family: system-ui, sans-serif; } }
 """
 
@@ -66,7 +67,7 @@ def render_html(reports: Sequence[ModuleReport], *, show_all: bool = False, expl
     line = total_headline(total)
     body = [f"<p>{escape(line)}</p>", _charts(total)]
     if len(reports) > 1:
-        body += [_modules(reports), _summary(total)]
+        body.append(_modules(reports))
     body += [_module(report, show_all=show_all, explain=explain) for report in reports]
     title = f"Scatter report: {printable(reports[0].file) if len(reports) == 1 else plural(len(reports), 'module')}"
     return PAGE.format(title=escape(title), style=STYLE, body="\n".join(part for part in body if part))
@@ -92,7 +93,7 @@ def _chart(title: str, counts: Mapping[str, int]) -> str:
     """A bar for each count, as long as its share of the largest."""
     largest = max(counts.values(), default=1)
     bars = "".join(
-        f'<div class="bar"><b>{escape(printable(name))}</b>'
+        f'<div class="bar"><b>{escape(printable(name)).replace("_", "_<wbr>")}</b>'
         f'<em>{count:,}</em><i style="width: {100 * count / largest:.1f}%"></i></div>'
         for name, count in counts.items()
     )

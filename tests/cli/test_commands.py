@@ -171,6 +171,21 @@ def test_skip_leaves_a_scatter(folder, command):
     assert "stablehlo.scatter" in (folder / "out.mlir").read_text()
 
 
+def test_a_scatter_without_lowering(folder, command):
+    """It is an error (exit code 3) without output; with --keep-unsupported it is kept and counted, still with 3."""
+    text = (folder / "decode.mlir").read_text()
+    (folder / "dynamic.mlir").write_text(text.replace("8x4xf32", "?x4xf32"))
+    refused = command("convert", "dynamic.mlir", "-o", "out.mlir")
+    assert (refused.code, refused.out) == (3, "")
+    assert "stablehlo.scatter" in refused.err
+    assert "Traceback" not in refused.err
+    assert not (folder / "out.mlir").exists()
+    kept = command("convert", "dynamic.mlir", "-o", "out.mlir", "--keep-unsupported", "--no-verify")
+    assert (kept.code, kept.err) == (3, "1 of 1 scatters have no lowering and were kept\n")
+    assert "1 scatter -> 1" in kept.out
+    assert "stablehlo.scatter" in (folder / "out.mlir").read_text()
+
+
 # --- no partial output ---
 
 

@@ -13,7 +13,7 @@ from hlo_lower.report import (
     render_rules_text,
 )
 
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}
 
 
 class Tags(HTMLParser):

@@ -1,0 +1,147 @@
+"""Inputs that drive a scatter through every index regime, and seeded inputs for a whole module.
+
+A regime says where window starts shall lie. What the leaves of an index computation do to the indices is not assumed but
+probed: each leaf is moved by one and the columns of the index vector that move with it are those that it feeds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+REGIMES = (
+    "in range",
+    "first and last",
+    "one past the end",
+    "overhanging",
+    "negative",
+    "far out",
+    "duplicates",
+    "all equal",
+    "sorted",
+    "all dropped",
+    "mixed",
+)
+"""Where the window starts are drawn from; see `_starts`."""
+
+SPECIAL_VALUES = ("mixed", "duplicates")
+"""Regimes whose operands and updates hold NaN, infinities and signed zeros; the others hold ordinary numbers."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One component of the index vector: the size of its operand dim and the extent of the window there."""
+
+    size: int
+    window: int
+
+
+def draw_leaves(
+    rng: np.random.Generator,
+    regime: str,
+    leaves: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+    fed: Sequence[Sequence[int]],
+    columns: Sequence[Column],
+) -> list[Array]:
+    """One array per leaf.
+
+    Args:
+      rng: the source of randomness.
+      regime: one of `REGIMES`.
+      leaves: shape and dtype of each.
+      fed: for each leaf the columns that it feeds.
+      columns: the columns of the index vector.
+    """
+    arrays: list[Array] = []
+    for (shape, dtype), own in zip(leaves, fed, strict=True):
+        if dtype.kind not in "iu":
+            arrays.append(ordinary(rng, shape, dtype))
+            continue
+        chosen = [columns[k] for k in own] or list(columns) or [Column(4, 1)]
+        if len(chosen) > 1 and shape and shape[-1] == len(chosen):  # the leaf holds whole index vectors
+            parts = [_starts(rng, regime, shape[:-1], dtype, c) for c in chosen]
+            arrays.append(np.stack(parts, axis=-1))
+        else:
+            arrays.append(_starts(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))]))
+    return arrays
+
+
+def _starts(
+    rng: np.random.Generator, regime: str, shape: tuple[int, ...], dtype: np.dtype[Any], column: Column
+) -> Array:
+    """Starts in one dim of size D under a window of extent W, in the leaf's type."""
+    size, window = column.size, column.window
+    last = max(size - window, 0)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    inside = list(range(last + 1)) if last < 4096 else [0, 1, last // 2, last - 1, last]
+    overhanging = [*range(max(1 - window, -8), 0), *range(last + 1, min(size, last + 9))]
+    pools: dict[str, list[int]] = {
+        "in range": inside,
+        "first and last": [0, last],
+        "one past the end": [last, last + 1],
+        "overhanging": overhanging or [last + 1],
+        "negative": [-1, -2, -size, -size - 1],
+        "far out": [low, high, low + 1, high - 1, size + window, -size - window, 2**31 - 1, -(2**31), 2**31],
+        "duplicates": [int(v) for v in rng.choice(inside, 2)],
+        "all equal": [int(rng.choice(inside))],
+        "sorted": inside,
+        "all dropped": [size, size + 1, size + window],
+    }
+    pool = pools.get(regime) or [v for values in pools.values() for v in values]
+    fitting = [v for v in pool if low <= v <= high] or [min(max(v, low), high) for v in pool]
+    drawn = np.asarray(fitting, object)[rng.integers(len(fitting), size=shape)]
+    array = np.asarray(drawn).astype(dtype)
+    return np.sort(array, axis=None).reshape(shape) if regime == "sorted" else array
+
+
+def probe(compute: Callable[[list[Array]], Array], leaves: Sequence[Array], index_vector_dim: int) -> list[list[int]]:
+    """For each leaf the columns of the index vector that change when it is moved by one.
+
+    Args:
+      compute: the indices from the leaves.
+      leaves: some values of the leaves.
+      index_vector_dim: where the index vector lies in the indices.
+    """
+    base = compute(list(leaves))
+    fed: list[list[int]] = []
+    for i, leaf in enumerate(leaves):
+        moved = list(leaves)
+        if leaf.dtype.kind not in "iu":
+            fed.append([])
+            continue
+        moved[i] = leaf + np.ones((), leaf.dtype)
+        changed = compute(moved) != base
+        if index_vector_dim >= base.ndim:
+            fed.append([0] if bool(changed.any()) else [])
+        else:
+            others = tuple(d for d in range(base.ndim) if d != index_vector_dim)
+            fed.append([int(k) for k in np.flatnonzero(changed.any(axis=others))])
+    return fed
+
+
+def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Ordinary values: normal floats, integers of the whole type, booleans."""
+    shape = tuple(shape)
+    if dtype == np.bool_:
+        return np.asarray(rng.random(shape) < 0.5)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return np.asarray(rng.integers(info.min, info.max, size=shape, dtype=dtype, endpoint=True))
+    if dtype.kind == "c":
+        return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    if dtype.name.startswith(("int", "uint")):  # the narrow integers of ml_dtypes
+        return np.asarray(rng.integers(0 if dtype.name.startswith("u") else -1, 2, size=shape)).astype(dtype)
+    return np.asarray(rng.standard_normal(shape)).astype(dtype)
+
+
+def with_special_values(rng: np.random.Generator, array: Array) -> Array:
+    """The same array with NaN, infinities and signed zeros in a few places; floats of 16 bits and more only."""
+    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+        return array
+    special = np.asarray([np.nan, np.inf, -np.inf, 0.0, -0.0]).astype(array.dtype)
+    where = rng.random(array.shape) < 0.3
+    return np.where(where, special[rng.integers(len(special), size=array.shape)], array)

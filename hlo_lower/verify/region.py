@@ -1,0 +1,166 @@
+"""Evaluate a scatter's update computation with NumPy, for the reference.
+
+Each op rounds to its own type, as XLA does without excess precision: bfloat16 and the float8 types come from ml_dtypes,
+whose arithmetic rounds after each op.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.scatter.reference import Combine
+
+Array = NDArray[Any]
+
+
+class UnsupportedRegionError(Exception):
+    """The region has an op that this evaluator does not know."""
+
+
+def _maximum(a: Array, b: Array) -> Array:
+    """IEEE 754 maximum: NaN wins, and +0 is greater than -0."""
+    if a.dtype.kind in "iub":
+        return np.maximum(a, b)
+    greater = np.where(a > b, a, b)
+    greater = np.where((a == b) & np.signbit(a), b, np.where(a == b, a, greater))
+    return np.where(a != a, a, np.where(b != b, b, greater))
+
+
+def _minimum(a: Array, b: Array) -> Array:
+    """IEEE 754 minimum: NaN wins, and -0 is less than +0."""
+    if a.dtype.kind in "iub":
+        return np.minimum(a, b)
+    less = np.where(a < b, a, b)
+    less = np.where((a == b) & np.signbit(a), a, np.where(a == b, b, less))
+    return np.where(a != a, a, np.where(b != b, b, less))
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """Division; of integers towards zero (a divisor of 0 is implementation-defined, and refused)."""
+    if a.dtype.kind in "iu":
+        if np.any(b == 0):
+            raise UnsupportedRegionError("integer division by zero")
+        quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))
+        return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+    return a / b
+
+
+_BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
+    "add": lambda a, b: a | b if a.dtype == np.bool_ else a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a & b if a.dtype == np.bool_ else a * b,
+    "divide": _divide,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+_UNARY: Mapping[str, Callable[[Array], Array]] = {
+    "negate": lambda a: -a,
+    "abs": np.abs,
+    "not": lambda a: ~a,
+}
+
+_COMPARE: Mapping[str, Callable[[Array, Array], Array]] = {
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+}
+
+
+def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> Combine:
+    """The update computation of a scatter on NumPy windows.
+
+    Raises:
+      UnsupportedRegionError: when called, if the region has an op without a NumPy form here.
+    """
+    block = scatter.regions[0].blocks[0]
+
+    def combine(currents: list[Array], updates: list[Array]) -> list[Array]:
+        with np.errstate(all="ignore"):
+            return _run(block, [*currents, *updates], functions)
+
+    return combine
+
+
+def check_region(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> None:
+    """Run a region once on ones.
+
+    Raises:
+      UnsupportedRegionError: it has an op, a type or a captured value that this evaluator does not know.
+    """
+    arguments: list[Array] = []
+    for argument in scatter.regions[0].blocks[0].arguments:
+        dtype = mlir.dtype_of(mlir.tensor_element_name(argument.type))
+        if dtype is None:
+            raise UnsupportedRegionError(f"element type {argument.type}")
+        arguments.append(np.ones((), dtype))
+    with np.errstate(all="ignore"):
+        _run(scatter.regions[0].blocks[0], arguments, functions)
+
+
+def _run(block: mlir.RawBlock, arguments: list[Array], functions: Mapping[str, mlir.RawOperation]) -> list[Array]:
+    values: dict[Any, Array] = dict(zip(block.arguments, arguments, strict=True))
+    shape = arguments[0].shape
+    for operation in block.operations:
+        op = operation.operation
+        missing = [v for v in op.operands if v not in values]
+        for value in missing:
+            values[value] = _captured(value, shape)
+        inputs = [values[v] for v in op.operands]
+        name = op.name.removeprefix("stablehlo.")
+        if name in ("return", "func.return"):
+            return inputs
+        values.update(zip(op.results, _results(op, name, inputs, shape, functions), strict=True))
+    raise UnsupportedRegionError("a region without a terminator")
+
+
+def _results(
+    op: mlir.RawOperation,
+    name: str,
+    inputs: list[Array],
+    shape: tuple[int, ...],
+    functions: Mapping[str, mlir.RawOperation],
+) -> list[Array]:
+    if name == "func.call":
+        callee = functions.get(mlir.symbol_name(op.attributes["callee"]))
+        if callee is None:
+            raise UnsupportedRegionError("a call to an unknown function")
+        return _run(callee.regions[0].blocks[0], inputs, functions)
+    if name == "constant":
+        return [_constant(op, shape)]
+    if name in _BINARY:
+        return [_BINARY[name](inputs[0], inputs[1])]
+    if name in _UNARY:
+        return [_UNARY[name](inputs[0])]
+    if name == "compare":
+        return [_COMPARE[mlir.enum_value(op.attributes["comparison_direction"])](inputs[0], inputs[1])]
+    if name == "select":
+        return [np.where(inputs[0], inputs[1], inputs[2])]
+    if name == "convert":
+        dtype = mlir.dtype_of(mlir.tensor_element_name(op.results[0].type))
+        if dtype is None or (inputs[0].dtype.kind == "f" and dtype.kind in "iu"):
+            raise UnsupportedRegionError(f"convert to {op.results[0].type}")
+        return [inputs[0] != 0 if dtype == np.bool_ else inputs[0].astype(dtype)]
+    raise UnsupportedRegionError(f"{op.name} in the region")
+
+
+def _constant(op: mlir.RawOperation, shape: tuple[int, ...]) -> Array:
+    value = mlir.constant_value(op)
+    if value is None or value.shape != ():
+        raise UnsupportedRegionError("a constant without a NumPy form")
+    return np.broadcast_to(value, shape)
+
+
+def _captured(value: mlir.RawValue, shape: tuple[int, ...]) -> Array:
+    if not mlir.is_block_argument(value) and value.owner.name == "stablehlo.constant":
+        return _constant(value.owner.operation, shape)
+    raise UnsupportedRegionError("the region captures a value")

@@ -1,0 +1,165 @@
+"""Run a module through `jax.jit`: the module's bytes in the place of a stand-in with the same signature.
+
+DESIGN section 8: export a function that has the same arguments and results, replace its serialized module, and call it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, cast
+
+import jax
+import jax.export
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError
+
+Array = NDArray[Any]
+
+_jax = cast(Any, jax)  # jax leaves the types of jit and its stages partly unknown
+
+EXACT_OPTIONS: dict[str, str | bool | int] = {
+    "xla_backend_optimization_level": 0,
+    "xla_disable_hlo_passes": "fusion,algsimp",
+    "xla_allow_excess_precision": False,
+}
+"""How both versions are compiled for the comparison bit for bit.
+
+At the default level XLA contracts a multiply and an add differently around different code (985 of 4,096 elements of a
+right lowering differed). At level 0 two passes still rewrite the original and not the lowered module: fusion, after
+which a multiply and an add of one fusion may be contracted, and the algebraic simplifier, which merges the sum of two
+scatters into one scatter and so reorders its additions. Both are switched off."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Arguments and results of a module's entry point."""
+
+    arguments: tuple[jax.ShapeDtypeStruct, ...]
+    results: tuple[jax.ShapeDtypeStruct, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all arguments and results."""
+        return sum(prod(s.shape) * np.dtype(s.dtype).itemsize for s in (*self.arguments, *self.results))
+
+
+class CannotRunError(Exception):
+    """A module that cannot be run here, and why."""
+
+
+def read_signature(module: mlir.RawModule) -> Signature:
+    """The signature of a module's entry point: @main, or its first public function.
+
+    Raises:
+      CannotRunError: it has an argument or a result that is not a tensor of static shape and a NumPy element type.
+    """
+    main = entry_function(module).opview
+    return Signature(tuple(map(_struct, main.type.inputs)), tuple(map(_struct, main.type.results)))
+
+
+def entry_function(module: mlir.RawModule) -> mlir.RawOperation:
+    """The `func.func` that is run: @main, or the first public one."""
+    public = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+        and (
+            "sym_visibility" not in op.operation.attributes
+            or mlir.symbol_name(op.operation.attributes["sym_visibility"]) == "public"
+        )
+    ]
+    named = [op for op in public if mlir.symbol_name(op.attributes["sym_name"]) == "main"]
+    if not public:
+        raise CannotRunError("it has no public function")
+    return (named or public)[0]
+
+
+def _struct(raw_type: mlir.RawType) -> jax.ShapeDtypeStruct:
+    tensor = mlir.read_tensor_type(raw_type)
+    if tensor is None:
+        raise CannotRunError(f"an argument or a result has type {raw_type}")
+    if not tensor.is_static:
+        raise CannotRunError(f"dynamic shape {raw_type}")
+    dtype = mlir.dtype_of(tensor.element_name)
+    if dtype is None:
+        raise CannotRunError(f"element type {tensor.element_name}")
+    return jax.ShapeDtypeStruct(cast(tuple[int, ...], tensor.shape), dtype)
+
+
+def exported_from_module(source: str | bytes) -> jax.export.Exported:
+    """A module as an `Exported` with flat arguments and results.
+
+    Raises:
+      CannotRunError: its signature has no form in JAX, or it is partitioned over several devices.
+    """
+    context = mlir.make_context()
+    with mlir.active(context):
+        module = mlir.parse_module(source, context)
+        signature = read_signature(module)
+        partitions = module.operation.attributes
+        if "mhlo.num_partitions" in partitions and mlir.integer_of(partitions["mhlo.num_partitions"]) > 1:
+            raise CannotRunError("it is partitioned over several devices")
+        name = mlir.symbol_name(entry_function(module).attributes["sym_name"])
+        if name != "main":
+            entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
+        artifact = mlir.module_portable_artifact(module)
+
+    def stand_in(*_: Any) -> list[Any]:
+        return [_jax.numpy.zeros(s.shape, s.dtype) for s in signature.results]
+
+    with jax.enable_x64(True):
+        exported = jax.export.export(_jax.jit(stand_in, keep_unused=True), platforms=["cpu"])(*signature.arguments)
+        checks = (jax.export.DisabledSafetyCheck.platform(),)
+        return replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks)
+
+
+class Executable:
+    """A module compiled for the CPU.
+
+    Args:
+      source: the module, text or bytes.
+      exact: compile for the comparison bit for bit; else at XLA's default level.
+
+    Raises:
+      CannotRunError: its signature has no form in JAX, or XLA refuses to compile it.
+    """
+
+    def __init__(self, source: str | bytes, *, exact: bool) -> None:
+        exported = exported_from_module(source)
+        self.arguments = exported.in_avals
+        options = EXACT_OPTIONS if exact else {}
+        with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
+            structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in exported.in_avals]
+            try:
+                lowered = _jax.jit(cast(Any, exported).call).lower(*structs)
+                self._compiled: Any = lowered.compile(compiler_options=cast(Any, options))
+            except Exception as error:  # XLA's errors have no common public class
+                raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results, as NumPy arrays.
+
+        Raises:
+          CannotRunError: XLA fails at run time.
+        """
+        with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
+            try:
+                return [np.asarray(r) for r in self._compiled(*arguments)]
+            except Exception as error:  # as above
+                raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
+
+
+def parse_or_refuse(source: str | bytes, what: str) -> mlir.RawModule:
+    """Parse one of the two versions.
+
+    Raises:
+      InputError: it does not parse.
+    """
+    try:
+        return mlir.parse_module(source, mlir.make_context())
+    except mlir.MlirSyntaxError as error:
+        first = error.diagnostics[0]
+        raise InputError(f"{what}:{first.line}:{first.column}", first.message) from None

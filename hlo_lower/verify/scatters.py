@@ -1,0 +1,303 @@
+"""Level one: each scatter alone, converted alone, through all index regimes, before three oracles.
+
+The oracles are XLA on the original cut-out, StableHLO's reference interpreter in a child process, and our NumPy
+reference. Each is left out, with the reason, where it is known to be wrong (TRAPS 46) or speaks of the other policy:
+
+- under oob="xla" the interpreter judges only runs without overhanging windows, on which the policies agree;
+- under oob="spec" XLA judges only those.
+
+All runs are compared bit for bit against the converted cut-out compiled with `run.EXACT_OPTIONS`; XLA at its default level
+is compared too, within a bound that grows with the number of updates to one element.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.errors import HloLowerError
+from hlo_lower.scatter.reference import Hits, ScatterNumbers, count_hits, scatter
+from hlo_lower.verify.compare import first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.cutout import Cutout, ModuleIndex, Place, cut_out
+from hlo_lower.verify.inputs import (
+    REGIMES,
+    SPECIAL_VALUES,
+    Column,
+    draw_leaves,
+    ordinary,
+    probe,
+    with_special_values,
+)
+from hlo_lower.verify.interpreter import Interpreter, InterpreterError
+from hlo_lower.verify.region import UnsupportedRegionError, check_region, combine_of
+from hlo_lower.verify.run import CannotRunError, Executable
+from hlo_lower.verify.verdict import Regime, ScatterVerdict
+
+Array = NDArray[Any]
+Policy = Literal["xla", "spec"]
+
+MAX_POSITIONS = 20_000
+"""Scatter positions up to which the reference, a Python loop, judges."""
+
+MAX_INTERPRETED = 1 << 18
+"""Elements up to which the interpreter judges."""
+
+DEFAULT_LEVEL_UNITS = 4
+"""Machine epsilons per update to an element that XLA's default level may differ by."""
+
+
+@dataclass
+class Group:
+    """Cut-outs with the same text: verified once."""
+
+    cutout: Cutout
+    places: list[Place] = field(default_factory=list[Place])
+
+
+def group_cutouts(index: ModuleIndex) -> tuple[list[Group], list[ScatterVerdict]]:
+    """All cut-outs of a module, alike ones together, and the scatters that cannot be cut out."""
+    groups: dict[str, Group] = {}
+    refused: list[ScatterVerdict] = []
+    for number in range(1, len(index.scatters) + 1):
+        place = index.place(number)
+        try:
+            for cutout in cut_out(index, number):
+                group = groups.setdefault(cutout.text, Group(cutout))
+                if place not in group.places:
+                    group.places.append(place)
+        except ValueError as error:
+            refused.append(ScatterVerdict((place,), "refused", reason=str(error)))
+    return list(groups.values()), refused
+
+
+def verify_group(
+    group: Group, convert: Callable[[str], str], oob: Policy, seed: int, interpreter: Interpreter
+) -> ScatterVerdict:
+    """Verify one cut-out."""
+    places = tuple(group.places)
+    try:
+        converted = convert(group.cutout.text)
+        case = _Case(group.cutout, converted, oob, interpreter)
+    except (HloLowerError, CannotRunError) as error:
+        return ScatterVerdict(places, "refused", reason=str(error))
+    regimes: list[Regime] = []
+    judged: set[str] = set()
+    for number, name in enumerate(REGIMES):
+        rng = np.random.default_rng([seed, number])
+        try:
+            regime, difference = case.run(rng, name)
+        except CannotRunError as error:
+            return ScatterVerdict(places, "refused", tuple(regimes), reason=str(error))
+        regimes.append(regime)
+        judged.update(regime.judges)
+        if difference:
+            excluded = tuple(case.excluded.values())
+            return ScatterVerdict(places, "differs", tuple(regimes), excluded, difference=f"{name}: {difference}")
+    excluded = tuple(case.excluded.values())
+    if not judged:
+        return ScatterVerdict(places, "not judged", tuple(regimes), excluded, reason="no oracle could judge it")
+    return ScatterVerdict(places, "equal", tuple(regimes), excluded)
+
+
+class _Case:
+    """A cut-out with everything that is compiled for it."""
+
+    def __init__(self, cutout: Cutout, converted: str, oob: Policy, interpreter: Interpreter) -> None:
+        self._cutout = cutout
+        self._oob: Policy = oob
+        self._interpreter = interpreter
+        self.excluded: dict[str, str] = {}
+        index = ModuleIndex(mlir.parse_module(cutout.text, mlir.make_context()))
+        self._index = index  # the operations live as long as their module
+        self._scatter = index.scatters[0]
+        self._functions = index.functions
+        self._read_types()
+        self._converted = Executable(converted, exact=True)
+        self._converted_default = Executable(converted, exact=False)
+        self._native = self._compile_native()
+        self._indices = Executable(cutout.indices_text, exact=True)
+        self._interpretable = self._may_interpret()
+        self._referable = self._may_refer()
+        self._fed: list[list[int]] | None = None
+
+    def _read_types(self) -> None:
+        op, n = self._scatter, self._cutout.arity
+        numbers = mlir.scatter_dimension_numbers(op)
+        self._numbers = ScatterNumbers(
+            tuple(numbers.update_window_dims),
+            tuple(numbers.inserted_window_dims),
+            tuple(numbers.input_batching_dims),
+            tuple(numbers.scatter_indices_batching_dims),
+            tuple(numbers.scattered_dims_to_operand_dims),
+            int(numbers.index_vector_dim),
+        )
+        self._operand_shape = _shape(op.operands[0])
+        self._updates_shape = _shape(op.operands[n + 1])
+        self._index_type = mlir.tensor_element_name(op.operands[n].type)
+        self._operand_types = [mlir.tensor_element_name(v.type) for v in list(op.operands)[:n]]
+        self._region_types = [mlir.tensor_element_name(a.type) for a in list(op.regions[0].blocks[0].arguments)[:n]]
+        self._positions = prod(
+            size for d, size in enumerate(self._updates_shape) if d not in self._numbers.update_window_dims
+        )
+
+    # --- who may judge ---
+
+    def _compile_native(self) -> tuple[Executable, Executable] | None:
+        reason = self._xla_is_wrong()
+        if reason:
+            self.excluded["xla"] = f"XLA: {reason}"
+            return None
+        try:
+            return Executable(self._cutout.text, exact=True), Executable(self._cutout.text, exact=False)
+        except CannotRunError as error:
+            self.excluded["xla"] = f"XLA: {error}"
+            return None
+
+    def _xla_is_wrong(self) -> str:
+        """The known errors of XLA on CPU (TRAPS 46), as far as they touch this scatter."""
+        n = self._cutout.arity
+        if not self._numbers.scatter_dims_to_operand_dims and self._positions > 1:
+            return "applies several updates at an empty index vector once or not at all (openxla/xla#48716)"
+        sizes = [self._operand_shape[d] for d in self._numbers.scatter_dims_to_operand_dims]
+        width = {"i8": 7, "ui8": 8, "i16": 15, "ui16": 16, "i4": 3, "ui4": 4, "i2": 1, "ui2": 2}.get(self._index_type)
+        if width is not None and any(size > (1 << width) - 1 for size in (*sizes, *self._operand_shape)):
+            return "builds its bounds in a narrow index type (openxla/xla#48718)"
+        if self._region_types != self._operand_types:
+            return "returns the narrow type of a promoting region"
+        if n > 1:
+            operands = list(self._scatter.operands)
+            if len(set(operands[:n])) < n or _equal_constants(operands[:n]):
+                return "returns the first result twice for equal operands (openxla/xla#29362)"
+        return ""
+
+    def _may_interpret(self) -> bool:
+        numbers, reason = self._numbers, ""
+        scatter_dims = [d for d in range(len(self._updates_shape)) if d not in numbers.update_window_dims]
+        if self._index_type.startswith("ui"):
+            reason = "reads unsigned indices as signed"
+        elif self._positions > 1 and any(w < s for w in numbers.update_window_dims for s in scatter_dims):
+            if any(self._updates_shape[d] > 1 for d in numbers.update_window_dims):
+                reason = "goes by update index where window dims precede scatter dims (TRAPS 45)"
+        elif prod(self._operand_shape) + prod(self._updates_shape) > MAX_INTERPRETED:
+            reason = f"more than {MAX_INTERPRETED} elements"
+        if reason:
+            self.excluded["interpreter"] = f"interpreter: {reason}"
+        return not reason
+
+    def _may_refer(self) -> bool:
+        if self._positions > MAX_POSITIONS:
+            self.excluded["reference"] = f"reference: more than {MAX_POSITIONS} positions"
+            return False
+        try:
+            check_region(self._scatter, self._functions)
+        except UnsupportedRegionError as error:
+            self.excluded["reference"] = f"reference: {error}"
+            return False
+        return True
+
+    # --- one run ---
+
+    def run(self, rng: np.random.Generator, regime: str) -> tuple[Regime, str]:
+        """Run one regime; the second part is "" or what differs."""
+        arguments, indices = self._arguments(rng, regime)
+        hits = count_hits(self._operand_shape, indices, self._updates_shape, self._numbers)
+        actual = self._converted.run(arguments)
+        judges: list[str] = []
+        for judge, expected in self._expectations(arguments, indices, hits):
+            judges.append(judge)
+            found = first_difference(expected, actual)
+            if found is not None:
+                return self._told(regime, hits, judges), f"{judge} says {found}"
+        found = self._differs_at_default(arguments, hits)
+        return self._told(regime, hits, judges), found
+
+    @staticmethod
+    def _told(name: str, hits: Hits, judges: Sequence[str]) -> Regime:
+        return Regime(name, hits.inside, hits.overhanging, hits.outside, hits.most, tuple(judges))
+
+    def _arguments(self, rng: np.random.Generator, regime: str) -> tuple[list[Array], Array]:
+        """All arguments of the cut-out, and the indices that they give."""
+        n = self._cutout.arity
+        structs = [(tuple(a.shape), np.dtype(a.dtype)) for a in self._converted.arguments]
+        tensors = [ordinary(rng, shape, dtype) for shape, dtype in structs[: 2 * n]]
+        if regime in SPECIAL_VALUES:
+            tensors = [with_special_values(rng, t) for t in tensors]
+        index_structs = structs[2 * n : 2 * n + self._cutout.index_leaves]
+        if self._fed is None:
+            zeros = [np.zeros(shape, dtype) for shape, dtype in index_structs]
+            self._fed = probe(self._compute_indices, zeros, self._numbers.index_vector_dim)
+        leaves = draw_leaves(rng, regime, index_structs, self._fed, self._columns())
+        captured = [ordinary(rng, shape, dtype) for shape, dtype in structs[2 * n + self._cutout.index_leaves :]]
+        return [*tensors, *leaves, *captured], self._compute_indices(leaves)
+
+    def _compute_indices(self, leaves: list[Array]) -> Array:
+        return self._indices.run(leaves)[0]
+
+    def _columns(self) -> list[Column]:
+        skipped = {*self._numbers.inserted_window_dims, *self._numbers.input_batching_dims}
+        kept = [d for d in range(len(self._operand_shape)) if d not in skipped]
+        extents = dict(zip(kept, (self._updates_shape[d] for d in self._numbers.update_window_dims), strict=True))
+        return [Column(self._operand_shape[d], extents.get(d, 1)) for d in self._numbers.scatter_dims_to_operand_dims]
+
+    def _expectations(self, arguments: list[Array], indices: Array, hits: Hits) -> "list[tuple[str, list[Array]]]":
+        n = self._cutout.arity
+        found: list[tuple[str, list[Array]]] = []
+        policies_agree = hits.overhanging == 0
+        if self._native is not None:
+            if self._oob == "xla" or policies_agree:
+                found.append(("XLA", self._native[0].run(arguments)))
+            else:
+                self.excluded["xla windows"] = "XLA: drops whole windows, not judged where one overhangs"
+        if self._referable:
+            combine = combine_of(self._scatter, self._functions)
+            dtypes = [mlir.dtype_of(t) for t in self._region_types]
+            known = [t for t in dtypes if t is not None]
+            try:
+                expected = scatter(
+                    arguments[:n], indices, arguments[n : 2 * n], self._numbers, combine, known, oob=self._oob
+                )
+                found.append(("reference", expected))
+            except UnsupportedRegionError as error:
+                self.excluded["reference"] = f"reference: {error}"
+        if self._interpretable:
+            if self._oob == "spec" or policies_agree:
+                try:
+                    found.append(("interpreter", self._interpreter.run(self._cutout.text, arguments)))
+                except InterpreterError as error:
+                    self._interpretable = False
+                    self.excluded["interpreter"] = f"interpreter: {error}"
+            else:
+                self.excluded["interpreter windows"] = (
+                    "interpreter: drops elements, not judged where a window overhangs"
+                )
+        return found
+
+    def _differs_at_default(self, arguments: list[Array], hits: Hits) -> str:
+        """Compare XLA with XLA at its default level, within the bound."""
+        if self._native is None or (self._oob == "spec" and hits.overhanging):
+            return ""
+        expected, actual = self._native[1].run(arguments), self._converted_default.run(arguments)
+        n = self._cutout.arity
+        terms = [
+            largest_magnitude(a) + hits.most * largest_magnitude(u)
+            for a, u in zip(arguments[:n], arguments[n : 2 * n], strict=True)
+        ]
+        found = first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS * (1 + hits.most), terms)
+        return "" if found is None else f"XLA at its default level says {found}"
+
+
+def _shape(value: mlir.RawValue) -> tuple[int, ...]:
+    return tuple(int(size or 0) for size in mlir.tensor_shape(value.type))
+
+
+def _equal_constants(values: Sequence[mlir.RawValue]) -> bool:
+    texts = [
+        str(v.owner.attributes["value"])
+        for v in values
+        if not mlir.is_block_argument(v) and v.owner.name == "stablehlo.constant"
+    ]
+    return len(set(texts)) < len(texts)

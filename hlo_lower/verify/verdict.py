@@ -1,0 +1,143 @@
+"""The verdict: what was compared, what was not, and where the two versions differ."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from hlo_lower.verify.compare import Difference
+from hlo_lower.verify.cutout import Place
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One run of a scatter: where its windows lay, and who judged.
+
+    Attributes:
+      name: the regime that was aimed at.
+      inside, overhanging, outside: windows by where they really lay.
+      most: how often the most often written element was written.
+      judges: the oracles that compared.
+    """
+
+    name: str
+    inside: int
+    overhanging: int
+    outside: int
+    most: int
+    judges: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScatterVerdict:
+    """The verdict on scatters that are alike.
+
+    Attributes:
+      places: where they are.
+      status: "equal"; "differs"; "not judged" where no oracle could; "refused" where it was not cut out or converted.
+      regimes: what was run.
+      excluded: oracles that did not judge some or all runs, each with the reason.
+      difference: what differs, with the judge and the regime.
+      reason: why it was refused or not judged.
+    """
+
+    places: tuple[Place, ...]
+    status: Literal["equal", "differs", "not judged", "refused"]
+    regimes: tuple[Regime, ...] = ()
+    excluded: tuple[str, ...] = ()
+    difference: str = ""
+    reason: str = ""
+
+    @property
+    def where(self) -> str:
+        """The first place, and how many more there are."""
+        more = len(self.places) - 1
+        return f"{self.places[0]}{f' and {more} alike' if more else ''}"
+
+
+@dataclass(frozen=True)
+class ModuleVerdict:
+    """The verdict on the whole module.
+
+    Attributes:
+      status: "equal", "differs", or "not run".
+      runs: how many inputs both versions ran on.
+      reason: why it was not run.
+      difference: the first difference.
+      on_path: the scatters that the differing result depends on.
+      not_exercised: scatters, or the module, that the runs say nothing about, each with the reason.
+    """
+
+    status: Literal["equal", "differs", "not run"]
+    runs: int = 0
+    reason: str = ""
+    difference: Difference | None = None
+    on_path: tuple[Place, ...] = ()
+    not_exercised: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What verification found.
+
+    Attributes:
+      scatters: one verdict for each group of alike scatters.
+      module: the verdict on the whole module, or None where only scatters were asked for.
+      seconds: wall time.
+    """
+
+    scatters: tuple[ScatterVerdict, ...]
+    module: ModuleVerdict | None
+    seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs, every scatter was judged equal, and the module did not fail."""
+        return all(s.status == "equal" for s in self.scatters) and (
+            self.module is None or self.module.status in ("equal", "not run")
+        )
+
+    def summary(self) -> str:
+        """One line: "160 scatters (2 distinct) in 11 regimes, module 3 runs"."""
+        places = {place.number for s in self.scatters for place in s.places}
+        if not places:
+            parts = ["no scatter"]
+        else:
+            regimes = max((len(s.regimes) for s in self.scatters), default=0)
+            parts = [f"{len(places)} scatters ({len(self.scatters)} distinct) in {regimes} regimes"]
+        bad = [s for s in self.scatters if s.status != "equal"]
+        if bad:
+            parts.append(f"{len(bad)} distinct {bad[0].status}")
+        if self.module is not None:
+            runs = f"module {self.module.runs} runs"
+            parts.append(
+                {"equal": runs, "differs": "module differs"}.get(
+                    self.module.status, f"module not run: {self.module.reason}"
+                )
+            )
+            if self.module.not_exercised:
+                parts.append(f"not exercised: {len(self.module.not_exercised)}")
+        return ", ".join(parts)
+
+    def lines(self) -> list[str]:
+        """The whole verdict, readable: differences first."""
+        lines: list[str] = []
+        if self.module is not None and self.module.difference is not None:
+            lines.append(f"module differs: {self.module.difference}")
+            lines.extend(f"  on its path: {place}" for place in self.module.on_path)
+        for s in sorted(self.scatters, key=lambda s: s.status == "equal"):
+            if s.status == "equal":
+                judges = sorted({judge for r in s.regimes for judge in r.judges})
+                lines.append(f"{s.where}: equal in {len(s.regimes)} regimes, judged by {', '.join(judges)}")
+            else:
+                lines.append(f"{s.where}: {s.status}: {s.difference or s.reason}")
+            lines.extend(f"  left out: {reason}" for reason in s.excluded)
+        if self.module is not None:
+            if self.module.status == "not run":
+                lines.append(f"module not run: {self.module.reason}")
+            elif self.module.status == "equal":
+                lines.append(f"module: equal in {self.module.runs} runs, bit for bit")
+            lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        return {"ok": self.ok, "summary": self.summary(), **asdict(self)}
