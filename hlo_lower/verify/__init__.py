@@ -1,0 +1,89 @@
+"""Verification: from the text of the two versions alone, so that a bug in the reader cannot hide one in the writer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal, TypeAlias
+
+from hlo_lower.verify.cutout import ModuleIndex
+from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.module import drives_of, verify_module
+from hlo_lower.verify.run import parse_or_refuse
+from hlo_lower.verify.scatters import group_cutouts, verify_group
+from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, Verdict
+
+__all__ = ["ModuleVerdict", "Progress", "Regime", "ScatterVerdict", "Verdict", "verify"]
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told of a stage ("scatters", "module"), how much of it is done, and how much there is."""
+
+MEMORY_BUDGET = 2 << 30
+"""Bytes of arguments and results up to which level "auto" runs the whole module."""
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress."""
+
+
+def verify(
+    before: str | bytes,
+    after: str | bytes,
+    *,
+    convert: Callable[[str], str],
+    oob: Literal["xla", "spec"] = "xla",
+    level: Literal["auto", "scatter", "full"] = "auto",
+    inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    runs: int = 3,
+    memory_budget: int = MEMORY_BUDGET,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Verify a converted module.
+
+    Args:
+      before, after: the two versions, text or bytes.
+      convert: lowers the text of a module; it is given each scatter alone.
+      oob: the out-of-bounds policy that it was converted under.
+      level: "scatter" is level one alone; "full" runs the module whatever it needs; "auto" runs it within the budget.
+      inputs: the module's arguments, by position or by name; by default seeded ones.
+      seed, runs: of the seeded inputs.
+      memory_budget: bytes for "auto".
+      progress: told how far it is.
+
+    Raises:
+      InputError: a version does not parse, or the inputs do not fit.
+    """
+    start = perf_counter()
+    tell = progress or _silent
+    first, second = parse_or_refuse(before, "before"), parse_or_refuse(after, "after")
+    # From here on as text: what was read is what is run, whatever form it came in.
+    before_text, after_text = (_text(source) for source in ((before, first), (after, second)))
+    index = ModuleIndex(first)
+    groups, refused = group_cutouts(index)
+    verdicts = list(refused)
+    with Interpreter() as interpreter:
+        for number, group in enumerate(groups):
+            tell("scatters", number, len(groups))
+            verdicts.append(verify_group(group, convert, oob, seed, interpreter))
+    tell("scatters", len(groups), len(groups))
+    module = None
+    if level != "scatter":
+        module = verify_module(
+            before_text,
+            after_text,
+            index,
+            drives_of(groups),
+            oob=oob,
+            inputs=inputs,
+            seed=seed,
+            runs=runs,
+            memory_budget=None if level == "full" else memory_budget,
+            progress=tell,
+        )
+    return Verdict(tuple(verdicts), module, perf_counter() - start)
+
+
+def _text(source: tuple[str | bytes, Any]) -> str:
+    from hlo_lower import mlir
+
+    given, module = source
+    return given if isinstance(given, str) else mlir.print_module(module, locations=True)

@@ -1,7 +1,7 @@
 """Inputs that drive a scatter through every index regime, and seeded inputs for a whole module.
 
-A regime says where window starts shall lie. What the leaves of an index computation do to the indices is not assumed but
-probed: each leaf is moved by one and the columns of the index vector that move with it are those that it feeds.
+A regime says where window starts shall lie. What the leaves of an index computation do to the indices is not
+assumed but probed: each leaf is moved by one, and the columns of the index vector that change are those that it feeds.
 """
 
 from collections.abc import Callable, Sequence

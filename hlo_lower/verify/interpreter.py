@@ -1,4 +1,4 @@
-"""StableHLO's reference interpreter in a child process: an op that it does not support aborts the process it runs in."""
+"""StableHLO's reference interpreter in a child process, because an op that it does not support aborts the process."""
 
 import pickle
 import select

@@ -6,8 +6,8 @@ reference. Each is left out, with the reason, where it is known to be wrong (TRA
 - under oob="xla" the interpreter judges only runs without overhanging windows, on which the policies agree;
 - under oob="spec" XLA judges only those.
 
-All runs are compared bit for bit against the converted cut-out compiled with `run.EXACT_OPTIONS`; XLA at its default level
-is compared too, within a bound that grows with the number of updates to one element.
+All runs are compared bit for bit against the converted cut-out compiled with `run.EXACT_OPTIONS`; XLA at its default
+level is compared too, within a bound that grows with the number of updates to one element.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,0 +1,318 @@
+"""Level two: the whole module, both versions through `jax.jit` on the same inputs.
+
+Compared bit for bit, both compiled with `run.EXACT_OPTIONS`; then once at XLA's default level within a bound. The runs
+say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the outputs
+stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not exercised`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError
+from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
+from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
+from hlo_lower.verify.inputs import Column, draw_leaves, ordinary
+from hlo_lower.verify.run import CannotRunError, Executable, Signature, entry_function, read_signature
+from hlo_lower.verify.scatters import Group
+from hlo_lower.verify.verdict import ModuleVerdict
+
+Array = NDArray[Any]
+
+DEFAULT_LEVEL_UNITS = 1 << 12
+"""Machine epsilons, times the largest magnitude of a result, by which the default level may differ in a whole module.
+
+XLA fuses the two versions differently and so rounds differently; what a model makes of that is up to the model. 4,096
+is 12 of a float32's 24 bits: a wrong value is far outside, and the proof is the comparison bit for bit."""
+
+RUN_REGIMES = ("in range", "first and last", "mixed")
+"""What the index arguments of the first, second and third run are drawn from; further runs repeat these."""
+
+MOSTLY_NAN = 0.5
+
+
+@dataclass(frozen=True)
+class Drives:
+    """What the scatters of a module are driven by.
+
+    Attributes:
+      columns: for each argument of the entry point that reaches scatter indices, the columns that it may feed.
+      may_overhang: whether some window is wider than 1 where it is indexed, so that the two policies may differ.
+    """
+
+    columns: Mapping[int, tuple[Column, ...]]
+    may_overhang: bool
+
+
+def drives_of(groups: Sequence[Group]) -> Drives:
+    """The entry point's arguments that are leaves of some scatter's indices."""
+    columns: dict[int, list[Column]] = {}
+    may_overhang = any(column.window > 1 for group in groups for column in _columns(group))
+    for group in groups:
+        for leaf in group.cutout.leaves[: group.cutout.index_leaves]:
+            if leaf.main_argument is not None:
+                columns.setdefault(leaf.main_argument, []).extend(_columns(group))
+    return Drives({number: tuple(dict.fromkeys(found)) for number, found in columns.items()}, may_overhang)
+
+
+def _columns(group: Group) -> list[Column]:
+    module = mlir.parse_module(group.cutout.text, mlir.make_context())
+    scatter = ModuleIndex(module).scatters[0]
+    numbers = mlir.scatter_dimension_numbers(scatter)
+    shape = mlir.tensor_shape(scatter.operands[0].type)
+    updates = mlir.tensor_shape(scatter.operands[group.cutout.arity + 1].type)
+    skipped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    kept = [d for d in range(len(shape)) if d not in skipped]
+    extents = dict(zip(kept, (int(updates[d] or 0) for d in numbers.update_window_dims), strict=True))
+    return [Column(int(shape[d] or 0), extents.get(d, 1)) for d in numbers.scattered_dims_to_operand_dims]
+
+
+def verify_module(
+    before: str,
+    after: str,
+    index: ModuleIndex,
+    drives: Drives,
+    *,
+    oob: str,
+    inputs: Sequence[Any] | Mapping[str, Any] | None,
+    seed: int,
+    runs: int,
+    memory_budget: int | None,
+    progress: Callable[[str, int, int], None],
+) -> ModuleVerdict:
+    """Run both versions.
+
+    Args:
+      before, after: the two versions.
+      index: scatters and functions of the first one.
+      drives: what its arguments feed.
+      oob: the policy of the second version.
+      inputs: the user's arguments, or None for seeded ones.
+      seed, runs: of the seeded inputs.
+      memory_budget: bytes of arguments and results up to which the module is run; None for no limit.
+      progress: told about each step.
+
+    Raises:
+      InputError: the user's inputs do not fit the signature.
+    """
+    try:
+        signature = read_signature(index.module)
+        changed = _changed_signature(signature, after)
+        if changed is not None:
+            return ModuleVerdict("differs", difference=changed)
+        if oob == "spec" and drives.may_overhang:
+            reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
+            return ModuleVerdict("not run", reason=reason)
+        if memory_budget is not None and signature.bytes > memory_budget:
+            needed = f"{signature.bytes / 2**30:.1f} GiB of arguments and results"
+            return ModuleVerdict(
+                "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
+            )
+        chosen = _given(inputs, signature, index) if inputs is not None else None
+        return _Comparison(before, after, index, signature, progress).run(drives, chosen, seed, runs)
+    except CannotRunError as error:
+        return ModuleVerdict("not run", reason=str(error))
+
+
+def _changed_signature(signature: Signature, after: str) -> Difference | None:
+    other = read_signature(mlir.parse_module(after, mlir.make_context()))
+    for what in ("arguments", "results"):
+        mine, theirs = getattr(signature, what), getattr(other, what)
+        if len(mine) != len(theirs):
+            return Difference(0, (), f"{len(mine)} {what}", f"{len(theirs)} {what}", 1, "signature")
+        for number, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            if (a.shape, a.dtype) != (b.shape, b.dtype):
+                told = (f"{what}: {s.dtype}{list(s.shape)}" for s in (a, b))
+                return Difference(number, (), next(told), next(told), 1, "signature")
+    return None
+
+
+class _Comparison:
+    """Both versions compiled, and what is run on them."""
+
+    def __init__(
+        self,
+        before: str,
+        after: str,
+        index: ModuleIndex,
+        signature: Signature,
+        progress: Callable[[str, int, int], None],
+    ) -> None:
+        self._before, self._after = before, after
+        self._index = index
+        self._signature = signature
+        self._progress = progress
+
+    def run(self, drives: Drives, given: list[Array] | None, seed: int, runs: int) -> ModuleVerdict:
+        """Bit for bit on all inputs, then the default level and the blinded module."""
+        sets = [given] if given is not None else [_draw(self._signature, drives, seed, k) for k in range(max(runs, 1))]
+        steps = len(sets) + 2
+        self._progress("module", 0, steps)
+        native, lowered = Executable(self._before, exact=True), Executable(self._after, exact=True)
+        expected: list[list[Array]] = []
+        for number, arguments in enumerate(sets):
+            expected.append(native.run(arguments))
+            found = first_difference(expected[-1], lowered.run(arguments))
+            if found is not None:
+                return self._differs(found, number + 1)
+            self._progress("module", number + 1, steps)
+        found = self._default_level(sets[0])
+        if found is not None:
+            return self._differs(found, len(sets))
+        self._progress("module", steps - 1, steps)
+        not_exercised = (*self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
+        self._progress("module", steps, steps)
+        return ModuleVerdict("equal", len(sets), not_exercised=not_exercised)
+
+    def _differs(self, found: Difference, runs: int) -> ModuleVerdict:
+        return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
+
+    def _default_level(self, arguments: list[Array]) -> Difference | None:
+        expected = Executable(self._before, exact=False).run(arguments)
+        actual = Executable(self._after, exact=False).run(arguments)
+        scales = [largest_magnitude(e) for e in expected]
+        return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
+
+    def _unreachable(self) -> list[str]:
+        """Scatters from which no returned value depends."""
+        reached = {
+            place.number for k in range(len(self._signature.results)) for place in scatters_on_path(self._index, k)
+        }
+        numbers = range(1, len(self._index.scatters) + 1)
+        return [f"{self._index.place(n)}: no result depends on it" for n in numbers if n not in reached]
+
+    def _blinded(self, sets: Sequence[list[Array]], expected: Sequence[list[Array]]) -> list[str]:
+        """Whether the runs notice when every scatter is replaced by its operand."""
+        text = blind(self._before)
+        if text is None:
+            return []
+        try:
+            blinded = Executable(text, exact=True)
+            if all(first_difference(e, blinded.run(a)) is None for a, e in zip(sets, expected, strict=True)):
+                return ["no scatter: the results are the same when all updates are dropped"]
+        except CannotRunError:
+            return []
+        return []
+
+
+def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:
+    return [
+        f"result {number}: {share:.0%} of it is NaN"
+        for number in range(len(expected[0]))
+        if (share := float(np.mean([nan_share(run[number]) for run in expected]))) > MOSTLY_NAN
+    ]
+
+
+def blind(text: str) -> str | None:
+    """A module with every scatter replaced by its operand; None where a region promotes, so that the types differ."""
+    module = mlir.parse_module(text, mlir.make_context())
+    for scatter in reversed(ModuleIndex(module).scatters):
+        operands = list(scatter.operands)
+        for result, operand in zip(scatter.results, operands, strict=False):
+            if str(result.type) != str(operand.type):
+                return None
+            result.replace_all_uses_with(operand)
+        scatter.erase()
+    return mlir.print_module(module)
+
+
+def scatters_on_path(index: ModuleIndex, result: int) -> tuple[Place, ...]:
+    """The scatters that a result of the entry point depends on, through calls and regions."""
+    numbers = {op: number for number, op in enumerate(index.scatters, start=1)}
+    found: set[int] = set()
+    seen: set[Any] = set()
+    body = entry_function(index.module).regions[0].blocks[0].operations
+    pending: list[Any] = [body[len(body) - 1].operands[result]]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if mlir.is_block_argument(value):
+            pending.extend(_behind_argument(index, value))
+            continue
+        op = value.owner.operation
+        if op in numbers:
+            found.add(numbers[op])
+        pending.extend(op.operands)
+        if op.name == "func.call":
+            callee = index.functions.get(mlir.symbol_name(op.attributes["callee"]))
+            if callee is not None and len(callee.regions[0].blocks):
+                inner = callee.regions[0].blocks[0].operations
+                pending.append(inner[len(inner) - 1].operands[mlir.result_number(value)])
+        for region in op.regions:
+            for block in region.blocks:
+                pending.extend(v for inner in block.operations for v in inner.operation.operands)
+    return tuple(index.place(number) for number in sorted(found))
+
+
+def _behind_argument(index: ModuleIndex, value: Any) -> list[Any]:
+    """What a block argument stands for: the callers' operands, or all operands of the op that holds the region."""
+    owner = value.owner.owner.operation
+    if owner.name != "func.func":
+        return list(owner.operands)
+    if is_public(owner):
+        return []
+    name = mlir.symbol_name(function_of(owner).attributes["sym_name"])
+    return [call.operands[mlir.argument_number(value)] for call in index.calls.get(name, [])]
+
+
+# --- inputs ---
+
+
+def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[Array]:
+    """Seeded arguments of run `number`: index arguments by regime, other integers small, floats normal."""
+    rng = np.random.default_rng([seed, number])
+    regime = RUN_REGIMES[number % len(RUN_REGIMES)]
+    arrays: list[Array] = []
+    for k, struct in enumerate(signature.arguments):
+        dtype = np.dtype(struct.dtype)
+        columns = drives.columns.get(k)
+        if columns and dtype.kind in "iu":
+            own = [int(rng.integers(len(columns)))]
+            arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
+        elif dtype.kind in "iu":
+            arrays.append(np.asarray(rng.integers(0, 4, size=struct.shape)).astype(dtype))
+        else:
+            arrays.append(ordinary(rng, struct.shape, dtype))
+    return arrays
+
+
+def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index: ModuleIndex) -> list[Array]:
+    """The user's arguments, checked against the signature.
+
+    A mapping is by argument name, or by position as "0", "1", ... or "arg_0", ... (as `numpy.savez` names them "arr_0").
+
+    Raises:
+      InputError: one is missing, unknown, or of another shape or type.
+    """
+    if isinstance(inputs, Mapping):
+        arguments = entry_function(index.module).regions[0].blocks[0].arguments
+        names = [mlir.value_name(a) for a in arguments]
+        keys = [(name, str(k), f"arg{k}", f"arg_{k}", f"arr_{k}") for k, name in enumerate(names)]
+        known = {key for group in keys for key in group if key}
+        unknown = [name for name in inputs if name not in known]
+        missing = [group[0] or group[2] for group in keys if not any(key in inputs for key in group if key)]
+        if unknown or missing:
+            told = f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
+            raise InputError("", "the inputs do not fit the module's arguments", facts=told)
+        given: list[Any] = [next(inputs[key] for key in group if key and key in inputs) for group in keys]
+    else:
+        given = list(inputs)
+    if len(given) != len(signature.arguments):
+        raise InputError("", f"{len(given)} inputs for {len(signature.arguments)} arguments")
+    arrays: list[Array] = []
+    for k, (value, struct) in enumerate(zip(given, signature.arguments, strict=True)):
+        array = np.asarray(value)
+        dtype = np.dtype(struct.dtype)
+        if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+            array = array.view(dtype)  # np.savez keeps the bytes of bfloat16, not its name
+        if array.shape != struct.shape or array.dtype != dtype:
+            told = f"expected {dtype}{list(struct.shape)}, got {array.dtype}{list(array.shape)}"
+            raise InputError("", f"input {k} does not fit", facts=told)
+        arrays.append(array)
+    return arrays
