@@ -13,10 +13,13 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, HloLowerError, InputError
 from hlo_lower.report.output import STANDARD, check_writable, write_whole
+
+if TYPE_CHECKING:
+    from hlo_lower.verify import Verdict
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -295,7 +298,7 @@ def _convert(args: argparse.Namespace) -> int:
             verdict = hl.verify(source, lowered, level=args.verify, progress=tell, **how)
     verified = time.perf_counter()
     if verdict is not None and not verdict.ok:
-        _complain(f"{args.input}: the lowered module computes something else; {args.output} was not written")
+        _complain(f"{args.input}: {_verdict_in_words(verdict)}; {args.output} was not written")
         _complain("\n".join(f"  {line}" for line in verdict.lines()))
         return EXIT_DIFFERS
     report = ModuleReport(
@@ -344,6 +347,15 @@ def _verify(args: argparse.Namespace) -> int:
         )
     _show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n", STANDARD)
     return EXIT_OK if verdict.ok else EXIT_DIFFERS
+
+
+def _verdict_in_words(verdict: "Verdict") -> str:
+    """What is wrong with a verdict that is not ok."""
+    differs = [verdict.module is not None and verdict.module.status == "differs"]
+    differs += [scatter.status == "differs" for scatter in verdict.scatters]
+    if any(differs):
+        return "the lowered module computes something else"
+    return "not every scatter could be verified (--no-verify converts without)"
 
 
 def _rules(args: argparse.Namespace) -> int:

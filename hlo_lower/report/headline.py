@@ -20,7 +20,7 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
         return (*parts, printable(f"error: {report.error}", keep="\n"))
     if report.scatters_left is None:
         return (*parts, f"conversion and verification {NOT_MEASURED}")
-    parts.append(report.verification or f"verification {NOT_MEASURED}")
+    parts.append(f"verified: {report.verification}" if report.verification else f"verification {NOT_MEASURED}")
     if report.verify_seconds is None:
         return (*parts, f"convert {seconds(report.convert_seconds)}")
     return (*parts, f"{seconds(report.convert_seconds)} + {seconds(report.verify_seconds)}")

@@ -22,7 +22,7 @@ class ModuleReport:
       target: what it is lowered for.
       oob: the out-of-bounds policy.
       scatters_left: scatters of the output; None where the module was only classified.
-      verification: the verdict in a line; None where it was not verified.
+      verification: a verdict that found no difference, in a line; None where it was not verified.
       convert_seconds: reading, rewriting and writing; None where not measured.
       verify_seconds: None where not measured.
       error: why it could not be read or converted; None where it could.

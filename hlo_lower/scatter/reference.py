@@ -121,7 +121,7 @@ def scatter(
         source = tuple(slice(lo, hi) for lo, hi in zip(low, high, strict=True))
         target = tuple(slice(s + lo, s + hi) for s, lo, hi in zip(window.start, low, high, strict=True))
         values = [u[window.update_index].reshape(window.sizes)[source] for u in sources]
-        currents = [r[target] for r in results]
+        currents = [r[target].copy() for r in results]  # a region may return them swapped
         for result, new in zip(results, combine(currents, values), strict=True):
             result[target] = new
     return results

@@ -75,11 +75,11 @@ def first_difference_within(
 
 def epsilon(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a float type."""
-    one = np.ones((), np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype)
+    one = np.ones((), np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)
     if one.dtype.kind == "f":
         return float(np.finfo(one.dtype).eps)
     bits = one.view(f"u{one.dtype.itemsize}") + np.asarray(1, f"u{one.dtype.itemsize}")
-    return float(bits.view(one.dtype)) - 1.0
+    return float(np.asarray(bits.view(one.dtype), np.float64)) - 1.0
 
 
 def largest_magnitude(array: Array) -> float:
@@ -107,7 +107,7 @@ def _same(a: Array, b: Array) -> NDArray[np.bool_]:
         return np.asarray(a == b, np.bool_)
     nan = (a != a) & (b != b)
     if a.dtype.kind == "c":
-        return np.asarray((_same(a.real, b.real) & _same(a.imag, b.imag)) | nan, np.bool_)
+        return np.asarray((_same(np.real(a), np.real(b)) & _same(np.imag(a), np.imag(b))) | nan, np.bool_)
     bits = f"u{a.dtype.itemsize}"
     return np.asarray((np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)).reshape(a.shape) | nan)
 

@@ -1,13 +1,13 @@
 """Level two: the whole module, both versions through `jax.jit` on the same inputs.
 
-Compared bit for bit, both compiled with `run.EXACT_OPTIONS`; then once at XLA's default level within a bound. The runs
+Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound. The runs
 say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the outputs
 stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not exercised`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hlo_lower.verify.compare import Difference, first_difference, first_differe
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, entry_function, read_signature
-from hlo_lower.verify.scatters import Group
+from hlo_lower.verify.scatters import Group, columns_of
 from hlo_lower.verify.verdict import ModuleVerdict
 
 Array = NDArray[Any]
@@ -61,14 +61,7 @@ def drives_of(groups: Sequence[Group]) -> Drives:
 
 def _columns(group: Group) -> list[Column]:
     module = mlir.parse_module(group.cutout.text, mlir.make_context())
-    scatter = ModuleIndex(module).scatters[0]
-    numbers = mlir.scatter_dimension_numbers(scatter)
-    shape = mlir.tensor_shape(scatter.operands[0].type)
-    updates = mlir.tensor_shape(scatter.operands[group.cutout.arity + 1].type)
-    skipped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
-    kept = [d for d in range(len(shape)) if d not in skipped]
-    extents = dict(zip(kept, (int(updates[d] or 0) for d in numbers.update_window_dims), strict=True))
-    return [Column(int(shape[d] or 0), extents.get(d, 1)) for d in numbers.scattered_dims_to_operand_dims]
+    return columns_of(ModuleIndex(module).scatters[0])
 
 
 def verify_module(
@@ -152,11 +145,15 @@ class _Comparison:
         sets = [given] if given is not None else [_draw(self._signature, drives, seed, k) for k in range(max(runs, 1))]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
-        native, lowered = Executable(self._before, exact=True), Executable(self._after, exact=True)
+        native, lowered = Executable(self._before, "exact"), Executable(self._after, "exact")
         expected: list[list[Array]] = []
+        unfused: tuple[Executable, Executable] | None = None
         for number, arguments in enumerate(sets):
             expected.append(native.run(arguments))
             found = first_difference(expected[-1], lowered.run(arguments))
+            if found is not None:  # a second look without fusion, which may contract on one side only
+                unfused = unfused or (Executable(self._before, "unfused"), Executable(self._after, "unfused"))
+                found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
@@ -172,8 +169,8 @@ class _Comparison:
         return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
 
     def _default_level(self, arguments: list[Array]) -> Difference | None:
-        expected = Executable(self._before, exact=False).run(arguments)
-        actual = Executable(self._after, exact=False).run(arguments)
+        expected = Executable(self._before, "default").run(arguments)
+        actual = Executable(self._after, "default").run(arguments)
         scales = [largest_magnitude(e) for e in expected]
         return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
 
@@ -191,7 +188,7 @@ class _Comparison:
         if text is None:
             return []
         try:
-            blinded = Executable(text, exact=True)
+            blinded = Executable(text, "exact")
             if all(first_difference(e, blinded.run(a)) is None for a, e in zip(sets, expected, strict=True)):
                 return ["no scatter: the results are the same when all updates are dropped"]
         except CannotRunError:
@@ -307,7 +304,7 @@ def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, inde
         raise InputError("", f"{len(given)} inputs for {len(signature.arguments)} arguments")
     arrays: list[Array] = []
     for k, (value, struct) in enumerate(zip(given, signature.arguments, strict=True)):
-        array = np.asarray(value)
+        array: Array = np.asarray(cast(Any, value))
         dtype = np.dtype(struct.dtype)
         if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
             array = array.view(dtype)  # np.savez keeps the bytes of bfloat16, not its name

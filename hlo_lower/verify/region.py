@@ -91,6 +91,29 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
     return combine
 
 
+_EXACT_OPS = frozenset(
+    {*_BINARY, *_UNARY, "compare", "select", "convert", "constant", "return", "divide", "sqrt", "sign"}
+)
+
+
+def rounds_correctly(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> bool:
+    """Whether every op of a region, and of the functions that it calls, has one right result (no transcendental ones)."""
+    names: set[str] = set()
+    seen: set[str] = set()
+
+    def visit(op: mlir.RawOperation) -> None:
+        if op.name == "func.call":
+            name = mlir.symbol_name(op.attributes["callee"])
+            if name not in seen and name in functions:
+                seen.add(name)
+                mlir.walk(functions[name], visit)
+        elif op.name not in ("stablehlo.scatter", "func.func", "func.return"):
+            names.add(op.name.removeprefix("stablehlo."))
+
+    mlir.walk(scatter, visit)
+    return names <= _EXACT_OPS
+
+
 def check_region(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> None:
     """Run a region once on ones.
 

@@ -6,7 +6,7 @@ DESIGN section 8: export a function that has the same arguments and results, rep
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import jax
 import jax.export
@@ -20,17 +20,29 @@ Array = NDArray[Any]
 
 _jax = cast(Any, jax)  # jax leaves the types of jit and its stages partly unknown
 
-EXACT_OPTIONS: dict[str, str | bool | int] = {
-    "xla_backend_optimization_level": 0,
-    "xla_disable_hlo_passes": "fusion,algsimp",
-    "xla_allow_excess_precision": False,
+Rounding = Literal["exact", "unfused", "default"]
+"""How a version is compiled: see `COMPILER_OPTIONS`."""
+
+COMPILER_OPTIONS: dict[Rounding, dict[str, str | bool | int]] = {
+    "exact": {
+        "xla_backend_optimization_level": 0,
+        "xla_disable_hlo_passes": "algsimp",
+        "xla_allow_excess_precision": False,
+    },
+    "unfused": {
+        "xla_backend_optimization_level": 0,
+        "xla_disable_hlo_passes": "algsimp,fusion",
+        "xla_allow_excess_precision": False,
+    },
+    "default": {},
 }
-"""How both versions are compiled for the comparison bit for bit.
+"""XLA's options for each way of rounding.
 
 At the default level XLA contracts a multiply and an add differently around different code (985 of 4,096 elements of a
-right lowering differed). At level 0 two passes still rewrite the original and not the lowered module: fusion, after
-which a multiply and an add of one fusion may be contracted, and the algebraic simplifier, which merges the sum of two
-scatters into one scatter and so reorders its additions. Both are switched off."""
+right lowering differed), so the comparison bit for bit is made at level 0. Two passes still treat the original and the
+lowered module differently there. The algebraic simplifier merges the sum of two scatters into one scatter and so reorders
+its additions; it is always off. Fusion lets a multiply and an add of one fusion be contracted; it is on at first, because
+a module takes three times as long to compile without it, and off for a second look where the first one differed."""
 
 
 @dataclass(frozen=True)
@@ -121,16 +133,16 @@ class Executable:
 
     Args:
       source: the module, text or bytes.
-      exact: compile for the comparison bit for bit; else at XLA's default level.
+      rounding: which of `COMPILER_OPTIONS` it is compiled with.
 
     Raises:
       CannotRunError: its signature has no form in JAX, or XLA refuses to compile it.
     """
 
-    def __init__(self, source: str | bytes, *, exact: bool) -> None:
+    def __init__(self, source: str | bytes, rounding: Rounding) -> None:
         exported = exported_from_module(source)
         self.arguments = exported.in_avals
-        options = EXACT_OPTIONS if exact else {}
+        options = COMPILER_OPTIONS[rounding]
         with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
             structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in exported.in_avals]
             try:

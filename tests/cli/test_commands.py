@@ -14,6 +14,7 @@ import hlo_lower as hl
 from hlo_lower import cli, mlir
 from hlo_lower.errors import DifferenceError
 from hlo_lower.report import output
+from hlo_lower.verify import ModuleVerdict, ScatterVerdict
 
 MODEL = """\
 from dataclasses import dataclass
@@ -193,6 +194,10 @@ class Wrong:
     """A verdict of two versions that differ."""
 
     ok = False
+    module = ModuleVerdict("differs")
+
+    def __init__(self, scatters=(), module=module):
+        self.scatters, self.module = scatters, module
 
     def lines(self):
         """What differs."""
@@ -219,6 +224,16 @@ def test_a_mismatch_writes_nothing(folder, command, monkeypatch):
     )
     assert (result.code, result.out, result.err) == (1, "", expected)
     assert before == names(folder)
+
+
+def test_what_could_not_be_verified_is_not_written(folder, command, monkeypatch):
+    """A scatter that no judge could run is no difference, but no proof either: exit code 1 and no output."""
+    unjudged = Wrong((ScatterVerdict((), "not judged"),), None)
+    monkeypatch.setattr(hl, "verify", lambda *args, **kwargs: unjudged)
+    result = command("convert", "decode.mlir", "-o", "out.mlir")
+    assert result.code == 1
+    assert result.err.startswith("decode.mlir: not every scatter could be verified (--no-verify converts without)")
+    assert not (folder / "out.mlir").exists()
 
 
 def test_verify_of_different_modules(folder, command):
