@@ -92,29 +92,50 @@ def parse_module(source: str | bytes, context: RawContext) -> RawModule:
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
     """
+    if isinstance(source, bytes) and is_portable_artifact(source):
+        return _deserialize(source, context)
     try:
-        if isinstance(source, bytes) and is_portable_artifact(source):
-            deserialize = cast(Any, stablehlo).deserialize_portable_artifact
-            with context:
-                module = deserialize(context, source)
-            if module is None:
-                raise MlirSyntaxError([Diagnostic("the portable artifact cannot be deserialized", 0, 0)])
-            return module
         return cast(Any, ir.Module).parse(source, context=context)
     except ir.MLIRError as error:
         raise MlirSyntaxError(list(_diagnostics(error))) from None
-    except (ValueError, RuntimeError, UnicodeDecodeError) as error:
-        if isinstance(error, MlirSyntaxError):
-            raise
+    except (ValueError, RuntimeError) as error:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
+
+
+def _deserialize(artifact: bytes, context: RawContext) -> RawModule:
+    """Read a portable artifact; what jaxlib would print on standard error goes into the exception."""
+    said: list[str] = []
+
+    def listen(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message))
+        return True
+
+    handler = context.attach_diagnostic_handler(listen)
+    module = None
+    try:
+        with context:
+            module = cast(Any, stablehlo).deserialize_portable_artifact(context, artifact)
+    except (ValueError, RuntimeError, ir.MLIRError):
+        pass
+    finally:
+        handler.detach()
+    if module is None:
+        messages = said or ["the portable artifact cannot be deserialized"]
+        raise MlirSyntaxError([Diagnostic(message, 0, 0) for message in messages])
+    return module
+
+
+_PLACE = re.compile(r'loc\("(?:[^"\\]|\\.)*":(\d+):(\d+)')
 
 
 def _diagnostics(error: Any) -> Iterator[Diagnostic]:
     found = False
     for diagnostic in error.error_diagnostics:
-        file, line, column = file_position(diagnostic.location)
+        # Read in its printed form: the bindings do not give a diagnostic's location its class.
+        place = _PLACE.match(str(diagnostic.location))
         found = True
-        yield Diagnostic(str(diagnostic.message), line, column if file else 0)
+        line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        yield Diagnostic(str(diagnostic.message), line, column)
     if not found:
         yield Diagnostic(str(error).splitlines()[0], 0, 0)
 

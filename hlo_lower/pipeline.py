@@ -155,12 +155,18 @@ def lower(
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    lowered = {id(plan) for plan in chosen if plan.choice is not None}
-    records = tuple(
-        plan.record if id(plan) in lowered else replace(plan.record, rule="", why=plan.record.why or "kept on request")
-        for plan in plans
-    )
+    asked = {id(plan) for plan in chosen}
+    records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
     return Lowered(graph, records, op_count)
+
+
+def _outcome(plan: _Plan, *, asked: bool) -> ScatterRecord:
+    """The record of what became of a scatter: lowered by its rule, or kept and why."""
+    if not asked:
+        return replace(plan.record, rule="", why="kept on request (--only, --skip)")
+    if plan.error is not None:
+        return replace(plan.record, rule="", why=f"kept, no lowering: {plan.error.what}")
+    return plan.record
 
 
 # --- planning ---
@@ -201,7 +207,7 @@ def _plan_one(
     try:
         choice = registry.select(SCATTER, facts, target)
     except NoRuleError as error:
-        return _Plan(node, record, scatter, facts, error=_no_rule(graph, node, facts, error, target))
+        return _Plan(node, record, scatter, facts, error=_no_rule(graph, number, node, facts, error, target))
     rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
     rule = choice.rule.name.removeprefix("scatter_to_")
     why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}: {choice.rule.form}"
@@ -292,12 +298,14 @@ def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
     )
 
 
-def _no_rule(graph: Graph, node: Node, facts: ScatterFacts, error: NoRuleError, target: Target) -> NotLoweredError:
+def _no_rule(
+    graph: Graph, number: int, node: Node, facts: ScatterFacts, error: NoRuleError, target: Target
+) -> NotLoweredError:
     told = f"subset={facts.subset.value} combiner={facts.combiner.value} offsets={facts.offsets.value}"
     return NotLoweredError(
         _where(graph, node),
         f"{SCATTER}: no lowering for target {target.name}",
         facts=f"{told} in_bounds={facts.in_bounds.value} unique={facts.unique.value} oob={facts.oob.value}",
         nearest=tuple(f"{rule.name} ({rule.place}): {reason}" for rule, reason in error.nearest),
-        next_step=f"hlo-lower report --explain 1 {graph.name}",
+        next_step=f"hlo-lower report --explain {number} {graph.name}",
     )

@@ -47,7 +47,7 @@ def read(source: Source, name: str | None = None) -> Graph:
     try:
         module = mlir.parse_module(data, context)
     except mlir.MlirSyntaxError as error:
-        raise _syntax_error(error, name) from None
+        raise _syntax_error(error, name, data) from None
     graph = Graph(module, name, has_locations=_has_locations(module, data), exported=exported)
     if not any(f.is_public and f.has_body for f in graph.functions.values()):
         found = ", ".join(f"@{f}" for f in graph.functions) or "none"
@@ -94,17 +94,29 @@ def _text_or_exported(data: bytes, name: str) -> tuple[jax.export.Exported | Non
     return exported, exported.mlir_module_serialized
 
 
-def _syntax_error(error: mlir.MlirSyntaxError, name: str) -> InputError:
+def _syntax_error(error: mlir.MlirSyntaxError, name: str, data: str | bytes) -> InputError:
     first = error.diagnostics[0]
     where = f"{name}:{first.line}:{first.column}" if first.line else name
+    message = first.message
     next_step = "fix the module there, or export it again"
-    if "unregistered" in first.message or "unknown" in first.message or "Dialect" in first.message:
-        next_step = (
-            "legalize other dialects first: hlo_lower reads those that jaxlib registers (func, stablehlo, chlo, ...)"
-        )
+    if "unregistered dialect" in message:
+        message = "an operation of an unknown dialect"
+        next_step = "legalize it first: hlo_lower reads the dialects that jaxlib registers (func, stablehlo, chlo, ...)"
+    elif message.startswith("custom op") and first.line <= 1:
+        next_step = "is this MLIR? A module begins with `module` or `#loc`"
+    elif "unregistered operation" in message:
+        next_step = "the operation may be of a newer StableHLO: export the module for an older version"
     elif not first.line:
-        next_step = "the file may be cut off or of a newer StableHLO: export it again"
-    return InputError(where, first.message, next_step=next_step)
+        next_step = "the file may be cut off, or of a newer StableHLO: export it again"
+    return InputError(where, message, facts=_source_line(data, first.line), next_step=next_step)
+
+
+def _source_line(data: str | bytes, line: int) -> str:
+    """The line that an error is about, cut to a readable length; "" where there is none."""
+    if isinstance(data, bytes) or line < 1:
+        return ""
+    text = data.split("\n", line)[line - 1].strip()
+    return text if len(text) <= 100 else f"{text[:100]} ..."
 
 
 def _has_locations(module: mlir.RawModule, data: str | bytes) -> bool:

@@ -1,13 +1,14 @@
 """Level two: the whole module, both versions through `jax.jit` on the same inputs.
 
-Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound. The runs
-say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the outputs
-stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not exercised`.
+Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound.
+The runs say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the
+outputs stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not
+exercised`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary
-from hlo_lower.verify.run import CannotRunError, Executable, Signature, entry_function, read_signature
+from hlo_lower.verify.run import CannotRunError, Executable, Signature, compile_all, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
 from hlo_lower.verify.verdict import ModuleVerdict
 
@@ -145,14 +146,14 @@ class _Comparison:
         sets = [given] if given is not None else [_draw(self._signature, drives, seed, k) for k in range(max(runs, 1))]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
-        native, lowered = Executable(self._before, "exact"), Executable(self._after, "exact")
+        native, lowered = compile_all([(self._before, "exact"), (self._after, "exact")])
         expected: list[list[Array]] = []
-        unfused: tuple[Executable, Executable] | None = None
+        unfused: list[Executable] | None = None
         for number, arguments in enumerate(sets):
             expected.append(native.run(arguments))
             found = first_difference(expected[-1], lowered.run(arguments))
             if found is not None:  # a second look without fusion, which may contract on one side only
-                unfused = unfused or (Executable(self._before, "unfused"), Executable(self._after, "unfused"))
+                unfused = unfused or compile_all([(self._before, "unfused"), (self._after, "unfused")])
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None:
                 return self._differs(found, number + 1)
@@ -169,8 +170,8 @@ class _Comparison:
         return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
 
     def _default_level(self, arguments: list[Array]) -> Difference | None:
-        expected = Executable(self._before, "default").run(arguments)
-        actual = Executable(self._after, "default").run(arguments)
+        native, lowered = compile_all([(self._before, "default"), (self._after, "default")])
+        expected, actual = native.run(arguments), lowered.run(arguments)
         scales = [largest_magnitude(e) for e in expected]
         return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
 
@@ -273,7 +274,8 @@ def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[
             own = [int(rng.integers(len(columns)))]
             arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
         elif dtype.kind in "iu":
-            arrays.append(np.asarray(rng.integers(0, 4, size=struct.shape)).astype(dtype))
+            small: Array = np.asarray(rng.integers(0, 4, size=struct.shape))
+            arrays.append(small.astype(dtype))
         else:
             arrays.append(ordinary(rng, struct.shape, dtype))
     return arrays
@@ -282,7 +284,7 @@ def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[
 def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index: ModuleIndex) -> list[Array]:
     """The user's arguments, checked against the signature.
 
-    A mapping is by argument name, or by position as "0", "1", ... or "arg_0", ... (as `numpy.savez` names them "arr_0").
+    A mapping is by argument name, or by position as "0", "arg0", "arg_0" or "arr_0" (as `numpy.savez` names them).
 
     Raises:
       InputError: one is missing, unknown, or of another shape or type.
@@ -304,7 +306,7 @@ def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, inde
         raise InputError("", f"{len(given)} inputs for {len(signature.arguments)} arguments")
     arrays: list[Array] = []
     for k, (value, struct) in enumerate(zip(given, signature.arguments, strict=True)):
-        array: Array = np.asarray(cast(Any, value))
+        array: Array = np.asarray(value)
         dtype = np.dtype(struct.dtype)
         if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
             array = array.view(dtype)  # np.savez keeps the bytes of bfloat16, not its name

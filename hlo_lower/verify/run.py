@@ -4,6 +4,7 @@ DESIGN section 8: export a function that has the same arguments and results, rep
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, cast
@@ -40,9 +41,10 @@ COMPILER_OPTIONS: dict[Rounding, dict[str, str | bool | int]] = {
 
 At the default level XLA contracts a multiply and an add differently around different code (985 of 4,096 elements of a
 right lowering differed), so the comparison bit for bit is made at level 0. Two passes still treat the original and the
-lowered module differently there. The algebraic simplifier merges the sum of two scatters into one scatter and so reorders
-its additions; it is always off. Fusion lets a multiply and an add of one fusion be contracted; it is on at first, because
-a module takes three times as long to compile without it, and off for a second look where the first one differed."""
+lowered module differently there. The algebraic simplifier merges the sum of two scatters into one scatter and so
+reorders its additions; it is always off. Fusion lets a multiply and an add of one fusion be contracted; it is on at
+first, because a module takes three times as long to compile without it, and off for a second look where the first one
+differed."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,16 @@ class Executable:
                 return [np.asarray(r) for r in self._compiled(*arguments)]
             except Exception as error:  # as above
                 raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
+
+
+def compile_all(sources: Sequence[tuple[str | bytes, Rounding]]) -> list[Executable]:
+    """Compile several modules at a time, as XLA leaves the interpreter lock while it compiles.
+
+    Raises:
+      CannotRunError: one of them cannot be compiled.
+    """
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(lambda source: Executable(*source), sources))
 
 
 def parse_or_refuse(source: str | bytes, what: str) -> mlir.RawModule:

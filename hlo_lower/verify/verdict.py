@@ -102,7 +102,9 @@ class Verdict:
             parts = ["no scatter"]
         else:
             regimes = max((len(s.regimes) for s in self.scatters), default=0)
-            parts = [f"{len(places)} scatters ({len(self.scatters)} distinct) in {regimes} regimes"]
+            noun = "scatter" if len(places) == 1 else "scatters"
+            distinct = f" ({len(self.scatters)} distinct)" if 1 < len(self.scatters) < len(places) else ""
+            parts = [f"{len(places)} {noun}{distinct} in {regimes} regimes"]
         bad = [s for s in self.scatters if s.status != "equal"]
         if bad:
             parts.append(f"{len(bad)} distinct {bad[0].status}")
