@@ -5,13 +5,21 @@
     records = hl.classify(graph)
     lowered = hl.lower("decode.mlir")
     verdict = hl.verify("decode.mlir", lowered)
+
+The names are imported when they are first used: `hlo-lower --help` need not wait for JAX.
 """
 
-from hlo_lower.api import RuleRow, classify, export, lower, read, rules, verify
-from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
-from hlo_lower.graph import Graph
-from hlo_lower.pipeline import Lowered
-from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hlo_lower.api import RuleRow, classify, export, lower, read, rules, verify
+    from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
+    from hlo_lower.graph import Graph
+    from hlo_lower.pipeline import Lowered
+    from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord
 
 __version__ = "0.1.0"
 
@@ -35,3 +43,40 @@ __all__ = [
     "rules",
     "verify",
 ]
+
+_HOMES = {
+    "hlo_lower.api": ("RuleRow", "classify", "export", "lower", "read", "rules", "verify"),
+    "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
+    "hlo_lower.graph": ("Graph",),
+    "hlo_lower.pipeline": ("Lowered",),
+    "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """A package in which a public name is never taken by the subpackage of the same name.
+
+    Whoever imports `hlo_lower.verify` or `hlo_lower.export` first, the import system then binds that name here to the
+    subpackage, before or after the function was looked up. `hl.verify` and `hl.export` stay the functions; the
+    subpackages are reached as what they are imported from (`from hlo_lower.export import load_function`).
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    setattr(sys.modules[__name__], name, value)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from hlo_lower.export import export
 from hlo_lower.graph import Graph, Source, read, to_text
-from hlo_lower.lowerings import default_registry
+from hlo_lower.lowerings import class_name, default_registry
 from hlo_lower.pipeline import SCATTER, Lowered, Options
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
@@ -155,7 +155,7 @@ def rules(target: str = "stablehlo", registry: CompositeLoweringRegistry | None 
     return tuple(
         RuleRow(
             rule.name.removeprefix("scatter_to_"),
-            rule.classes(),
+            class_name(rule.constraints),
             rule.form,
             rule.place,
             rule.emits,

@@ -5,9 +5,14 @@ why the module computes the same before and after. `default_registry` puts them 
 exactly one most specific rule.
 """
 
+from collections.abc import Mapping
+from enum import Enum
+
 from hlo_lower.lowerings import insert_slice, loop, nothing, replace, update_slice
+from hlo_lower.lowerings.window import ASSIGNING, READING
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.scatter.facts import DOMAINS
+from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds
+from hlo_lower.subset.kinds import Tile
 
 FAMILIES = (
     nothing.rules,
@@ -16,6 +21,26 @@ FAMILIES = (
     update_slice.rules,
     loop.rules,
 )
+
+
+_NAMES: dict[frozenset[Enum], str] = {
+    frozenset(Tile): "Tile",
+    frozenset(ASSIGNING): "assign",
+    frozenset(READING): "any other combiner",
+    frozenset({InBounds.ALWAYS}): "in bounds",
+    frozenset({InBounds.UNKNOWN}): "",
+    frozenset({Drops.WINDOWS}): "whole windows may be dropped",
+    frozenset({Drops.ELEMENTS}): "single elements may be dropped",
+}
+
+
+def class_name(constraints: Mapping[str, frozenset[Enum]]) -> str:
+    """What a rule is for, for a reader: "Tile x assign, in bounds"."""
+    told = {
+        fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
+    }
+    subset, combiner = told.pop("subset", "anything"), told.pop("combiner", "")
+    return ", ".join(filter(None, (f"{subset} x {combiner}" if combiner else subset, *told.values())))
 
 
 def default_registry() -> CompositeLoweringRegistry:

@@ -94,7 +94,7 @@ def largest_magnitude(array: Array) -> float:
 
 def nan_share(array: Array) -> float:
     """The share of NaN among the elements of a float array."""
-    return float(np.mean(array != array)) if _is_inexact(array) and array.size else 0.0
+    return float(np.mean(np.asarray(array != array, np.bool_))) if _is_inexact(array) and array.size else 0.0
 
 
 def _is_inexact(array: Array) -> bool:

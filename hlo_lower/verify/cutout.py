@@ -27,8 +27,8 @@ FOLLOWED = frozenset(
 MAX_CALL_SITES = 8
 """Call paths to one scatter that are cut out apart; more of them are represented by the first ones."""
 
-MAX_STEPS = 400
-"""Longest chain of producers that is copied; beyond it a value is a leaf."""
+MAX_STEPS = 150
+"""Longest chain of producers that is copied, by recursion; beyond it a value is a leaf."""
 
 _OWN_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -239,6 +239,8 @@ class _Copy:
 
     def _clone(self, op: mlir.RawOperation, value: mlir.RawValue, operands: Sequence[mlir.RawValue]) -> mlir.RawValue:
         copy = mlir.clone_into(op, self._block, {})
+        for name in [n for n in mlir.attributes_of(copy) if "." in n]:  # a sharding names a mesh that is not here
+            del copy.attributes[name]
         for i, operand in enumerate(operands):
             copy.operands[i] = operand
         return copy.results[mlir.result_number(value)]

@@ -138,6 +138,11 @@ def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 
+def small_integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Integers in [0, 4): token ids and the like, in range for most tables."""
+    return np.asarray(rng.integers(0, 4, size=shape), np.int64).astype(dtype)
+
+
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:
     """The same array with NaN, infinities and signed zeros in a few places; floats of 16 bits and more only."""
     if array.dtype.kind != "f" and array.dtype.name != "bfloat16":

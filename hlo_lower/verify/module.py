@@ -17,10 +17,11 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
-from hlo_lower.verify.inputs import Column, draw_leaves, ordinary
+from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, small_integers
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, compile_all, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
 from hlo_lower.verify.verdict import ModuleVerdict
+from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
 
@@ -54,9 +55,10 @@ def drives_of(groups: Sequence[Group]) -> Drives:
     columns: dict[int, list[Column]] = {}
     may_overhang = any(column.window > 1 for group in groups for column in _columns(group))
     for group in groups:
-        for leaf in group.cutout.leaves[: group.cutout.index_leaves]:
-            if leaf.main_argument is not None:
-                columns.setdefault(leaf.main_argument, []).extend(_columns(group))
+        own = _columns(group)
+        for argument in {leaf.main_argument for leaves in group.leaves for leaf in leaves}:
+            if argument is not None:
+                columns.setdefault(argument, []).extend(own)
     return Drives({number: tuple(dict.fromkeys(found)) for number, found in columns.items()}, may_overhang)
 
 
@@ -101,19 +103,43 @@ def verify_module(
         if oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
+        for number, scatter in enumerate(index.scatters, start=1):
+            reason = why_xla_errs(index, scatter)
+            if reason:
+                return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
         if memory_budget is not None and signature.bytes > memory_budget:
             needed = f"{signature.bytes / 2**30:.1f} GiB of arguments and results"
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
         chosen = _given(inputs, signature, index) if inputs is not None else None
-        return _Comparison(before, after, index, signature, progress).run(drives, chosen, seed, runs)
+        count = max(runs, 1)
+        sets = [chosen] if chosen is not None else [_draw(signature, drives, seed, k) for k in range(count)]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
+    try:
+        return _Comparison(before, after, index, signature, progress).run(sets)
+    except CannotRunError as error:
+        reason = _why_not_run(before, sets[0])
+        if reason:
+            return ModuleVerdict("not run", reason=reason)
+        return ModuleVerdict("differs", difference=_cannot_run(error))
+
+
+def _why_not_run(source: str, arguments: list[Array]) -> str:
+    """Why a version does not run, "" if it does."""
+    try:
+        Executable(source, "exact").run(arguments)
+    except CannotRunError as error:
+        return str(error)
+    return ""
 
 
 def _changed_signature(signature: Signature, after: str) -> Difference | None:
-    other = read_signature(mlir.parse_module(after, mlir.make_context()))
+    try:
+        other = read_signature(mlir.parse_module(after, mlir.make_context()))
+    except CannotRunError as error:
+        return _cannot_run(error)
     for what in ("arguments", "results"):
         mine, theirs = getattr(signature, what), getattr(other, what)
         if len(mine) != len(theirs):
@@ -123,6 +149,11 @@ def _changed_signature(signature: Signature, after: str) -> Difference | None:
                 told = (f"{what}: {s.dtype}{list(s.shape)}" for s in (a, b))
                 return Difference(number, (), next(told), next(told), 1, "signature")
     return None
+
+
+def _cannot_run(error: CannotRunError) -> Difference:
+    """The first version runs and the second one does not."""
+    return Difference(0, (), "a module that runs", str(error), 1, "the second version does not run")
 
 
 class _Comparison:
@@ -141,9 +172,8 @@ class _Comparison:
         self._signature = signature
         self._progress = progress
 
-    def run(self, drives: Drives, given: list[Array] | None, seed: int, runs: int) -> ModuleVerdict:
+    def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
         """Bit for bit on all inputs, then the default level and the blinded module."""
-        sets = [given] if given is not None else [_draw(self._signature, drives, seed, k) for k in range(max(runs, 1))]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
         native, lowered = compile_all([(self._before, "exact"), (self._after, "exact")])
@@ -274,8 +304,7 @@ def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[
             own = [int(rng.integers(len(columns)))]
             arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
         elif dtype.kind in "iu":
-            small: Array = np.asarray(rng.integers(0, 4, size=struct.shape))
-            arrays.append(small.astype(dtype))
+            arrays.append(small_integers(rng, struct.shape, dtype))
         else:
             arrays.append(ordinary(rng, struct.shape, dtype))
     return arrays

@@ -172,8 +172,10 @@ def compile_all(sources: Sequence[tuple[str | bytes, Rounding]]) -> list[Executa
     Raises:
       CannotRunError: one of them cannot be compiled.
     """
+    texts: list[str | bytes] = [source for source, _ in sources]
+    roundings: list[Rounding] = [rounding for _, rounding in sources]
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(lambda source: Executable(*source), sources))
+        return list(pool.map(Executable, texts, roundings))
 
 
 def parse_or_refuse(source: str | bytes, what: str) -> mlir.RawModule:

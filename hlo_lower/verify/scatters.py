@@ -24,7 +24,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import HloLowerError
 from hlo_lower.scatter.reference import Hits, ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude
-from hlo_lower.verify.cutout import Cutout, ModuleIndex, Place, cut_out
+from hlo_lower.verify.cutout import Cutout, Leaf, ModuleIndex, Place, cut_out
 from hlo_lower.verify.inputs import (
     REGIMES,
     SPECIAL_VALUES,
@@ -38,6 +38,7 @@ from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.region import UnsupportedRegionError, check_region, combine_of, rounds_correctly
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.verdict import Regime, ScatterVerdict
+from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
@@ -63,6 +64,8 @@ class Group:
 
     cutout: Cutout
     places: list[Place] = field(default_factory=list[Place])
+    leaves: list[tuple[Leaf, ...]] = field(default_factory=list[tuple[Leaf, ...]])
+    """The leaves of the indices of each of them."""
 
 
 def group_cutouts(index: ModuleIndex) -> tuple[list[Group], list[ScatterVerdict]]:
@@ -74,6 +77,7 @@ def group_cutouts(index: ModuleIndex) -> tuple[list[Group], list[ScatterVerdict]
         try:
             for cutout in cut_out(index, number):
                 group = groups.setdefault(cutout.text, Group(cutout))
+                group.leaves.append(cutout.leaves[: cutout.index_leaves])
                 if place not in group.places:
                     group.places.append(place)
         except ValueError as error:
@@ -157,7 +161,7 @@ class _Case:
     # --- who may judge ---
 
     def _compile_native(self) -> tuple[Executable, Executable] | None:
-        reason = self._xla_is_wrong()
+        reason = why_xla_errs(self._index, self._scatter)
         if reason:
             self.excluded["xla"] = f"XLA: {reason}"
             return None
@@ -167,23 +171,6 @@ class _Case:
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
-
-    def _xla_is_wrong(self) -> str:
-        """The known errors of XLA on CPU (TRAPS 46), as far as they touch this scatter."""
-        n = self._cutout.arity
-        if not self._numbers.scatter_dims_to_operand_dims and self._positions > 1:
-            return "applies several updates at an empty index vector once or not at all (openxla/xla#48716)"
-        sizes = [self._operand_shape[d] for d in self._numbers.scatter_dims_to_operand_dims]
-        width = {"i8": 7, "ui8": 8, "i16": 15, "ui16": 16, "i4": 3, "ui4": 4, "i2": 1, "ui2": 2}.get(self._index_type)
-        if width is not None and any(size > (1 << width) - 1 for size in (*sizes, *self._operand_shape)):
-            return "builds its bounds in a narrow index type (openxla/xla#48718)"
-        if self._region_types != self._operand_types:
-            return "returns the narrow type of a promoting region"
-        if n > 1:
-            operands = list(self._scatter.operands)
-            if len(set(operands[:n])) < n or _equal_constants(operands[:n]):
-                return "returns the first result twice for equal operands (openxla/xla#29362)"
-        return ""
 
     def _may_interpret(self) -> bool:
         numbers, reason = self._numbers, ""
@@ -326,12 +313,3 @@ def columns_of(scatter_op: mlir.RawOperation) -> list[Column]:
 
 def _shape(value: mlir.RawValue) -> tuple[int, ...]:
     return tuple(int(size or 0) for size in mlir.tensor_shape(value.type))
-
-
-def _equal_constants(values: Sequence[mlir.RawValue]) -> bool:
-    texts = [
-        str(v.owner.attributes["value"])
-        for v in values
-        if not mlir.is_block_argument(v) and v.owner.name == "stablehlo.constant"
-    ]
-    return len(set(texts)) < len(texts)

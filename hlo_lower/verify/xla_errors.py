@@ -1,8 +1,8 @@
 """Known errors of XLA's CPU scatter (TRAPS 46): where it is no judge, and where it must not even be run.
 
-jaxlib 0.10.2. One of them is worse than a wrong result: a variadic scatter with the same value as two operands corrupts
+jaxlib 0.10.2. One is worse than a wrong result: a variadic scatter with the same value as two operands corrupts
 the heap of the process that runs it (`free(): invalid next size`), whether the two are one SSA value, equal constants
-or equal broadcasts, an `optimization_barrier` in between or not. Level one passes each operand as an argument of its own
+or equal broadcasts, an `optimization_barrier` in between or not. Level one passes each operand as its own argument
 and is safe; a whole module that may hold such a scatter is not run.
 """
 
@@ -63,11 +63,19 @@ def _key(value: mlir.RawValue, path: tuple[mlir.RawOperation, ...], depth: int) 
     op = value.owner.operation
     number = mlir.result_number(value)
     if op.name == "stablehlo.constant":
-        text = str(op.results[0].type) if op.name not in mlir.attributes_of(op) else ""
-        return ("constant", _content(op), text)
+        return ("constant", _content(op))
     if op.name in _SAME_ELEMENTS:
         return _key(op.operands[number if len(op.results) > 1 else 0], path, depth)
     if depth > _MAX_DEPTH or len(op.regions):
         return value
     attributes = tuple(sorted((name, str(a)) for name, a in mlir.attributes_of(op).items()))
     return (op.name, number, attributes, *(_key(v, path, depth + 1) for v in op.operands))
+
+
+def _content(constant: mlir.RawOperation) -> bytes:
+    """The elements of a constant, one if they are all the same; nothing where they cannot be read."""
+    value = mlir.constant_value(constant)
+    if value is None or not value.size:
+        return b""
+    first = value.reshape(-1)[:1]
+    return first.tobytes() if not any(value.strides) else value.tobytes()

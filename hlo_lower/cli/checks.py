@@ -1,0 +1,44 @@
+"""What is checked before the work, so that a mistyped option does not cost a minute."""
+
+import os
+from collections.abc import Sequence
+
+from hlo_lower.cli.output import STANDARD
+from hlo_lower.errors import InputError
+
+
+def check_target(name: str) -> None:
+    """Check that there is such a target."""
+    from hlo_lower.targets import target_named
+
+    target_named(name)
+
+
+def check_one_standard(what: str, names: Sequence[str]) -> None:
+    """Check that the standard input, or output, is named at most once."""
+    if names.count(STANDARD) > 1:
+        raise InputError(STANDARD, f"standard {what} is named twice", next_step="name files")
+
+
+def check_distinct(output: str, report: str) -> None:
+    """Check that the report does not overwrite the module."""
+    if output != STANDARD and os.path.realpath(output) == os.path.realpath(report):
+        raise InputError(report, "is also the output of the module", next_step="name another file for --report")
+
+
+def check_explained(numbers: Sequence[int], most: int, files: Sequence[str]) -> None:
+    """Check that there is a scatter of each number, in one of the files at least."""
+    for number in numbers:
+        if not 1 <= number <= most:
+            raise InputError(
+                files[0] if len(files) == 1 else "",
+                f"there is no scatter {number} to explain",
+                facts=_numbering(most),
+                next_step=f"hlo-lower report --all {files[0]}",
+            )
+
+
+def _numbering(most: int) -> str:
+    if most < 2:
+        return "the only scatter is number 1" if most else "there are no scatters"
+    return f"scatters are numbered 1 to {most}"

@@ -1,0 +1,126 @@
+"""`hlo-lower convert`: the scatters of a module replaced by plain ops, verified before anything is written."""
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from hlo_lower.cli.checks import check_distinct, check_one_standard, check_target
+from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
+from hlo_lower.cli.inputs import module_source
+from hlo_lower.cli.options import add_exactness, add_policy
+from hlo_lower.cli.output import STANDARD, check_writable, write_whole
+from hlo_lower.cli.streams import complain, fit, page_of
+from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
+
+if TYPE_CHECKING:
+    from hlo_lower.report import ModuleReport
+    from hlo_lower.verify import Verdict
+
+VERIFY_LEVELS = ("auto", "scatter", "full", "off")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `convert`."""
+    command.add_argument("input", metavar="IN", help="module, or - for standard input")
+    command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
+    add_policy(command)
+    add_exactness(command)
+    command.add_argument(
+        "--only", metavar="LOCATION", action="append", default=[], help="lower only these (pattern); repeatable"
+    )
+    command.add_argument(
+        "--skip", metavar="LOCATION", action="append", default=[], help="lower all but these (pattern); repeatable"
+    )
+    command.add_argument(
+        "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
+    )
+    command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help="each scatter, the module, or both")
+    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
+    add_emit(command)
+    command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert, verify, write, and report; where the verdict is not good nothing is written."""
+    import hlo_lower as hl
+    from hlo_lower.report import ModuleReport
+
+    _check(args)
+    source = module_source(args.input)
+    how: dict[str, Any] = {
+        "target": args.target,
+        "oob": args.oob,
+        "float_mode": args.float_mode,
+        "trust_flags": args.trust_flags,
+    }
+    kept = {"keep_unsupported": args.keep_unsupported, "only": args.only, "skip": args.skip}
+    start = time.perf_counter()
+    lowered = hl.lower(source, name=args.input, **kept, **how)
+    data = lowered_bytes(lowered, args.emit or form_for(args.output))
+    converted = time.perf_counter()
+    verdict = _verified(args, source, lowered, how)
+    verified = time.perf_counter()
+    if verdict is not None and not verdict.ok:
+        complain(f"{args.input}: {_in_words(verdict)}; {args.output} was not written")
+        complain("\n".join(f"  {line}" for line in verdict.lines()))
+        return EXIT_DIFFERS
+    report = ModuleReport(
+        args.input,
+        lowered.op_count,
+        lowered.records,
+        args.target,
+        args.oob,
+        scatters_left=lowered.scatters_left,
+        verification=verdict.summary() if verdict else None,
+        convert_seconds=converted - start,
+        verify_seconds=verified - converted if verdict else None,
+        verdict=verdict.to_json() if verdict else None,
+    )
+    _write(args, data, report)
+    refused = sum(not record.rule and not record.why_not for record in lowered.records)
+    if args.keep_unsupported and refused:
+        noun = "scatter" if len(lowered.records) == 1 else "scatters"
+        complain(f"{refused:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
+        return EXIT_NOT_LOWERED
+    return EXIT_OK
+
+
+def _check(args: argparse.Namespace) -> None:
+    check_target(args.target)
+    check_one_standard("output", [args.output, args.report or ""])
+    check_writable(args.output)
+    if args.report:
+        check_writable(args.report)
+        check_distinct(args.output, args.report)
+
+
+def _verified(args: argparse.Namespace, source: Any, lowered: Any, how: dict[str, Any]) -> "Verdict | None":
+    """The verdict, or None where verification is off."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    if args.verify == "off":
+        return None
+    with progress() as tell:
+        return hl.verify(source, lowered, level=args.verify, progress=tell, **how)
+
+
+def _in_words(verdict: "Verdict") -> str:
+    """What is wrong with a verdict that is not ok."""
+    differs = [verdict.module is not None and verdict.module.status == "differs"]
+    differs += [scatter.status == "differs" for scatter in verdict.scatters]
+    if any(differs):
+        return "the lowered module computes something else"
+    return "not every scatter could be verified (--no-verify converts without)"
+
+
+def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> None:
+    """Write the JSON report and the module, and show the text report where the module does not go."""
+    from hlo_lower.report import render_json, render_text
+
+    if args.report:
+        write_whole(args.report, render_json([report]).encode())
+    write_whole(args.output, data)
+    page = sys.stderr if STANDARD in (args.output, args.report) else sys.stdout
+    print(fit(render_text([report], **page_of(page)), page), end="", file=page)

@@ -1,0 +1,46 @@
+"""The program `hlo-lower`: run the command that the arguments name, and turn whatever happens into an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+from hlo_lower.cli.parser import make_parser
+from hlo_lower.cli.streams import complain, unexpected
+from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError
+
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    try:
+        args = make_parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has printed its message
+        return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except HloLowerError as error:
+        complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _drop_standard_output()
+        return EXIT_BROKEN_PIPE
+    except Exception as error:
+        if args.debug:
+            traceback.print_exc()
+        complain(unexpected(error))
+        return EXIT_BAD_INPUT
+    return code
+
+
+def _drop_standard_output() -> None:
+    """Point standard output at nothing: the reader has gone, and Python would complain when it flushes at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,35 @@
+"""`hlo-lower export`: a JAX function as a StableHLO module."""
+
+import argparse
+
+from hlo_lower.cli.emit import add_emit, exported_bytes, form_for
+from hlo_lower.cli.options import setting
+from hlo_lower.cli.output import STANDARD, check_writable, write_whole
+from hlo_lower.errors import EXIT_OK
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `export`."""
+    command.add_argument("function", metavar="FILE.py:FN", help="or pkg.mod:FN (models/llama.py:decode)")
+    command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
+    command.add_argument(
+        "--shapes", metavar="SHAPE", nargs="+", help='symbolic shapes, one per argument: "b, 2*s+1, 64"'
+    )
+    command.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], type=setting, help="set a field of the config"
+    )
+    add_emit(command)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export the function and write it."""
+    check_writable(args.output)  # before JAX is imported and the function traced
+    from hlo_lower.export import load_function
+
+    exported = load_function(args.function, dict(args.set)).export(args.shapes)
+    form = args.emit or form_for(args.output)
+    data = exported_bytes(exported, form)
+    write_whole(args.output, data)
+    if args.output != STANDARD:
+        print(f"{args.output}   {form} of {args.function}, {len(data):,} bytes")
+    return EXIT_OK

@@ -1,0 +1,35 @@
+"""What commands read: modules from files or standard input, and arrays to run them on."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from hlo_lower.cli.output import STANDARD
+from hlo_lower.errors import InputError
+
+
+def module_source(name: str) -> Path | bytes:
+    """A module as `hl.read` takes it: a path, or the bytes of standard input for "-"."""
+    return sys.stdin.buffer.read() if name == STANDARD else Path(name)
+
+
+def arrays_of(file: str) -> list[Any] | dict[str, Any]:
+    """The arrays of an .npz file: a list where they are positional (arr_0, arr_1, ...), else by name.
+
+    Raises:
+      InputError: there is no such file, or it holds no arrays.
+    """
+    import numpy as np
+
+    try:
+        with np.load(file, allow_pickle=False) as loaded:
+            arrays: dict[str, Any] = dict(loaded)
+    except FileNotFoundError:
+        raise InputError(file, "no such file", next_step="check the path") from None
+    except Exception as error:  # zipfile, zlib and numpy each have their own
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(file, f"is not an .npz file of arrays: {told}", next_step="write it with np.savez") from None
+    if all(re.fullmatch(r"arr_\d+", key) for key in arrays):
+        return [arrays[f"arr_{number}"] for number in range(len(arrays))]
+    return arrays

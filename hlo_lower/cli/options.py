@@ -1,0 +1,42 @@
+"""Options that several commands share, and the values that they take."""
+
+import argparse
+
+OOB_POLICIES = ("xla", "spec")
+FLOAT_MODES = ("exact", "reassociate")
+
+
+def add_target(command: argparse.ArgumentParser) -> None:
+    """Add --target."""
+    command.add_argument("--target", metavar="T", default="stablehlo", help="consumer; default: stablehlo")
+
+
+def add_policy(command: argparse.ArgumentParser) -> None:
+    """Add --target and --oob: what a scatter means, and for whom."""
+    add_target(command)
+    command.add_argument(
+        "--oob", choices=OOB_POLICIES, default="xla", help="out of bounds: drop whole windows, or single elements"
+    )
+
+
+def add_exactness(command: argparse.ArgumentParser) -> None:
+    """Add --float-mode and --trust-flags: what a rule may assume."""
+    command.add_argument(
+        "--float-mode", choices=FLOAT_MODES, default="exact", help="order of float sums; default: exact"
+    )
+    command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
+
+
+def count(text: str) -> int:
+    """A number of times, 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
+    return int(text)
+
+
+def setting(text: str) -> tuple[str, str]:
+    """KEY=VALUE, in two."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, as in layers=80")
+    return key, value

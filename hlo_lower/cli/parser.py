@@ -1,0 +1,68 @@
+"""The parser: the commands in the order in which help lists them. Each command's file declares its own arguments.
+
+Building it imports nothing but the command line itself: a command imports what it works with when it runs.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hlo_lower.cli import convert, export, report, rules, verify
+
+EXIT_CODES = """exit codes:
+  0  fine
+  1  the two versions of a module differ
+  2  bad usage, or an input that cannot be read
+  3  something was not lowered"""
+
+
+class Command(NamedTuple):
+    """A command: its name, what it does in a line, its arguments, and what runs it."""
+
+    name: str
+    what: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+COMMANDS = (
+    Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run),
+    Command("report", "classify the scatters of modules and say why", report.add_arguments, report.run),
+    Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run),
+    Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run),
+    Command("rules", "print the canonical form of every class", rules.add_arguments, rules.run),
+)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of `hlo-lower`; a parsed command line holds its command's function as `run`."""
+    parser = argparse.ArgumentParser(
+        prog="hlo-lower",
+        description="Classify every scatter of a StableHLO module, lower it to plain ops, and prove the result.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        description = command.what[0].upper() + command.what[1:] + "."
+        own = commands.add_parser(command.name, help=command.what, description=description, allow_abbrev=False)
+        own.set_defaults(run=command.run)
+        own.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+        command.add_arguments(own)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Look the version up only where it is asked for: that reads the installed packages' metadata."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("hlo-lower")
+        except PackageNotFoundError:  # run from a checkout
+            found = "(not installed)"
+        print(f"{parser.prog} {found}")
+        parser.exit()

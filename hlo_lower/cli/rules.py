@@ -1,0 +1,29 @@
+"""`hlo-lower rules`: the canonical form of every class, from the registry."""
+
+import argparse
+import sys
+
+from hlo_lower.cli.options import add_target
+from hlo_lower.cli.streams import page_of, show
+from hlo_lower.errors import EXIT_OK
+
+FORMATS = ("text", "markdown")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `rules`."""
+    add_target(command)
+    command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the registry's rules under a target."""
+    import hlo_lower as hl
+    from hlo_lower.report import render_rules_markdown, render_rules_text
+
+    rules = hl.rules(args.target)
+    if args.format == "markdown":
+        show(render_rules_markdown(rules))
+    else:
+        show(render_rules_text(rules, **page_of(sys.stdout)))
+    return EXIT_OK

@@ -1,0 +1,58 @@
+"""Standard output and error: how wide a page is, which signs it can show, and what is told when something fails."""
+
+import os
+import shutil
+import sys
+from contextlib import suppress
+from typing import Any, TextIO
+
+from hlo_lower.cli.output import STANDARD, write_whole
+
+PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "·": "-"})
+
+
+def page_of(stream: TextIO) -> dict[str, Any]:
+    """Width and color of a stream: those of a terminal, else plain and as wide as COLUMNS says or `PLAIN_WIDTH`."""
+    from hlo_lower.report.text import PLAIN_WIDTH
+
+    terminal = stream.isatty()
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if terminal else _columns(PLAIN_WIDTH)
+    return {"width": max(width, 40), "color": terminal and "NO_COLOR" not in os.environ}
+
+
+def show(text: str, output: str = STANDARD) -> None:
+    """Print text, or write it to a file."""
+    if output == STANDARD:
+        sys.stdout.write(fit(text, sys.stdout))
+    else:
+        write_whole(output, text.encode())
+
+
+def fit(text: str, stream: Any) -> str:
+    """The text with plain signs for those that the stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(PLAIN_SIGNS).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def complain(message: str) -> None:
+    """Print a message on standard error; a closed one is no reason to fail."""
+    with suppress(OSError):
+        print(message, file=sys.stderr)
+
+
+def unexpected(error: Exception) -> str:
+    """The message of an error that is not the user's."""
+    told = (str(error).splitlines() or [""])[0]
+    return (
+        f"hlo-lower: internal error: {type(error).__name__}: {told}\n"
+        "  next:    this is a mistake in hlo-lower: please report it with the module and what --debug adds"
+    )
+
+
+def _columns(default: int) -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else default

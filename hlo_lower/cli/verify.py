@@ -1,0 +1,46 @@
+"""`hlo-lower verify`: two versions of a module, run and compared."""
+
+import argparse
+
+from hlo_lower.cli.checks import check_one_standard, check_target
+from hlo_lower.cli.inputs import arrays_of, module_source
+from hlo_lower.cli.options import add_exactness, add_policy, count
+from hlo_lower.cli.streams import show
+from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `verify`."""
+    command.add_argument("before", metavar="BEFORE", help="module, or - for standard input")
+    command.add_argument("after", metavar="AFTER", help="its other version")
+    command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
+    command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
+    command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
+    add_policy(command)
+    add_exactness(command)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, and show the verdict."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    check_target(args.target)
+    check_one_standard("input", [args.before, args.after])
+    inputs = arrays_of(args.inputs) if args.inputs else None
+    before, after = module_source(args.before), module_source(args.after)
+    with progress() as tell:
+        verdict = hl.verify(
+            before,
+            after,
+            target=args.target,
+            oob=args.oob,
+            float_mode=args.float_mode,
+            trust_flags=args.trust_flags,
+            inputs=inputs,
+            seed=args.seed,
+            runs=args.runs,
+            progress=tell,
+        )
+    show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
+    return EXIT_OK if verdict.ok else EXIT_DIFFERS

@@ -1,0 +1,91 @@
+"""An entry of a model file's `EXPORTS`: the example arguments of a function, and what it gives away.
+
+A model file says what its functions take in a dict named `EXPORTS`, plain data that needs no import from here:
+
+    def step(cache, row, position): ...
+
+    EXPORTS = {
+        "step": {
+            "args": (jax.ShapeDtypeStruct((8, 4), "float32"), ...),  # one per positional argument; pytrees are fine
+            "donate": (0,),                                          # optional: arguments the caller gives away
+        }
+    }
+
+Where the size is a parameter, the entry names a dataclass instance, `"args"` is a function of it, and the function
+takes it as the keyword `config`:
+
+    EXPORTS = {"step": {"args": step_args, "config": Config(), "presets": {"large": Config(layers=80)}}}
+
+`--set layers=4` replaces a field of it and `--set preset=large` starts from another instance.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, cast
+
+from hlo_lower.errors import InputError
+from hlo_lower.export.locations import source_file
+from hlo_lower.export.settings import configured
+from hlo_lower.export.target import ExportTarget
+from hlo_lower.export.user_code import user_errors
+
+EXPORTS = "EXPORTS"
+ENTRY_KEYS = ("args", "config", "presets", "donate")
+HOW = f'{EXPORTS} = {{"FUNCTION": {{"args": (jax.ShapeDtypeStruct((8, 4), "float32"),), "donate": (0,)}}}}'
+
+
+def entries_of(module: ModuleType, place: str) -> Mapping[str, Any]:
+    """The `EXPORTS` of a module; empty where it has none."""
+    entries = getattr(module, EXPORTS, {})
+    if isinstance(entries, Mapping):
+        return cast(Mapping[str, Any], entries)
+    raise InputError(
+        where=place, what=f"{EXPORTS} is not a dict", facts=f"it is of type {type(entries).__name__}", next_step=HOW
+    )
+
+
+def target_of(
+    spec: str,
+    place: str,
+    fn: Callable[..., Any],
+    entry: Any,
+    settings: Mapping[str, str],
+    module: ModuleType,
+    folders: tuple[str, ...],
+) -> ExportTarget:
+    """Read the entry of a function, with the settings in its config.
+
+    Raises:
+      InputError: the entry is not as the module's docstring says, or a setting does not fit.
+    """
+    function = spec.rpartition(":")[2]
+    where = f"{place}: {EXPORTS}[{function!r}]"
+    if not isinstance(entry, Mapping) or "args" not in entry:
+        raise InputError(where=where, what='not a dict with "args"', next_step=HOW)
+    fields = cast(Mapping[str, Any], entry)
+    if unknown := sorted(set(fields) - set(ENTRY_KEYS)):
+        raise InputError(where=where, what=f"unknown key {unknown[0]!r}", facts=f"keys are {', '.join(ENTRY_KEYS)}")
+    if not (fields.get("config") is None or dataclasses.is_dataclass(fields["config"])):
+        raise InputError(where=where, what='"config" is not an instance of a dataclass')
+    donate = fields.get("donate", ())
+    config = configured(fields.get("config"), fields.get("presets", {}), settings, place)
+    args = fields["args"]
+    if callable(args):
+        with user_errors(where, source_file(args)):
+            args = args() if config is None else args(config)
+    if not isinstance(args, (tuple, list)):
+        raise InputError(
+            where=where,
+            what=f'"args" is a {type(args).__name__}, not a tuple',
+            next_step='write "args": (ARG,)',
+        )
+    return ExportTarget(
+        spec=spec,
+        fn=fn,
+        args=tuple(cast(Sequence[Any], args)),
+        donate=(donate,) if isinstance(donate, int) else tuple(donate),
+        static={} if config is None else {"config": config},
+        module=module,
+        folders=folders,
+    )

@@ -1,0 +1,53 @@
+"""A function of a model file, found and ready to be exported."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import jax.export
+
+from hlo_lower.export.trace import export
+from hlo_lower.export.user_code import importable
+
+EXPORT_PLATFORMS = ("cpu",)
+
+
+@dataclass(frozen=True)
+class ExportTarget:
+    """A function of a model file, and what it is exported with.
+
+    Attributes:
+      spec: as it was asked for ("models/llama.py:decode").
+      fn: the function.
+      args: example arguments.
+      donate: positions of the arguments that are given away.
+      static: keyword arguments that are not traced: the config, where the file has one.
+      module: the file as a module.
+      folders: where its imports are looked for.
+    """
+
+    spec: str
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    donate: tuple[int, ...]
+    static: Mapping[str, Any]
+    module: ModuleType
+    folders: tuple[str, ...]
+
+    def export(self, shapes: Sequence[str] | None = None) -> jax.export.Exported:
+        """Export it for CPU, whatever the machine has, so that the text is the same everywhere.
+
+        Raises:
+          InputError: as `export`.
+        """
+        with importable(self.folders):
+            return export(
+                self.fn,
+                *self.args,
+                shapes=shapes,
+                donate=self.donate,
+                static=self.static,
+                name=self.spec.rpartition(":")[2],
+                platforms=EXPORT_PLATFORMS,
+            )

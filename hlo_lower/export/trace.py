@@ -1,0 +1,90 @@
+"""A function traced and exported as StableHLO text that is the same on every machine."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.export
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError
+from hlo_lower.export.arguments import check_widths, describe, specs_of
+from hlo_lower.export.locations import portable_locations, source_file, source_folder
+from hlo_lower.export.user_code import one_line, user_line
+
+_jax: Any = jax  # its annotations leave jit partly unknown
+
+
+def export(
+    fn: Callable[..., Any],
+    *args: Any,
+    shapes: Sequence[str] | None = None,
+    donate: Sequence[int] = (),
+    static: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    platforms: Sequence[str] | None = None,
+) -> jax.export.Exported:
+    """Trace a function and export it as StableHLO, with source locations that name no machine.
+
+    Args:
+      fn: a Python function, or one under `jax.jit`, which then keeps its own donation.
+      *args: per positional argument a pytree of arrays, scalars or `jax.ShapeDtypeStruct`; only shapes and
+        dtypes count.
+      shapes: symbolic shapes ("b, 2*s+1, 64"), one per positional argument or one per leaf of them, in order. "..."
+        keeps the dims that it stands for, "_" keeps one. Equal names are equal sizes. dtypes are those of args.
+      donate: positions of the arguments that the caller gives away; the module says so (`tf.aliasing_output`).
+      static: keyword arguments that are not traced (a config).
+      name: the module is called `jit_<name>`; by default the function's name.
+      platforms: platforms to lower for ("cpu", "cuda", ...); by default JAX's default backend.
+
+    Raises:
+      InputError: the function raises while it is traced (the cause is chained), or shapes do not fit args.
+    """
+    label = name or str(getattr(fn, "__name__", "function"))
+    specs = specs_of(fn, args, shapes)
+    check_widths(label, specs)
+    with portable_locations(source_folder(fn)):
+        try:
+            jitted = _jitted(fn, donate, static or {}, label)
+            exporter = jax.export.export(jitted, platforms=platforms)
+            return exporter(*specs)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                where=user_line(error, source_file(fn)) or label,
+                what=f"tracing {label} failed: {one_line(error)}",
+                facts=f"arguments {', '.join(describe(spec) for spec in specs)}",
+            ) from error
+
+
+def exported_text(exported: jax.export.Exported) -> str:
+    """The module of an `Exported` as text with its source locations, as jaxlib prints it."""
+    context = mlir.make_context()
+    module = mlir.parse_module(bytes(exported.mlir_module_serialized), context)
+    return mlir.print_module(module, locations=True)
+
+
+def _jitted(fn: Callable[..., Any], donate: Sequence[int], static: Mapping[str, Any], label: str) -> Any:
+    if hasattr(fn, "lower") and hasattr(fn, "trace") and not donate and not static:
+        return fn
+
+    def traced(*args: Any) -> Any:
+        return fn(*args, **static)
+
+    # A fresh function each time: JAX caches what it traced by function, and with it the source locations.
+    traced.__name__ = traced.__qualname__ = label
+    if (signature := _positional_signature(fn)) is not None:
+        traced.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    return _jax.jit(traced, donate_argnums=tuple(donate))
+
+
+def _positional_signature(fn: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature without keyword-only parameters: JAX takes the names of the arguments from it."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return None
+    kept = [p for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD]
+    return signature.replace(parameters=kept, return_annotation=inspect.Signature.empty)

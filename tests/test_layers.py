@@ -1,0 +1,109 @@
+"""The layers of DESIGN section 8, held by reading the imports of every file."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hlo_lower
+
+PACKAGE = Path(hlo_lower.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+ORDER = (
+    *("mlir", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings", "targets", "verify"),
+    *("report", "export", "pipeline", "api", "__init__", "cli", "__main__"),
+)
+"""A layer imports itself, `errors` and what stands before it."""
+
+NARROWER = {
+    "registry": (),
+    "targets": (),
+    "verify": ("mlir", "scatter.reference"),
+    "report": ("scatter.record",),
+}
+"""Layers that are allowed less than everything before them, `errors` and their own files aside."""
+
+JAX_INTERNALS = ("jaxlib", "jax._src", "jax.extend", "jax.interpreters")
+
+
+def name_of(file: Path) -> str:
+    """The dotted name below the package: "graph.view", "mlir", "__init__"."""
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports(tree: ast.AST) -> set[str]:
+    """Every module that a file imports, at any depth, `from a import b` as "a.b"."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def own_imports(file: Path) -> set[str]:
+    """What a file imports of the package, below the package: "graph.Node", "mlir"."""
+    found = imports(ast.parse(file.read_text()))
+    return {name.removeprefix("hlo_lower.") for name in found if name.startswith("hlo_lower.")}
+
+
+def violations(layer: str, imported: set[str]) -> set[str]:
+    """The imports that a layer may not make."""
+    if layer == "errors":
+        return imported
+    wrong: set[str] = set()
+    for name in imported:
+        head = name.split(".")[0]
+        if head in (layer, "errors"):
+            continue
+        if layer in NARROWER:
+            allowed = any(name == part or name.startswith(f"{part}.") for part in NARROWER[layer])
+        else:
+            allowed = head in ORDER[: ORDER.index(layer)]
+        if not allowed:
+            wrong.add(name)
+    return wrong
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_layer_imports_only_layers_before_it(file):
+    """Every import of the package points to a layer that stands before the file's own."""
+    assert set() == violations(name_of(file).split(".")[0], own_imports(file))
+
+
+def test_every_file_belongs_to_a_layer():
+    """A file outside the list of layers has no place in the house."""
+    assert {"errors", *ORDER} >= {name_of(file).split(".")[0] for file in FILES}
+
+
+def test_the_check_of_layers_can_fail():
+    """An import upwards, and verify reading the graph, are found."""
+    assert {"lowerings.default_registry"} == violations("graph", {"mlir", "lowerings.default_registry"})
+    assert {"graph.read"} == violations("verify", {"mlir", "scatter.reference.scatter", "graph.read"})
+    assert {"graph.Node"} == violations("registry", {"errors.RegistryError", "graph.Node"})
+    assert {"scatter.facts.DOMAINS"} == violations("report", {"scatter.record.Fact", "scatter.facts.DOMAINS"})
+
+
+def test_only_mlir_imports_the_internals_of_jax():
+    """jaxlib, jax.extend, jax.interpreters and jax._src are imported by mlir.py alone."""
+    using = {
+        name_of(file)
+        for file in FILES
+        for name in imports(ast.parse(file.read_text()))
+        if any(name == inner or name.startswith(f"{inner}.") for inner in JAX_INTERNALS)
+    }
+    assert {"mlir"} == using
+
+
+def test_mlir_uses_no_private_name_of_jax():
+    """mlir.py takes nothing from jax._src and nothing from jaxlib directly."""
+    found = imports(ast.parse((PACKAGE / "mlir.py").read_text()))
+    assert set() == {name for name in found if name.startswith(("jax._src", "jaxlib"))}
+
+
+def test_no_file_is_named_after_nothing():
+    """No file is called utils, helpers, common or misc."""
+    assert set() == {file.stem for file in FILES} & {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -1,0 +1,377 @@
+"""The registry on an op that does not exist: it knows op names, facts and rules, and nothing of StableHLO."""
+
+import inspect
+import random
+import re
+from enum import Enum
+from itertools import product
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.analysis import Combiner
+from hlo_lower.errors import RegistryError
+from hlo_lower.lowerings import FAMILIES, default_registry
+from hlo_lower.lowerings.loop import scatter_to_while
+from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
+from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Windows
+from hlo_lower.subset import Subset
+from hlo_lower.targets import Target, target_named
+
+SCATTER = "stablehlo.scatter"
+
+
+class Size(Enum):
+    """A fact with three values."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class Color(Enum):
+    """A fact with two values."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+ANY = Target("any", "takes everything")
+SMALL, MEDIUM, LARGE, RED, BLUE = Size.SMALL, Size.MEDIUM, Size.LARGE, Color.RED, Color.BLUE
+
+
+def lowering(name):
+    """A lowering of this name."""
+
+    def function(op):
+        return name
+
+    function.__name__ = name
+    return function
+
+
+@pytest.fixture
+def registry():
+    """A registry without rules for the op `toy.paint` with two facts."""
+    return CompositeLoweringRegistry({"toy.paint": {"size": Size, "color": Color}})
+
+
+@pytest.fixture
+def add(registry):
+    """Adds a rule by name."""
+
+    def add_rule(name, *, emits=(), **constraints):
+        return registry.add("toy.paint", lowering(name), emits=emits, form=name, constraints=constraints)
+
+    return add_rule
+
+
+def chosen(registry, size, color, target=ANY):
+    """The name of the rule for these facts."""
+    return registry.select("toy.paint", {"size": size, "color": color}, target).rule.name
+
+
+def test_the_smaller_set_wins(registry, add):
+    """A rule whose sets lie within another's, one strictly, is chosen before it."""
+    add("anything")
+    add("not_large", size={SMALL, MEDIUM})
+    add("small", size={SMALL})
+    registry.check()
+    assert tuple(chosen(registry, size, RED) for size in Size) == ("small", "not_large", "anything")
+
+
+def test_one_more_constraint_wins(registry, add):
+    """A constraint on a further fact makes a rule more specific."""
+    add("small", size={SMALL})
+    add("small_red", size={SMALL}, color={RED})
+    assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, BLUE)) == ("small_red", "small")
+
+
+def test_a_constraint_that_accepts_all_is_as_good_as_none(registry, add):
+    """A set equal to the domain makes a rule no more specific, so two such rules are ambiguous."""
+    add("anything")
+    add("any_color", color=set(Color))
+    with pytest.raises(RegistryError, match=r"any_color .* and anything "):
+        registry.check()
+
+
+def test_an_ambiguity_names_both_places(registry, add):
+    """Two unbeaten rules are an error that names both rules, their places and the facts."""
+    small, red = add("small", size={SMALL}), add("red", color={RED})
+    with pytest.raises(RegistryError) as error:
+        registry.check()
+    message = str(error.value)
+    assert re.search(r"red \(.*test_registry\.py:\d+\) and small \(.*test_registry\.py:\d+\)", message)
+    assert small.place in message
+    assert red.place in message
+    assert "color=red" in message
+    assert "size=small" in message
+
+
+def test_a_third_rule_settles_an_ambiguity(registry, add):
+    """Two crossing rules are no ambiguity where a third one beats both on what they share."""
+    add("small", size={SMALL})
+    add("red", color={RED})
+    add("small_red", size={SMALL}, color={RED})
+    registry.check()
+    assert (
+        chosen(registry, SMALL, RED),
+        chosen(registry, LARGE, RED),
+        chosen(registry, SMALL, BLUE),
+    ) == ("small_red", "red", "small")
+
+
+def test_disjoint_rules_are_no_ambiguity(registry, add):
+    """Rules that never fit the same facts do not compete."""
+    add("small_red", size={SMALL}, color={RED})
+    add("large_blue", size={LARGE}, color={BLUE})
+    registry.check()
+
+
+def test_an_unchecked_ambiguity_is_an_error_at_selection(registry, add):
+    """Without check, selecting between two unbeaten rules fails and names both."""
+    add("small", size={SMALL})
+    add("red", color={RED})
+    with pytest.raises(RegistryError, match=r"red .* and small .*both fit"):
+        chosen(registry, SMALL, RED)
+
+
+@pytest.mark.parametrize(
+    ("name", "constraints", "message"),
+    [
+        ("small", {"color": {RED}}, "small has the name of small at "),
+        ("other", {"size": {SMALL}}, "other has the constraints of small at "),
+        ("other", {"weight": {SMALL}}, "constrains weight, which is no fact of toy.paint; known: size, color"),
+        ("other", {"size": {RED}}, "size must be some of large|medium|small, not 'red'"),
+        ("other", {"size": set()}, "size must be some of large|medium|small, not ''"),
+    ],
+    ids=["same name", "same constraints", "unknown fact", "value of another fact", "no value"],
+)
+def test_a_wrong_registration_is_refused_at_once(add, name, constraints, message):
+    """A duplicate, an unknown fact or a value outside of its domain raises, with the place, when it is registered."""
+    add("small", size={SMALL})
+    with pytest.raises(RegistryError) as error:
+        add(name, **constraints)
+    assert message in str(error.value)
+    assert re.match(r".*test_registry\.py:\d+: ", str(error.value))
+
+
+def test_an_op_without_domains_is_refused(registry):
+    """A rule for an op that the registry has no facts of is an error that lists the ops it has."""
+    with pytest.raises(RegistryError, match=r"f lowers toy\.erase, which has no domains; known: toy\.paint"):
+        registry.lowers("toy.erase")(lowering("f"))
+
+
+def test_nothing_fits_names_the_three_nearest(registry, add):
+    """NoRuleError lists at most three rules, those that lack least first, each with what it lacks."""
+    add("far", size={SMALL}, color={RED})
+    add("a", size={SMALL})
+    add("b", size={MEDIUM})
+    add("c", color={RED})
+    with pytest.raises(NoRuleError) as error:
+        chosen(registry, LARGE, BLUE)
+    assert [rule.name for rule, _ in error.value.nearest] == ["a", "b", "c"]
+    assert [lack for _, lack in error.value.nearest] == [
+        "size=large, needs small",
+        "size=large, needs medium",
+        "color=blue, needs red",
+    ]
+
+
+def test_nothing_registered_is_an_error_without_nearest(registry):
+    """An op without rules has no nearest rule either."""
+    with pytest.raises(NoRuleError, match=r"no lowering for toy\.paint") as error:
+        chosen(registry, SMALL, RED)
+    assert error.value.nearest == ()
+
+
+def test_every_other_rule_is_rejected_with_a_reason(registry, add):
+    """A choice says of each rule that was not taken what it lacks or what beat it."""
+    add("anything")
+    add("small", size={SMALL})
+    add("large", size={LARGE})
+    choice = registry.select("toy.paint", {"size": SMALL, "color": RED}, ANY)
+    assert {rule.name: reason for rule, reason in choice.rejected} == {
+        "anything": "less specific than small",
+        "large": "size=small, needs large",
+    }
+
+
+def test_a_target_removes_candidates(registry, add):
+    """A rule that emits an op which the target refuses is no candidate, and the reason says which op and why."""
+    add("loop", emits=("toy.while",))
+    add("fast", size={SMALL}, emits=("toy.fast",))
+    narrow = Target("narrow", "has no fast", {"toy.fast": "not implemented"})
+    assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, RED, narrow)) == ("fast", "loop")
+    rejected = registry.select("toy.paint", {"size": SMALL, "color": RED}, narrow).rejected
+    assert [(r.name, why) for r, why in rejected] == [("fast", "emits toy.fast, which narrow refuses: not implemented")]
+
+
+def test_a_target_that_refuses_everything_is_an_error(registry, add):
+    """Where a target removes the last candidate, the nearest rule says what the target refuses."""
+    add("loop", emits=("toy.while",))
+    with pytest.raises(NoRuleError) as error:
+        chosen(registry, SMALL, RED, Target("none", "", {"toy.while": "no control flow"}))
+    assert [lack for _, lack in error.value.nearest] == ["emits toy.while, which none refuses: no control flow"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_registration_does_not_matter(seed):
+    """Rules that are registered in any order are chosen alike, with the same reasons."""
+    entries = [
+        ("anything", {}),
+        ("small", {"size": {SMALL}}),
+        ("red", {"color": {RED}}),
+        ("small_red", {"size": {SMALL}, "color": {RED}}),
+        ("blue_not_small", {"size": {MEDIUM, LARGE}, "color": {BLUE}}),
+    ]
+
+    def build(order):
+        registry = CompositeLoweringRegistry({"toy.paint": {"size": Size, "color": Color}})
+        for name, constraints in order:
+            registry.add("toy.paint", lowering(name), emits=(), form="", constraints=constraints)
+        registry.check()
+        return {
+            facts: [
+                choice.rule.name if i == 0 else [(rule.name, reason) for rule, reason in choice.rejected]
+                for i in range(2)
+                for choice in [registry.select("toy.paint", dict(zip(("size", "color"), facts, strict=True)), ANY)]
+            ]
+            for facts in product(Size, Color)
+        }
+
+    shuffled = random.Random(seed).sample(entries, len(entries))
+    assert build(entries) == build(shuffled)
+
+
+def test_a_rule_added_later_is_seen(registry, add):
+    """A choice that was made before is not kept once a more specific rule comes."""
+    add("anything")
+    assert chosen(registry, SMALL, RED) == "anything"
+    add("small", size={SMALL})
+    assert chosen(registry, SMALL, RED) == "small"
+
+
+def test_lowers_is_a_decorator_that_gives_the_function_back(registry):
+    """A decorated lowering stays the function that it was."""
+
+    def paint_to_nothing(op):
+        return ()
+
+    assert paint_to_nothing is registry.lowers("toy.paint", size={SMALL})(paint_to_nothing)
+    [rule] = registry.rules("toy.paint")
+    assert ("paint_to_nothing", paint_to_nothing, "size=small") == (rule.name, rule.lowering, rule.classes())
+
+
+# --- the built-in rules ---
+
+
+def occurring_facts(told_apart):
+    """The combinations of facts that a scatter can have, as far as rules tell them apart.
+
+    Contradictions are left out: nothing is in bounds of what is not empty, something is dropped although all is inside.
+    """
+    needed = {"subset", "windows", "in_bounds", "drops", *told_apart}
+    for values in product(*(list(domain) if fact in needed else list(domain)[:1] for fact, domain in DOMAINS.items())):
+        facts = dict(zip(DOMAINS, values, strict=True))
+        if facts["in_bounds"] is InBounds.NEVER and facts["subset"] is not Subset.EMPTY:
+            continue
+        if (facts["in_bounds"] is InBounds.UNKNOWN) is (facts["drops"] is Drops.NOTHING):
+            continue
+        if (facts["windows"] is Windows.INSIDE) is not (facts["in_bounds"] is InBounds.ALWAYS):
+            continue
+        yield facts
+
+
+def test_every_combination_that_occurs_has_one_most_specific_rule():
+    """For each combination of facts that can occur, default_registry chooses exactly one rule, and each rule once."""
+    registry, target = default_registry(), target_named("stablehlo")
+    rules = registry.rules(SCATTER)
+    domains = {fact: frozenset(values) for fact, values in DOMAINS.items()}
+    reached = set()
+    for facts in occurring_facts({fact for rule in rules for fact in rule.constraints}):
+        fitting = [rule for rule in rules if not rule.misses(facts)]
+        unbeaten = [rule for rule in fitting if not any(other.beats(rule, domains) for other in fitting)]
+        assert [registry.select(SCATTER, facts, target).rule] == unbeaten
+        reached.add(unbeaten[0].name)
+    assert {rule.name for rule in rules} == reached
+
+
+def test_the_families_can_be_registered_in_any_order():
+    """The built-in rules are the same set, and unambiguous, whatever family comes first."""
+    expected = [(rule.name, rule.classes()) for rule in default_registry().rules(SCATTER)]
+    for seed in range(3):
+        registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+        for family in random.Random(seed).sample(FAMILIES, len(FAMILIES)):
+            registry.extend(family)
+        registry.check()
+        assert expected == [(rule.name, rule.classes()) for rule in registry.rules(SCATTER)]
+
+
+def test_default_registry_is_fresh_each_time():
+    """What is added to one default registry is not in the next."""
+    first = default_registry()
+    first.add(SCATTER, lowering("mine"), emits=(), form="", constraints={"arity": {Arity.COUPLED}})
+    assert "mine" not in [rule.name for rule in default_registry().rules(SCATTER)]
+
+
+def test_every_built_in_rule_says_why_it_is_equal():
+    """Each lowering's docstring argues that nothing changes, and each rule has a form and a place in its file."""
+    for rule in default_registry().rules(SCATTER):
+        text = inspect.getdoc(rule.lowering) or ""
+        assert re.search(r"\bequal|proof stands", text, re.IGNORECASE), rule.name
+        assert rule.form, rule.name
+        assert re.fullmatch(r"lowerings/\w+\.py:\d+", rule.place), rule.place
+        assert rule.name.startswith("scatter_to_")
+
+
+MODULE = """
+func.func public @main(%o: tensor<8xi32>, %i: tensor<1xi32>, %u: tensor<i32>) -> tensor<8xi32> {
+  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    stablehlo.return %b : tensor<i32>
+  }) : (tensor<8xi32>, tensor<1xi32>, tensor<i32>) -> tensor<8xi32>
+  return %r : tensor<8xi32>
+}
+"""
+
+
+def test_a_rule_from_outside_beats_a_built_in():
+    """A user's rule list that extends a fresh registry is used by hl.lower where it is more specific."""
+
+    def scatter_to_my_form(op):
+        return scatter_to_while(op)
+
+    point = {"subset": {Subset.POINT}, "in_bounds": {InBounds.UNKNOWN}, "drops": {Drops.WINDOWS}}
+    crossing = RuleList()
+    crossing.lowers(SCATTER, **point, arity={Arity.SINGLE})(scatter_to_my_form)
+    registry = default_registry()
+    registry.extend(crossing)
+    with pytest.raises(RegistryError, match=r"scatter_to_guarded_\w+ .* and scatter_to_my_form "):
+        registry.check()  # narrower in the arity, wider in the combiner
+
+    narrow = RuleList()
+    narrow.lowers(SCATTER, **point, combiner={Combiner.ASSIGN})(scatter_to_my_form)
+    registry = default_registry()
+    registry.extend(narrow)
+    registry.check()
+    lowered = hl.lower(MODULE, registry=registry)
+    assert [record.rule for record in lowered.records] == ["my_form"]
+    assert "stablehlo.while" in lowered.text
+    assert "stablehlo.while" not in hl.lower(MODULE).text
+    assert [record.rule for record in hl.classify(hl.read(MODULE), registry=registry)] == ["my_form"]
+
+
+def test_no_rule_is_an_error_of_four_lines():
+    """Without a rule, lowering fails with the place, the facts, the nearest rules and what to type next."""
+    registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+    registry.extend(FAMILIES[0])
+    with pytest.raises(hl.NotLoweredError) as error:
+        hl.lower(MODULE, registry=registry, name="m.mlir")
+    lines = str(error.value).splitlines()
+    assert lines[0] == "m.mlir:3:8: stablehlo.scatter: no lowering for target stablehlo"
+    assert "facts:   subset=Point combiner=assign offsets=runtime in_bounds=unknown unique=proved oob=xla" in lines[1]
+    assert "nearest: scatter_to_operand (lowerings/nothing.py:" in lines[2]
+    assert lines[2].endswith("subset=Point, needs Empty")
+    assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
