@@ -9,18 +9,27 @@ from hlo_lower.scatter.record import ScatterRecord
 class Group:
     """Alike scatters: they agree in everything but where they stand. The first one speaks for all."""
 
-    first: ScatterRecord
-    count: int
+    members: tuple[ScatterRecord, ...]
+
+    @property
+    def first(self) -> ScatterRecord:
+        """The one that comes first in the program."""
+        return self.members[0]
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return len(self.members)
 
 
 def fold(records: tuple[ScatterRecord, ...], *, show_all: bool = False) -> list[Group]:
     """Group alike scatters, in the order of the first of each group; each alone with show_all."""
     if show_all:
-        return [Group(record, 1) for record in records]
+        return [Group((record,)) for record in records]
     groups: dict[object, list[ScatterRecord]] = {}
     for record in records:
         groups.setdefault(_alike(record), []).append(record)
-    return [Group(members[0], len(members)) for members in groups.values()]
+    return [Group(tuple(members)) for members in groups.values()]
 
 
 def _alike(record: ScatterRecord) -> object:

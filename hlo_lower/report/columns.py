@@ -41,6 +41,11 @@ def column_widths(columns: Sequence[Sequence[str]], page: int, whole: Collection
         room += more
 
 
+def line_count(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> int:
+    """How many lines the rows take, each as many as its highest cell."""
+    return sum(max(_lines(cell, width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
 def _line_counter(column: Sequence[str]) -> Callable[[int], int]:
     """How many lines the column's different cells take at a width."""
     cells = sorted(set(column))[:MOST_CELLS]

@@ -7,7 +7,7 @@ from hlo_lower.report.alike import fold, hidden_line
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals, totals
-from hlo_lower.report.row import HEADERS, cells, rule_name
+from hlo_lower.report.row import rule_name, table_of
 from hlo_lower.report.wording import plural, printable
 
 STYLE = """
@@ -120,7 +120,7 @@ def _module(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -
         blocks.append(f"<p>{escape(' · '.join(parts))}</p>")
     if report.records:
         groups = fold(report.records, show_all=show_all)
-        blocks.append(_table(HEADERS, [cells(group) for group in groups]))
+        blocks.append(_table(*table_of(groups)))
         if hidden := hidden_line(groups):
             blocks.append(f"<p>{escape(hidden)}</p>")
     for record in report.records:

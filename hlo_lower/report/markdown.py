@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from hlo_lower.report.alike import fold, hidden_line
+from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
-from hlo_lower.report.row import HEADERS, cells
+from hlo_lower.report.row import table_of
 
 ESCAPES = str.maketrans(
     {"\\": "\\\\", "|": "\\|", "`": "\\`", "*": "\\*", "<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " "}
@@ -43,13 +43,18 @@ def _module(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -
     blocks = [f"## {escape(file)}", escape(" · ".join(parts))]
     if report.records:
         groups = fold(report.records, show_all=show_all)
-        blocks.append(table(HEADERS, ([escape(cell) for cell in cells(group)] for group in groups)))
+        blocks.append(_rows(groups))
         if hidden := hidden_line(groups):
             blocks.append(escape(hidden))
     for record in report.records:
         if record.number in explain:
             blocks.append("\n".join(f"    {line}" for line in explain_lines(record)))
     return blocks + _summary(report.totals())
+
+
+def _rows(groups: Sequence[Group]) -> str:
+    headers, rows = table_of(groups)
+    return table(headers, ([escape(cell) for cell in row] for row in rows))
 
 
 def _summary(total: Totals) -> list[str]:

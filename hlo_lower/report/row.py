@@ -1,41 +1,38 @@
-"""One scatter, or several alike ones, as the cells of a table row: the same in text, Markdown and HTML."""
+"""Scatters as the rows of a table, alike ones in one: the same cells in text, Markdown and HTML."""
 
-from itertools import groupby
+from collections.abc import Sequence
 
 from hlo_lower.report.alike import Group
 from hlo_lower.report.module import NO_RULE
+from hlo_lower.report.place import where
 from hlo_lower.report.wording import printable
 from hlo_lower.scatter.record import ScatterRecord
 
-HEADERS = ("#", "where", "kind", "writes", "rule", "bounds", "unique")
-LONGEST_WHERE = 32
+HEADERS = ("#", "×", "where", "kind", "writes", "rule", "bounds", "unique")
+COUNT = HEADERS.index("×")
 
 
-def cells(group: Group) -> tuple[str, ...]:
+def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headers and rows: the number of the first scatter, how many are like it, and what they have in common.
+
+    The column of counts is left out where every scatter has a row of its own.
+    """
+    rows = [_cells(group) for group in groups]
+    if any(group.count > 1 for group in groups):
+        return HEADERS, rows
+    return _without_count(HEADERS), [_without_count(row) for row in rows]
+
+
+def _without_count(cells: tuple[str, ...]) -> tuple[str, ...]:
+    return cells[:COUNT] + cells[COUNT + 1 :]
+
+
+def _cells(group: Group) -> tuple[str, ...]:
     """The cells of a row, in the order of HEADERS."""
     record = group.first
-    number = f"{record.number}" if group.count == 1 else f"{record.number} ×{group.count}"
-    words = (where(record), kind(record), record.writes, rule_name(record.rule), record.bounds, unique(record))
-    return (number, *(printable(word) for word in words))
-
-
-def where(record: ScatterRecord) -> str:
-    """The source place, and the layer where the scope names one: "llama.py:88  layer_0"."""
-    place = record.location
-    if len(place) > LONGEST_WHERE:
-        place = ".../" + place.rpartition("/")[2]
-    layer = scope_layer(record.scope)
-    return f"{place}  {layer}" if layer else place
-
-
-def scope_layer(scope: str) -> str:
-    """What a scope says about the place in the model: its names without the transforms around and the op at its end.
-
-    "jit(decode)/layer_0/attention/scatter" gives "layer_0/attention"; repeats and all but the last two are left out.
-    """
-    names = [name for name in scope.split("/")[:-1] if name and "(" not in name and ")" not in name]
-    plain = [name for name, _ in groupby(names) if name not in ("pjit", "while", "body", "cond", "closed_call")]
-    return "/".join(plain[-2:])
+    count = f"{group.count:,}" if group.count > 1 else ""
+    words = (where(group), kind(record), record.writes, rule_name(record.rule), record.bounds, unique(record))
+    return (f"{record.number}", count, *(printable(word) for word in words))
 
 
 def kind(record: ScatterRecord) -> str:

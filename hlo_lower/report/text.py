@@ -9,14 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.alike import Group, fold, hidden_line
-from hlo_lower.report.columns import column_widths
+from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
-from hlo_lower.report.row import HEADERS, cells
+from hlo_lower.report.row import table_of
 
-PLAIN_WIDTH = 140
-UNBROKEN = tuple(HEADERS.index(header) for header in ("#", "kind", "unique"))
+PLAIN_WIDTH = 160
+FACTS = 6  # columns behind the numbers
+MOST_WRAPPED = 1.25  # lines per row
 STYLES = {
     "insert_slice": "green",
     "reduction_add": "cyan",
@@ -99,24 +100,27 @@ def _headline(page: Console, parts: Sequence[str]) -> None:
 
 
 def _table(groups: Sequence[Group], page: int) -> Table:
-    """One line per group where its words fit beside each other, else two: where over kind, writes over rule, ..."""
-    rows = [cells(group) for group in groups]
-    headers = HEADERS
-    widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=UNBROKEN)
-    if not fits:
-        headers, rows = _stacked(HEADERS), [_stacked(row) for row in rows]
-        widths, _ = column_widths([*zip(headers, *rows, strict=True)], page, whole=(0,))
+    """One line per row where that fits, else two in each: where over kind, writes over rule, bounds over unique.
+
+    A few cells may be longer than the rest: where most rows take one line as they are, those few are wrapped.
+    """
+    headers, rows = table_of(groups)
+    keys = len(headers) - FACTS
+    widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys + 2))
+    if not fits or line_count(rows, widths) > MOST_WRAPPED * len(rows):
+        headers, rows = _stacked(headers), [_stacked(row) for row in rows]
+        widths, _ = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys))
     table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for header, width in zip(headers, widths, strict=True):
-        table.add_column(header, overflow="fold", width=width)
+    for number, (header, width) in enumerate(zip(headers, widths, strict=True)):
+        table.add_column(header, overflow="fold", width=width, justify="right" if number < keys else "left")
     for row in rows:
         table.add_row(*(Text("\n").join(_styled(line) for line in cell.split("\n")) for cell in row))
     return table
 
 
 def _stacked(row: Sequence[str]) -> tuple[str, ...]:
-    number, where, kind, writes, rule, bounds, unique = row
-    return (number, f"{where}\n{kind}", f"{writes}\n{rule}", f"{bounds}\n{unique}")
+    *keys, where, kind, writes, rule, bounds, unique = row
+    return (*keys, f"{where}\n{kind}", f"{writes}\n{rule}", f"{bounds}\n{unique}")
 
 
 def _styled(cell: str) -> Text:
