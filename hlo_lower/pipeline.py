@@ -1,9 +1,11 @@
 """The main job: read, classify, choose a rule for each scatter, lower, check, write."""
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import jax.export
@@ -105,6 +107,24 @@ class Lowered:
         return exported_from_module(self.portable())
 
 
+@contextmanager
+def _collection_paused() -> Generator[None]:
+    """Keep Python's cycle collector from running: each run would walk all objects of JAX, and there are no cycles here."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@cache
+def _built_in_rules() -> CompositeLoweringRegistry:
+    """The built-in registry, built and checked once; nobody else adds to this one."""
+    return default_registry()
+
+
 def classify(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> tuple[ScatterRecord, ...]:
@@ -116,7 +136,8 @@ def classify(
       registry: the rules; by default the built-in ones.
     """
     options = options or Options()
-    return tuple(plan.record for plan in _plan(graph, options, registry or default_registry()))
+    with _collection_paused():
+        return tuple(plan.record for plan in _plan(graph, options, registry or _built_in_rules()))
 
 
 def lower(
@@ -138,12 +159,18 @@ def lower(
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
       NotLoweredError: a scatter has no lowering.
     """
-    options = options or Options()
+    with _collection_paused():
+        return _lower(source, options or Options(), name, registry)
+
+
+def _lower(
+    source: Source | Graph, options: Options, name: str | None, registry: CompositeLoweringRegistry | None
+) -> Lowered:
     graph = read(to_text(source), name or source.name) if isinstance(source, Graph) else read(source, name)
     if isinstance(source, Graph):
         graph.has_locations = source.has_locations
     op_count = graph.op_count
-    plans = _plan(graph, options, registry or default_registry())
+    plans = _plan(graph, options, registry or _built_in_rules())
     chosen = _selected(plans, options, graph)
     for plan in chosen:
         if plan.error is not None and not options.keep_unsupported:

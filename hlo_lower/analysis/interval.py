@@ -35,7 +35,7 @@ def bounds_dtype(element_type: str) -> Any:
     return object if element_type.endswith("64") else np.int64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Interval:
     """The values that the elements of a tensor can have.
 

@@ -6,10 +6,12 @@ import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import jax
 
+OWN_ROOT = str(Path(__file__).parents[2])  # JAX places the call of the exported function itself in trace.py
 _jax: Any = jax  # its annotations leave config partly unknown
 
 
@@ -39,7 +41,7 @@ def _roots_pattern(folder: str | None) -> str:
     These are the current folder, those that Python imports from and, for a model file outside them, its own.
     """
     here = {os.getcwd(), os.path.realpath(os.getcwd())}
-    roots = here | {os.path.abspath(entry) for entry in sys.path if entry}
+    roots = here | {OWN_ROOT} | {os.path.abspath(entry) for entry in sys.path if entry}
     if folder is not None and folder not in here and any(holds(root, folder) for root in here):
         roots.discard(folder)  # a model file's folder is on the import path; its name is still the one seen from here
     if folder is not None and not any(holds(root, folder) for root in roots):

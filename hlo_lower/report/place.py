@@ -1,21 +1,23 @@
 """Where scatters stand, for a reader: the source line, and the layer of the model that the scope names.
 
-One scatter is at "llama.py:259 layer 0"; alike ones in eighty layers are at "llama.py:259, 260 layers 0-79".
+One scatter is at "llama.py:259 layer 0"; alike ones in eighty layers are at "llama.py:259, 260 layers 0-79". A module
+without source locations is told by its own lines, "line 162": its name stands above.
 """
 
 import re
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import PurePath
 
 from hlo_lower.report.alike import Group
 
-LONGEST_PLACE = 36
+LONGEST_PLACE = 32
 CONTROL_FLOW = ("pjit", "while", "body", "cond", "closed_call", "checkpoint", "remat", "branch_0_fun", "branch_1_fun")
 
 
 def where(group: Group) -> str:
     """The source lines and the layers of alike scatters."""
-    lines = _lines([record.location for record in group.members])
+    lines = _lines([record.location for record in group.members], group.first.file)
     layers = _layers([scope_layer(record.scope) for record in group.members])
     return f"{lines} {layers}" if layers else lines
 
@@ -32,21 +34,26 @@ def scope_layer(scope: str) -> str:
     return "/".join(re.sub(r"^(\D+)[_.](\d+)$", r"\1 \2", name) for name in plain[-2:])
 
 
-def _lines(places: Sequence[str]) -> str:
-    """ "llama.py:88"; of two lines "llama.py:88, 89", of more the first and the last, of several files the first."""
+def _lines(places: Sequence[str], module: str) -> str:
+    """ "llama.py:88"; "llama.py:88, 89" of two lines, of more the first and the last; "line 88" of the module itself."""
     distinct = list(dict.fromkeys(places))
-    first = _shortened(distinct[0])
-    if len(distinct) == 1:
-        return first
-    files = {place.rpartition(":")[0] for place in distinct}
-    if len(files) > 1:
-        return f"{first} and {len(distinct) - 1} more"
-    last = distinct[-1].rpartition(":")[2]
-    return f"{first}{',' if len(distinct) == 2 else ' ...'} {last}"
+    files, lines = zip(*(_split(place) for place in distinct), strict=True)
+    if len(set(files)) > 1 or not all(lines):
+        return _shortened(distinct[0]) + (f" and {len(distinct) - 1} more" if len(distinct) > 1 else "")
+    shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 2 else ", ".join(lines)
+    if files[0] == (PurePath(module).name or module):
+        return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
+    return f"{_shortened(files[0])}:{shown}"
+
+
+def _split(place: str) -> tuple[str, str]:
+    """File and line; no line where the place has none."""
+    file, _, line = place.rpartition(":")
+    return (file, line) if line.isdecimal() else (place, "")
 
 
 def _shortened(place: str) -> str:
-    """A long place, without its middle: both the beginning of the file's name and the line stay."""
+    """A long name without its middle."""
     if len(place) <= LONGEST_PLACE:
         return place
     tail = place[-(LONGEST_PLACE // 2) :]

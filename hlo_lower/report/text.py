@@ -109,6 +109,7 @@ def _table(groups: Sequence[Group], page: int) -> Table:
     widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys + 2))
     if not fits or line_count(rows, widths) > MOST_WRAPPED * len(rows):
         headers, rows = _stacked(headers), [_stacked(row) for row in rows]
+        headers = (*(f"{key}\n" for key in headers[:keys]), *headers[keys:])
         widths, _ = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys))
     table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for number, (header, width) in enumerate(zip(headers, widths, strict=True)):

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from hlo_lower.verify.cutout import ModuleIndex
-from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.module import drives_of, verify_module
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.scatters import group_cutouts, verify_group
@@ -60,10 +60,12 @@ def verify(
     index = ModuleIndex(first)
     groups, refused = group_cutouts(index)
     verdicts = list(refused)
-    with Interpreter() as interpreter:
-        for number, group in enumerate(groups):
-            tell("scatters", number, len(groups))
-            verdicts.append(verify_group(group, convert, oob, seed, interpreter))
+    interpreter = shared_interpreter()
+    if groups:
+        interpreter.start()
+    for number, group in enumerate(groups):
+        tell("scatters", number, len(groups))
+        verdicts.append(verify_group(group, convert, oob, seed, interpreter))
     tell("scatters", len(groups), len(groups))
     module = None
     if level != "scatter":

@@ -1,10 +1,13 @@
 """StableHLO's reference interpreter in a child process, because an op that it does not support aborts the process."""
 
+import atexit
+import os
 import pickle
 import select
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -34,6 +37,10 @@ class Interpreter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def start(self) -> None:
+        """Start the child, without waiting for it: it takes a second or two to be ready."""
+        self._start()
 
     def run(self, text: str, arguments: Sequence[Array]) -> list[Array]:
         """The results of a module's @main.
@@ -79,10 +86,21 @@ class Interpreter:
         return self._child
 
 
+def shared_interpreter() -> Interpreter:
+    """The interpreter of this process: its child serves every verification, and ends with the process."""
+    return _of_process(os.getpid())
+
+
+@cache
+def _of_process(process: int) -> Interpreter:
+    """One for each process: a fork must not share the pipes."""
+    interpreter = Interpreter()
+    atexit.register(interpreter.close)
+    return interpreter
+
+
 def serve() -> None:
     """Answer requests on standard input until it ends. Nothing else is written to standard output."""
-    import os
-
     from hlo_lower import mlir
 
     answers = os.fdopen(os.dup(1), "wb")

@@ -14,7 +14,7 @@ BAD_TEXT = {
     "unknown_dialect": (
         HEAD + '    %y = "torch.aten.relu"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n' + TAIL,
         "3:",
-        "unregistered dialect",
+        "unknown dialect",
     ),
     "unknown_op": (HEAD + "    %y = stablehlo.sinus %x : tensor<4xf32>\n" + TAIL, "3:", "sinus"),
     "private_only": (
@@ -262,7 +262,7 @@ def test_explain_beyond_the_last_scatter(command):
     result = command("report", "decode.mlir", "--explain", "2")
     assert (result.code, result.out) == (2, "")
     assert "there is no scatter 2 to explain" in result.err
-    assert "scatters are numbered 1 to 1" in result.err
+    assert "the only scatter is number 1" in result.err
 
 
 def test_only_that_matches_nothing(folder, command):

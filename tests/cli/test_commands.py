@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import cli, mlir
+from hlo_lower import mlir
+from hlo_lower.cli import output
+from hlo_lower.cli.streams import fit
 from hlo_lower.errors import DifferenceError
-from hlo_lower.report import output
 from hlo_lower.verify import ModuleVerdict, ScatterVerdict
 
 MODEL = """\
@@ -182,7 +183,7 @@ def test_a_scatter_without_lowering(folder, command):
     assert "Traceback" not in refused.err
     assert not (folder / "out.mlir").exists()
     kept = command("convert", "dynamic.mlir", "-o", "out.mlir", "--keep-unsupported", "--no-verify")
-    assert (kept.code, kept.err) == (3, "1 of 1 scatters have no lowering and were kept\n")
+    assert (kept.code, kept.err) == (3, "1 of 1 scatter kept for want of a lowering\n")
     assert "1 scatter -> 1" in kept.out
     assert "stablehlo.scatter" in (folder / "out.mlir").read_text()
 
@@ -362,7 +363,7 @@ def test_report_of_standard_input(folder):
 
 
 def test_report_has_no_color_in_a_pipe_and_obeys_columns(command, monkeypatch):
-    """The width is 140 unless COLUMNS says otherwise, and there are no escape codes."""
+    """The width is 160 unless COLUMNS says otherwise, and there are no escape codes."""
     wide = command("report", "decode.mlir").out
     monkeypatch.setenv("COLUMNS", "80")
     narrow = command("report", "decode.mlir").out
@@ -455,4 +456,4 @@ def test_signs_that_an_encoding_lacks_are_replaced():
     class Ascii:
         encoding = "ascii"
 
-    assert cli._fit("── 1 ×2 ü", Ascii()) == "-- 1 x2 \\xfc"
+    assert fit("── 1 ×2 ü", Ascii()) == "-- 1 x2 \\xfc"

@@ -84,7 +84,7 @@ def test_json_keeps_a_dynamic_size_as_null(record):
 def test_markdown_has_a_table_row_per_group(decode):
     """The same cells as in the text report."""
     expected = (
-        "| 1 ×2 | llama.py:88  layer_0 | insert_slice | tile [:, :, pos, :] of 1x8x64x16 | dynamic_update_slice "
+        "| 1 | 2 | llama.py:88 layers 0-1 | insert_slice | tile [:, :, pos, :] of 1x8x64x16 | dynamic_update_slice "
         "| proved (clamped) | one window |"
     )
     text = render_markdown([decode])

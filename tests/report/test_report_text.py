@@ -38,7 +38,7 @@ def test_row_has_place_layer_kind_writes_rule_bounds_and_unique(decode):
     row = lines_with(render_text([decode]), "guarded:")[0]
     expected = [
         "2",
-        "llama.py:89  layer_0",
+        "llama.py:89 layer 0",
         "insert_slice",
         "tile [:, :, pos, :] of 1x8x64x16",
         "dynamic_update_slice",
@@ -53,7 +53,9 @@ def test_alike_scatters_are_folded(decode):
     """Scatters that differ only in number and place share the line of the first one."""
     text = render_text([decode])
     assert len(lines_with(text, "proved (clamped)")) == 1
-    assert "1 ×2" in text
+    assert "#  ×  where                   kind" in text
+    assert "1  2  llama.py:88 layers 0-1  insert_slice" in text
+    assert "2     llama.py:89 layer 0     insert_slice" in text
     assert lines_with(text, "more alike") == ["  ... 1 more alike (--all)"]
 
 
@@ -138,8 +140,9 @@ def test_markup_in_names_is_text(record):
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        ("jit(decode)/layer_0/scatter", "llama.py:88  layer_0"),
-        ("jit(decode)/model/layer_3/attention/scatter", "llama.py:88  layer_3/attention"),
+        ("jit(decode)/layer_0/scatter", "llama.py:88 layer 0"),
+        ("jit(decode)/model/layer_3/attention/scatter", "llama.py:88 layer 3/attention"),
+        ("jit(decode)/layer_0", "llama.py:88 layer 0"),
         ("jit(f)/jvp(loss)/transpose(jvp(loss))/scatter-add", "llama.py:88"),
         ("jit(f)/while/body/closed_call/scatter", "llama.py:88"),
         ("scatter", "llama.py:88"),

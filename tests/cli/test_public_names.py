@@ -1,0 +1,50 @@
+"""The names of `hlo_lower`: imported when first used, and the same whatever was imported before."""
+
+import subprocess
+import sys
+
+import pytest
+
+import hlo_lower as hl
+
+
+def run(*argv):
+    """Run Python in a process of its own."""
+    return subprocess.run([sys.executable, *argv], capture_output=True, text=True, check=False)
+
+
+def test_dir_lists_every_public_name():
+    """What `__all__` promises is listed, and is there."""
+    assert set() == set(hl.__all__) - set(dir(hl))
+    assert [name for name in hl.__all__ if not hasattr(hl, name)] == []
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    """Not a silent None, and not an import error."""
+    with pytest.raises(AttributeError, match="module 'hlo_lower' has no attribute 'verfy'"):
+        _ = hl.verfy
+
+
+def test_functions_keep_their_names_from_subpackages_in_any_order():
+    """hl.verify and hl.export are functions before and after the subpackages of the same names are imported."""
+    imports = ("import hlo_lower.verify.run, hlo_lower.export.load", "from hlo_lower.export import load_function", "")
+    checks = "assert callable(hl.verify) and callable(hl.export); from hlo_lower.verify import Verdict"
+    program = "; ".join(
+        "[sys.modules.pop(name) for name in [*sys.modules] if name.startswith('hlo_lower')]; "
+        f"{before or 'pass'}; import hlo_lower as hl; {checks}; import hlo_lower.verify.run, hlo_lower.export; {checks}"
+        for before in imports
+    )
+    done = run("-c", f"import sys; {program}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_version_and_usage_do_not_wait_for_jax():
+    """A command line that does no work imports neither jax nor numpy nor rich."""
+    program = (
+        "import sys; from hlo_lower.cli import main\n"
+        "codes = [main(argv) for argv in (['--help'], ['--version'], ['convert', '--help'], ['explode'], [])]\n"
+        "assert codes == [0, 0, 0, 2, 2], codes\n"
+        "assert not {'jax', 'numpy', 'rich'} & set(sys.modules), 'slow imports'"
+    )
+    done = run("-c", program)
+    assert done.returncode == 0, done.stderr
