@@ -13,7 +13,18 @@ import jax.export
 from hlo_lower import mlir
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.graph import Builder, Graph, Node, Source, erase_dead, read, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.graph import (
+    Builder,
+    Graph,
+    Node,
+    Source,
+    erase,
+    erase_uncalled,
+    read,
+    to_bytecode,
+    to_portable_artifact,
+    to_text,
+)
 from hlo_lower.lowerings import default_registry
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
@@ -109,7 +120,7 @@ class Lowered:
 
 @contextmanager
 def _collection_paused() -> Generator[None]:
-    """Keep Python's cycle collector from running: each run would walk all objects of JAX, and there are no cycles here."""
+    """Keep Python's cycle collector from running: each run walks all objects of JAX, and there are no cycles here."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -176,9 +187,11 @@ def _lower(
         if plan.error is not None and not options.keep_unsupported:
             raise plan.error
     target = target_named(options.target)
+    uncalled: set[str] = set()
     with mlir.active(graph.context):
         for plan in chosen:
-            _rewrite(graph, plan, target)
+            uncalled |= _rewrite(graph, plan, target)
+    erase_uncalled(graph, uncalled)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
@@ -278,9 +291,10 @@ def _matches(graph: Graph, plan: _Plan, pattern: str) -> bool:
 # --- rewriting ---
 
 
-def _rewrite(graph: Graph, plan: _Plan, target: Target) -> None:
+def _rewrite(graph: Graph, plan: _Plan, target: Target) -> set[str]:
+    """Lower one scatter in place; the result names functions that may have lost their last call."""
     if plan.choice is None or plan.scatter is None or plan.facts is None:
-        return
+        return set()
     node = plan.node
     build = Builder.before(node)
     values = plan.choice.rule.lowering(ScatterLowering(plan.scatter, plan.facts, graph, build))
@@ -289,11 +303,9 @@ def _rewrite(graph: Graph, plan: _Plan, target: Target) -> None:
         if refusal is not None:
             raise NotLoweredError(str(graph.location(node)), f"{SCATTER}: {plan.choice.rule.place} {refusal}")
     _keep_attributes(node, [value.node for value in values], build)
-    producers = [producer for value in node.operands if (producer := value.node) is not None]
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
-    node.raw.erase()
-    erase_dead(graph, producers)
+    return erase(graph, node)
 
 
 def _keep_attributes(scatter: Node, replacements: Sequence[Node | None], build: Builder) -> None:

@@ -167,7 +167,8 @@ def main(argv: Sequence[str]) -> int:
             print(
                 f"seed {seed}: {case.combiner} {case.dtype}{list(case.operand)}: {message.splitlines()[0]}", flush=True
             )
-    print(f"{_RUNS.value} scatters, oob {_OOB.value}: {failed} failed" + (f", in {_OUT.value}/" if failed else ""))
+    tried = f"{_RUNS.value} scatter{'' if _RUNS.value == 1 else 's'}"
+    print(f"{tried}, oob {_OOB.value}: {failed} failed" + (f", in {_OUT.value}/" if failed else ""))
     return EXIT_DIFFERS if failed else EXIT_OK
 
 

@@ -73,9 +73,7 @@ class IndexAnalysis:
             return self._select(node, frame, depth)
         return self._transfer(node, {}, frame, depth) or self._unknown(value, _plain(name), node)
 
-    def _transfer(
-        self, node: Node, refined: dict[Value, Interval], frame: Frame | None, depth: int
-    ) -> Interval | None:
+    def _transfer(self, node: Node, refined: dict[Value, Interval], frame: Frame | None, depth: int) -> Interval | None:
         name = node.name
         transfer = TRANSFER.get(name)
         if transfer is None or not _is_tracked(node.result()):

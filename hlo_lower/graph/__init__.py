@@ -1,7 +1,7 @@
 """The graph: a typed view over a jaxlib MLIR module, its reader and writer, and the builder of new operations."""
 
 from hlo_lower.graph.builder import Builder
-from hlo_lower.graph.cleanup import erase_dead
+from hlo_lower.graph.cleanup import erase, erase_uncalled
 from hlo_lower.graph.reader import Source, read
 from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
 from hlo_lower.graph.writer import to_bytecode, to_portable_artifact, to_text
@@ -15,7 +15,8 @@ __all__ = [
     "Node",
     "Source",
     "Value",
-    "erase_dead",
+    "erase",
+    "erase_uncalled",
     "read",
     "to_bytecode",
     "to_portable_artifact",

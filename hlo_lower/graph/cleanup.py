@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from hlo_lower import mlir
 from hlo_lower.graph.view import Graph, Node, Value
 
 PURE_OPS = frozenset(
@@ -19,45 +20,71 @@ PURE_OPS = frozenset(
 """Ops without side effects; erasing one whose results nobody uses changes nothing."""
 
 
-def erase_dead(graph: Graph, candidates: Iterable[Node]) -> None:
-    """Erase the candidates that are pure and unused, what they alone used, and private functions no longer called.
+def erase(graph: Graph, node: Node) -> set[str]:
+    """Erase a node that has been replaced, and the pure producers that only it used.
 
-    Args:
-      graph: the module.
-      candidates: nodes that an erased node used.
+    Returns:
+      The functions of which a call was erased with them, for `erase_uncalled`.
     """
-    pending = list(candidates)
-    erased: set[Node] = set()
+    called = _called_in(node)
+    # Each once: the bindings must not touch an erased operation again, not even to hash it. What is erased had no user
+    # left, so no later one brings it back.
+    pending = dict.fromkeys(_producers(node))
+    node.raw.erase()
+    while pending:
+        producer, _ = pending.popitem()
+        if any(r.is_used for r in producer.results) or not _is_pure(graph, producer):
+            continue
+        called |= _called_in(producer)
+        pending.update(dict.fromkeys(_producers(producer)))
+        producer.raw.erase()
+    return called
+
+
+def erase_uncalled(graph: Graph, names: Iterable[str]) -> None:
+    """Erase those of these functions that are private and named nowhere any more, then those that only they called."""
+    pending: set[str] = {name for name in names if name in graph.functions and not graph.functions[name].is_public}
+    while pending:
+        still_named = _named_in(graph)
+        dead: list[str] = sorted(pending - still_named)
+        pending &= still_named
+        if not dead:
+            return
+        for name in dead:
+            function = graph.functions[name].node
+            pending |= {c for c in _called_in(function) if c not in dead and not graph.functions[c].is_public}
+            function.raw.erase()
+
+
+def _named_in(graph: Graph) -> set[str]:
+    """The symbols that any operation names: calls, composites, custom calls."""
+    named: set[str] = set()
+
+    def note(raw: mlir.RawOperation) -> None:
+        if raw.name != "func.func" and raw.name != "builtin.module" and raw.name not in PURE_OPS:
+            named.update(mlir.symbols_in(raw))
+
+    mlir.walk(graph.module.operation, note)
+    return named
+
+
+def _called_in(node: Node) -> set[str]:
+    """The functions that a node calls, itself or within its regions."""
     called: set[str] = set()
-    while pending:
-        node = pending.pop()
-        if node in erased or any(result.is_used for result in node.results) or not _is_pure(graph, node):
-            continue
-        if node.name == "func.call":
-            called.add(node.callee)
-        pending.extend(producer for value in _taken(node) if (producer := value.node) is not None)
-        erased.add(node)
-        node.raw.erase()
-    _erase_uncalled(graph, called, erased)
+
+    def visit(raw: mlir.RawOperation) -> None:
+        if raw.name == "func.call":
+            called.add(Node(raw).callee)
+
+    if node.name == "func.call":
+        called.add(node.callee)
+    elif node.blocks:
+        mlir.walk(node.raw, visit)
+    return called
 
 
-def _erase_uncalled(graph: Graph, names: set[str], erased: set[Node]) -> None:
-    """Erase those private functions of which no call is left, then those that they alone called."""
-    gone: set[str] = set()
-    pending = sorted(names)
-    while pending:
-        name = pending.pop()
-        function = graph.functions.get(name)
-        if function is None or name in gone or function.is_public or graph.has_other_reference(name):
-            continue
-        if any(call not in erased for call in graph.calls_of(name)):
-            continue
-        inner = [call for calls in graph.calls.values() for call in calls if call not in erased]
-        inside = [call for call in inner if graph.function_of(call).name == name]
-        gone.add(name)
-        erased.update(inside)
-        pending.extend(sorted({call.callee for call in inside}))
-        function.node.raw.erase()
+def _producers(node: Node) -> list[Node]:
+    return [producer for value in _taken(node) if (producer := value.node) is not None]
 
 
 def _taken(node: Node) -> list[Value]:

@@ -1,9 +1,9 @@
-"""erase_dead: what a lowering left dead goes, what was dead before stays."""
+"""Cleaning up: what a lowering left dead goes, what was dead before stays."""
 
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import erase_dead, read, to_text
+from hlo_lower.graph import erase_uncalled, read, to_text
 
 SCATTER = """"stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
       inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
@@ -172,5 +172,5 @@ def test_candidates_that_are_used_are_left_alone():
 """
     graph = read(text)
     before = to_text(graph)
-    erase_dead(graph, graph.main.body.nodes)
+    erase_uncalled(graph, [])
     assert before == to_text(graph)

@@ -11,6 +11,7 @@ import pytest
 
 from hlo_lower.scatter.reference import ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.run import Executable
 
 F32 = (np.dtype(np.float32),)
 I32 = np.dtype(np.int32)
@@ -166,6 +167,8 @@ LAYOUTS = {
     "tiles": ((6, 7), (4, 2), (4, 2, 3), numbers(window=[1, 2], to_operand=[1, 0])),
     "one tile": ((6, 7), (2,), (2, 3), numbers(window=[0, 1], to_operand=[0, 1], ivd=0)),
     "batched": ((2, 7, 3), (2, 4, 1), (2, 4, 3), numbers([2], [1], [0], [0], [1], 2)),
+    "two batches": ((2, 7, 3), (3, 4, 2, 1), (3, 4, 2), numbers([], [1], [0, 2], [2, 0], [1], 3)),
+    "pinned": ((3, 7), (5, 1), (5,), numbers(inserted=[0, 1], to_operand=[1])),
     "implicit": ((7,), (2, 3), (2, 3), numbers(inserted=[0], to_operand=[0], ivd=2)),
 }
 COMBINE = {"assign": assign, "add": add}
@@ -250,3 +253,59 @@ def test_policy_spec_is_what_the_interpreter_does(layout, combiner, interpreter)
         [expected] = scatter([operand], indices, [updates], dims, COMBINE[combiner], F32, oob="spec")
         [actual] = interpreter.run(as_module(layout, combiner), [operand, indices, updates])
         assert expected.tobytes() == actual.tobytes()
+
+
+def test_a_variadic_scatter_is_what_xla_does():
+    """Two operands of different types, each combined in its own way, are XLA's bit for bit."""
+    text = """
+    func.func @main(%a: tensor<7xf32>, %b: tensor<7xi32>, %i: tensor<5x1xi32>, %x: tensor<5xf32>, %y: tensor<5xi32>)
+        -> (tensor<7xf32>, tensor<7xi32>) {
+      %r:2 = "stablehlo.scatter"(%a, %b, %i, %x, %y) <{scatter_dimension_numbers = #stablehlo.scatter<
+        inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+        ^bb0(%c: tensor<f32>, %d: tensor<i32>, %u: tensor<f32>, %v: tensor<i32>):
+          %s = stablehlo.add %c, %u : tensor<f32>
+          %t = stablehlo.maximum %d, %v : tensor<i32>
+          stablehlo.return %s, %t : tensor<f32>, tensor<i32>
+      }) : (tensor<7xf32>, tensor<7xi32>, tensor<5x1xi32>, tensor<5xf32>, tensor<5xi32>)
+        -> (tensor<7xf32>, tensor<7xi32>)
+      return %r#0, %r#1 : tensor<7xf32>, tensor<7xi32>
+    }"""
+    executable = Executable(text, "exact")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        operands = [rng.standard_normal(7).astype(np.float32), rng.integers(-9, 9, 7).astype(np.int32)]
+        updates = [rng.standard_normal(5).astype(np.float32), rng.integers(-9, 9, 5).astype(np.int32)]
+        indices = rng.integers(-2, 9, (5, 1)).astype(np.int32)
+        expected = scatter(
+            operands,
+            indices,
+            updates,
+            POINTS,
+            lambda c, u: [c[0] + u[0], np.maximum(c[1], u[1])],
+            [*F32, I32],
+            oob="xla",
+        )
+        actual = executable.run([*operands, indices, *updates])
+        assert [e.tobytes() for e in expected] == [a.tobytes() for a in actual]
+
+
+@pytest.mark.parametrize("dtype", ["ui8", "ui32", "ui64"])
+def test_unsigned_indices_are_what_xla_does(dtype):
+    """Unsigned indices, the largest one too, are XLA's bit for bit."""
+    operand_shape, indices_shape, updates_shape, dims = LAYOUTS["rows"]
+    executable = Executable(as_module("rows", "add").replace("xi32>", f"x{dtype}>"), "exact")
+    numpy_type = np.dtype(dtype.replace("ui", "uint"))
+    largest = np.iinfo(numpy_type).max
+    indices = np.asarray([0, largest, 6, 7, largest - 1], numpy_type).reshape(indices_shape)
+    operand, updates = np.ones(operand_shape, np.float32), np.full(updates_shape, 3, np.float32)
+    [expected] = scatter([operand], indices, [updates], dims, add, F32, oob="xla")
+    [actual] = executable.run([operand, indices, updates])
+    assert expected.tobytes() == actual.tobytes()
+
+
+def test_hits_of_repeated_and_empty_windows():
+    """Repeated windows count each time; without positions or elements nothing is hit."""
+    assert count_hits((4,), np.asarray([[1], [1], [1]]), (3,), POINTS).most == 3
+    assert count_hits((4,), np.zeros((0, 1), np.int32), (0,), POINTS).most == 0
+    empty = count_hits((2, 0), np.asarray([[1], [2]]), (2, 0), ROWS)
+    assert empty.most == 0

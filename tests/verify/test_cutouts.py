@@ -91,7 +91,7 @@ def test_alike_cutouts_are_one_group(second, groups):
     index = ModuleIndex(mlir.parse_module(CALLS.format(first="%p", second=second) + PRIVATE, mlir.make_context()))
     found, refused = group_cutouts(index)
     assert (len(found), refused) == (groups, [])
-    assert [str(place) for group in found for place in group.places] == ["scatter 1 at line 13 in @write"] * groups
+    assert [str(place) for group in found for place in group.places] == ["scatter 1 at line 12 in @write"] * groups
 
 
 def test_a_scatter_in_a_loop_starts_from_the_carried_value():

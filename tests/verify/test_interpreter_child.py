@@ -1,5 +1,7 @@
 """The interpreter's child process: what it cannot do is an error, never the end of the caller."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -36,9 +38,9 @@ def test_one_child_serves_all(interpreter):
     assert interpreter._child is first
 
 
-@pytest.mark.parametrize("text", [CUSTOM, "func.func @main(", ADD.replace("@main", "@other")])
+@pytest.mark.parametrize("text", [CUSTOM, "func.func @main("])
 def test_what_it_does_not_support_is_an_error(interpreter, text):
-    """An unsupported op, broken text and a module without @main raise InterpreterError, and the next module runs."""
+    """An unsupported op and broken text raise InterpreterError, and the next module runs."""
     with pytest.raises(InterpreterError):
         interpreter.run(text, [np.asarray([1, 2], np.int32)])
     assert doubles(interpreter)
@@ -58,7 +60,7 @@ def test_a_dead_child_is_replaced(interpreter):
 
 def test_a_slow_module_is_given_up(monkeypatch):
     """A module that takes longer than the limit is an error, and the child is ended."""
-    monkeypatch.setattr("hlo_lower.verify.interpreter.TIME_LIMIT", 0.01)
+    monkeypatch.setattr(sys.modules[Interpreter.__module__], "TIME_LIMIT", 0.01)
     with Interpreter() as child:
         with pytest.raises(InterpreterError, match="no answer"):
             doubles(child)

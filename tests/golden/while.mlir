@@ -1,0 +1,21 @@
+// options: oob=xla
+// CHECK:      stablehlo.while
+// CHECK:      stablehlo.compare LT,
+// CHECK:      stablehlo.dynamic_slice
+// CHECK:      %[[OLD:.*]] = stablehlo.dynamic_slice
+// CHECK:      %[[SUM:.*]] = stablehlo.add %[[OLD]],
+// CHECK:      %[[NEW:.*]] = stablehlo.select %{{.*}}, %[[SUM]], %[[OLD]]
+// CHECK:      stablehlo.dynamic_update_slice
+// CHECK-NOT:  stablehlo.scatter
+
+func.func public @main(%o: tensor<8x4xf32>, %i: tensor<5x1xi32>, %up: tensor<5x4xf32>)
+    -> tensor<8x4xf32> {
+  
+  %r = "stablehlo.scatter"(%o, %i, %up) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+    index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %u: tensor<f32>):
+    %s = stablehlo.add %c, %u : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<8x4xf32>, tensor<5x1xi32>, tensor<5x4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}

@@ -1,0 +1,67 @@
+"""Golden files: each rule's canonical form, as CHECK lines beside the input, and what is refused.
+
+The first line of a file gives the options ("// options: oob=spec"); the CHECK lines are those of the filecheck package.
+"""
+
+import io
+from pathlib import Path
+
+import pytest
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import Options
+from filecheck.parser import Parser
+
+import hlo_lower as hl
+from hlo_lower.errors import EXIT_NOT_LOWERED
+from hlo_lower.lowerings import default_registry
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+RULES = sorted(path for path in GOLDEN.glob("*.mlir") if not path.name.startswith("refused_"))
+
+
+def options_of(path: Path) -> dict[str, str]:
+    """The keywords of hl.lower in a file's first line."""
+    head, _, told = path.read_text().splitlines()[0].partition("options:")
+    assert head == "// "
+    return dict(pair.split("=") for pair in told.split())
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_a_rule_gives_its_canonical_form(path, capsys):
+    """The file is named after the rule that lowers its scatter, and its CHECK lines match what comes out."""
+    lowered = hl.lower(path, **options_of(path))
+    assert [record.rule for record in lowered.records] == [path.stem]
+    options = Options(match_filename=str(path), input_file="-")
+    matcher = Matcher(options, FInput("lowered", lowered.text), Parser(options, io.StringIO(path.read_text())))
+    assert matcher.run() == 0, capsys.readouterr().err + lowered.text
+
+
+def test_every_rule_has_a_golden_file():
+    """A rule without a golden file has no documented form."""
+    rules = {rule.name.removeprefix("scatter_to_") for rule in default_registry().rules("stablehlo.scatter")}
+    assert {path.stem for path in RULES} == rules
+
+
+def test_a_dynamic_shape_is_refused():
+    """A scatter of dynamic shape is refused with its place, its type and what to do."""
+    with pytest.raises(hl.NotLoweredError) as error:
+        hl.lower(GOLDEN / "refused_dynamic_shape.mlir", name="refused_dynamic_shape.mlir")
+    assert error.value.exit_code == EXIT_NOT_LOWERED
+    assert str(error.value).splitlines() == [
+        "refused_dynamic_shape.mlir:6:8: stablehlo.scatter: dynamic shape tensor<?x4xf32>",
+        "  facts:   operand tensor<?x4xf32>, 1 result(s)",
+        "  nearest: every scatter of static shape and plain element type has a lowering",
+        "  next:    refine the shapes before converting, or --keep-unsupported",
+    ]
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_a_rule_builds_only_what_it_declares(path):
+    """The operations of the result are those that the rule emits, those of the region, and those of the input."""
+    lowered = hl.lower(path, **options_of(path))
+    [rule] = [r for r in hl.rules() if r.name == path.stem]
+    before, after = set(), set()
+    hl.read(path).walk(lambda node: before.add(node.name))
+    lowered.graph.walk(lambda node: after.add(node.name))
+    assert after - before - {"stablehlo.return"} <= set(rule.emits)

@@ -1,0 +1,53 @@
+"""Each script's main path, small."""
+
+import json
+
+
+def test_scatter_report_goes_on_after_a_bad_file(script):
+    """The good module has its table, the bad one its reason; exit code 2."""
+    done = script("scatter_report.py", "decode.mlir", "missing.mlir")
+    assert done.returncode == 2
+    assert done.stdout.startswith("decode.mlir   6 ops, 1 scatter   target stablehlo, oob xla   ")
+    assert "line 4  insert_slice" in done.stdout
+    assert "missing.mlir   error: missing.mlir: no such file" in done.stdout
+
+
+def test_scatter_report_needs_a_file(script):
+    """Without one it says how it is called."""
+    done = script("scatter_report.py")
+    assert done.returncode != 0
+    assert "name a module: scripts/scatter_report.py FILE..." in done.stdout + done.stderr
+
+
+def test_convert_llm_writes_a_module_without_scatters(script, tmp_path):
+    """The output is verified, and the headline says so."""
+    done = script("convert_llm.py", "decode.mlir", "-o", "plain.mlir")
+    assert done.returncode == 0, done.stderr
+    assert "1 scatter -> 0" in done.stdout.splitlines()[0]
+    assert "verified: 1 scatter" in done.stdout.splitlines()[0]
+    assert "stablehlo.scatter" not in (tmp_path / "plain.mlir").read_text()
+
+
+def test_convert_llm_says_what_it_cannot_read(script, tmp_path):
+    """A missing file is a message and exit code 2, and nothing is written."""
+    done = script("convert_llm.py", "missing.mlir", "-o", "plain.mlir")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "missing.mlir: no such file" in done.stderr
+    assert not (tmp_path / "plain.mlir").exists()
+
+
+def test_difftest_finds_nothing_wrong(script, tmp_path):
+    """A random scatter is lowered and compared in all regimes; no folder of failures appears."""
+    done = script("difftest.py", "--runs", "1", "--seed", "2")
+    assert (done.returncode, done.stdout) == (0, "1 scatter, oob xla: 0 failed\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["decode.mlir"]
+
+
+def test_bench_measures_conversion(script, tmp_path):
+    """The figures are printed and, if asked for, written."""
+    done = script("bench.py", "--only", "convert", "--layers", "1", "--rounds", "7", "--json", "bench.json")
+    assert done.returncode == 0, done.stderr
+    assert "conversion without verification" in done.stdout
+    figures = json.loads((tmp_path / "bench.json").read_text())
+    assert figures["rounds"] == 7
+    assert [row["ratio"] > 0 for row in figures["convert"]] == [True]

@@ -1,0 +1,70 @@
+"""The public functions."""
+
+import jax
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+
+
+def step(state, pos, row):
+    """A cache write on a pytree."""
+    return {"cache": state["cache"].at[pos].set(row), "pos": pos + 1}
+
+
+STATE = {"cache": np.zeros((8, 4), np.float32)}
+ROW = np.ones(4, np.float32)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """The exported step."""
+    return jax.export.export(jax.jit(step))(STATE, np.int32(0), ROW)
+
+
+def test_lowered_exported_keeps_the_pytree(exported):
+    """An Exported that is lowered is called with the same pytrees and gives the same pytree."""
+    lowered = hl.lower(exported).exported
+    assert (exported.in_tree, exported.out_tree) == (lowered.in_tree, lowered.out_tree)
+    for pos in (3, -1, 8):
+        expected, found = exported.call(STATE, np.int32(pos), ROW), lowered.call(STATE, np.int32(pos), ROW)
+        np.testing.assert_array_equal(found["cache"], expected["cache"])
+        assert found["pos"] == pos + 1
+    assert b"scatter" not in lowered.mlir_module().encode()
+
+
+def test_a_graph_of_an_exported_keeps_the_pytree(exported):
+    """Reading first and lowering the graph is the same as lowering the Exported."""
+    assert hl.lower(hl.read(exported)).exported.in_tree == exported.in_tree
+
+
+def test_lowered_exported_of_text_is_flat(exported):
+    """A bare module is called with flat arguments and gives a flat list."""
+    found = hl.lower(exported.mlir_module()).exported.call(STATE["cache"], np.int32(3), ROW)
+    assert [r.shape for r in found] == [(8, 4), ()]
+    assert found[0][3].tolist() == ROW.tolist()
+
+
+def test_classify_says_what_lower_does(exported):
+    """The records of classify are those of lower."""
+    assert [r.to_json() for r in hl.classify(hl.read(exported))] == [r.to_json() for r in hl.lower(exported).records]
+
+
+def test_rules_have_rows():
+    """Each rule has a name, classes, a form, a place and what it emits; the most specific ones come first."""
+    rows = hl.rules()
+    assert rows[-1].name == "while"
+    assert rows[-1].classes == "anything"
+    assert all(row.form and row.place and row.emits and not row.refused for row in rows)
+
+
+def test_an_unknown_target():
+    """A target that does not exist is an error that lists those that do."""
+    with pytest.raises(hl.InputError, match="no target named 'tpu9'") as error:
+        hl.rules("tpu9")
+    assert "stablehlo" in error.value.facts
+
+
+def test_the_public_names_exist():
+    """Everything in __all__ is there."""
+    assert [name for name in hl.__all__ if not hasattr(hl, name)] == []
