@@ -16,7 +16,8 @@ SCATTER = """"stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stab
 
 def module(attributes="", argument=""):
     """A public function with one point write."""
-    return f"""func.func public @main(%o: tensor<8xf32>{argument}, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<8xf32> {{
+    return f"""func.func public @main(%o: tensor<8xf32>{argument}, %i: tensor<1xi32>, %u: tensor<f32>)
+    -> tensor<8xf32> {{
   %r = {SCATTER.replace("ATTRS", attributes)}
   return %r : tensor<8xf32>
 }}

@@ -22,7 +22,7 @@ class Location:
     Attributes:
       file: source file as the module names it, or the module's own file where it has no locations.
       line, column: from 1; 0 where unknown.
-      scope: the outermost name ("jit(decode)/layer_0/scatter"), or "".
+      scope: the outermost name that is a path ("jit(decode)/layer_0/scatter"), or "".
     """
 
     file: str
@@ -324,7 +324,8 @@ class Graph:
         (file, line, column), names = mlir.read_location(location)
         if not self.has_locations:
             names = ()
-        return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, names[0] if names else "")
+        scope = next((name for name in names if "/" in name), "")
+        return Location(self.name if file in ("", mlir.PARSE_BUFFER) else file, line, column, scope)
 
     def walk(self, visit: Callable[[Node], None]) -> None:
         """Call visit on every node in program order."""

@@ -35,7 +35,7 @@ def scope_layer(scope: str) -> str:
 
 
 def _lines(places: Sequence[str], module: str) -> str:
-    """ "llama.py:88"; "llama.py:88, 89" of two lines, of more the first and the last; "line 88" of the module itself."""
+    """The file and its lines: "llama.py:88, 89", of more than two the ends; "line 88" of the module itself."""
     distinct = list(dict.fromkeys(places))
     files, lines = zip(*(_split(place) for place in distinct), strict=True)
     if len(set(files)) > 1 or not all(lines):

@@ -192,7 +192,7 @@ def chains(draw):
     return element, values, steps
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chains())
 def test_a_computed_value_lies_in_its_interval(chain):
     """For any chain of ops on i8, ui8 and i32, wrap-around included, each computed value lies in its interval."""

@@ -61,7 +61,7 @@ def test_an_empty_index_vector():
 
 
 def test_interleaved_window_dims():
-    """Window dims of the updates may stand between scatter dims: the permutation brings scatter dims first (trap 12)."""
+    """Window dims of the updates may stand between scatter dims: the permutation puts these first (trap 12)."""
     found = canonical(
         "update_window_dims = [0, 2], inserted_window_dims = [1], DIMS = [1, 0], index_vector_dim = 2",
         "8x6x4", "3x5x2", "2x3x4x5",
@@ -80,7 +80,7 @@ def test_interleaved_window_dims():
     ],
 )
 def test_batching_dims(ivd, indices, batching, expected):
-    """A batching dim of the operand takes the position of its scatter dim, the index vector's dim not counted (trap 13)."""
+    """A batching dim of the operand takes its position in the scatter dims, the index vector not counted (trap 13)."""
     found = canonical(
         "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0, 2],"
         f" scatter_indices_batching_dims = [{batching}], DIMS = [1], index_vector_dim = {ivd}",

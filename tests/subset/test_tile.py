@@ -1,0 +1,71 @@
+"""Tiles: reading, writing, checking and shifting at every offset, the extremes of the type among them."""
+
+import numpy as np
+import pytest
+
+from hlo_lower import mlir
+from hlo_lower.graph import Builder, read, to_text
+from hlo_lower.subset import DynamicTile
+from hlo_lower.subset.kinds import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
+from hlo_lower.verify.run import Executable
+
+D, W = 6, 3
+OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1, 2**31 - 1]
+
+
+def run(body, results):
+    """Run what body builds from the operand %o of 6, the tile %t of 3 and the scalar start %s, at every offset."""
+    graph = read(
+        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{W}xi32>, %s: tensor<i32>) -> ({", ".join(results)}) {{
+  %r:{len(results)} = stablehlo.custom_call @x() : () -> ({", ".join(results)})
+  return {", ".join(f"%r#{k}" for k in range(len(results)))} : {", ".join(results)}
+}}
+"""
+    )
+    operand, tile, start = graph.main.body.arguments
+    stand_in = graph.main.body.terminator.operand(0).node
+    with mlir.active(graph.context):
+        values = body(Builder.before(stand_in), operand, tile, DynamicTile((D,), (start,), (W,), (0,)))
+        for old, new in zip(stand_in.results, values, strict=True):
+            old.raw.replace_all_uses_with(new.raw)
+        stand_in.raw.erase()
+    executable = Executable(to_text(graph), "exact")
+    return {
+        s: executable.run([np.arange(D, dtype=np.int32), np.arange(10, 10 + W, dtype=np.int32), np.int32(s)])
+        for s in OFFSETS
+    }
+
+
+def test_is_inside():
+    """A tile is inside exactly where 0 <= start <= D - W."""
+    found = run(lambda build, o, t, tile: [tile.is_inside(build)], ["tensor<i1>"])
+    assert {s: bool(r[0]) for s, r in found.items()} == {s: 0 <= s <= D - W for s in OFFSETS}
+
+
+def test_reading_and_writing_back_changes_nothing():
+    """Out of bounds too, what is read is read where it would be written."""
+    found = run(lambda build, o, t, tile: [tile.yield_to(build, o, tile.materialize(build, o))], [f"tensor<{D}xi32>"])
+    assert all(r[0].tolist() == list(range(D)) for r in found.values())
+
+
+def test_a_shifted_tile_covers_what_the_tile_covers():
+    """Writing the covered elements of the shifted tile writes exactly the elements that lie inside (trap 3)."""
+
+    def body(build, o, t, tile):
+        shifted = tile.shifted(build)
+        old = shifted.tile.materialize(build, o)
+        return [shifted.tile.yield_to(build, o, build.select(shifted.is_covered(build), shifted.align(build, t), old))]
+
+    for s, [result] in run(body, [f"tensor<{D}xi32>"]).items():
+        expected = [10 + p - s if s <= p < s + W else p for p in range(D)]
+        assert result.tolist() == expected, s
+
+
+@pytest.mark.parametrize("kind", Subset)
+def test_a_kind_is_in_the_constraints_of_the_larger_kinds(kind):
+    """A point and full are tiles; the others are only themselves."""
+    taking = {name for name, kinds in (("Tile", Tile), ("Point", Point), ("Full", Full), ("Empty", Empty),
+              ("Rows", Rows), ("BatchedTile", BatchedTile)) if kind in kinds}  # fmt: skip
+    larger = {Subset.POINT: {"Point", "Tile"}, Subset.FULL: {"Full", "Tile"}}
+    listed = {Subset.TILE, Subset.EMPTY, Subset.ROWS, Subset.BATCHED_TILE}
+    assert taking == larger.get(kind, {kind.value} if kind in listed else set())
