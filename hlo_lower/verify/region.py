@@ -40,7 +40,7 @@ def _minimum(a: Array, b: Array) -> Array:
 
 def _divide(a: Array, b: Array) -> Array:
     """Division; of integers towards zero (a divisor of 0 is implementation-defined, and refused)."""
-    if a.dtype.kind in "iu":
+    if a.dtype.name.startswith(("int", "uint")):  # the narrow ones of ml_dtypes are of another kind
         if np.any(b == 0):
             raise UnsupportedRegionError("integer division by zero")
         quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))

@@ -230,7 +230,7 @@ class _Case:
             units = DEFAULT_LEVEL_UNITS * (1 + hits.most)
             return first_difference_within(expected, actual, units, self._terms(arguments, hits))
         found = first_difference(expected, actual)
-        if found is None or judge != "XLA":
+        if found is None or judge != "XLA" or not self._operand_shape:
             return found
         # A second look without fusion, which may contract a multiply and an add on one side only.
         if self._unfused is None:

@@ -2,6 +2,7 @@
 // CHECK:      stablehlo.while
 // CHECK:      stablehlo.compare LT,
 // CHECK:      stablehlo.dynamic_slice
+// CHECK:      stablehlo.dynamic_slice
 // CHECK:      %[[OLD:.*]] = stablehlo.dynamic_slice
 // CHECK:      %[[SUM:.*]] = stablehlo.add %[[OLD]],
 // CHECK:      %[[NEW:.*]] = stablehlo.select %{{.*}}, %[[SUM]], %[[OLD]]

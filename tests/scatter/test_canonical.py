@@ -5,6 +5,8 @@ import pytest
 from hlo_lower.graph import read
 from hlo_lower.scatter.canonical import NotCanonicalError, canonicalize
 
+_graphs = []  # a node lives as long as its module
+
 
 def canonical(dims, operand, indices, updates, element="f32", index_type="i32"):
     """The canonical form of a scatter with these dimension numbers and shapes ("" is a scalar)."""
@@ -24,6 +26,7 @@ def canonical(dims, operand, indices, updates, element="f32", index_type="i32"):
 }}
 """
     )
+    _graphs.append(graph)
     return canonicalize(graph.scatters[0])
 
 

@@ -16,7 +16,8 @@ OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1
 def run(body, results):
     """Run what body builds from the operand %o of 6, the tile %t of 3 and the scalar start %s, at every offset."""
     graph = read(
-        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{W}xi32>, %s: tensor<i32>) -> ({", ".join(results)}) {{
+        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{W}xi32>, %s: tensor<i32>)
+    -> ({", ".join(results)}) {{
   %r:{len(results)} = stablehlo.custom_call @x() : () -> ({", ".join(results)})
   return {", ".join(f"%r#{k}" for k in range(len(results)))} : {", ".join(results)}
 }}

@@ -75,7 +75,7 @@ def as_cut_out(text: str) -> str:
 @pytest.mark.parametrize(
     ("name", "regimes"),
     [
-        ("clamp for drop", ("one past the end", "negative")),
+        ("clamp for drop", ("one past the end", "overhanging", "negative")),
         ("negative indices wrap", ("negative",)),
         ("off by one", ("in range",)),
         ("first writer wins", ("in range", "first and last", "duplicates", "all equal")),
