@@ -602,6 +602,9 @@ def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.n
         module = parse_module(text, context)
         main = next(f for f in module.body.operations if f.operation.name == "func.func")
         signature = main.type
+        for raw_type in (*signature.inputs, *signature.results):
+            if tensor_element_name(raw_type).startswith("complex") or tensor_element_name(raw_type) == "f8E5M2":
+                raise TypeError(f"jaxlib has no Python form for constants of {tensor_element_name(raw_type)}")
         values = [dense_attribute(array, raw_type) for array, raw_type in zip(arguments, signature.inputs, strict=True)]
         results = cast(Any, stablehlo).eval_module(module, values)
         arrays: list[np.ndarray[Any, Any]] = []

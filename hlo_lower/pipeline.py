@@ -179,7 +179,7 @@ def _lower(
 ) -> Lowered:
     graph = read(to_text(source), name or source.name) if isinstance(source, Graph) else read(source, name)
     if isinstance(source, Graph):
-        graph.has_locations = source.has_locations
+        graph.has_locations, graph.exported = source.has_locations, source.exported
     op_count = graph.op_count
     plans = _plan(graph, options, registry or _built_in_rules())
     chosen = _selected(plans, options, graph)

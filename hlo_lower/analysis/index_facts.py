@@ -15,8 +15,8 @@ from hlo_lower.analysis.interval import Interval, type_range
 from hlo_lower.analysis.transfer import ELEMENTWISE, TRANSFER, choose, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
-MAX_STEPS = 200
-"""Longest chain of producers that is followed. Beyond it nothing is known, and the evidence says so."""
+MAX_STEPS = 100
+"""Longest chain of producers that is followed, by recursion. Beyond it nothing is known, and the evidence says so."""
 
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""

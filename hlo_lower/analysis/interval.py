@@ -52,6 +52,11 @@ class Interval:
     hi: Bounds
     evidence: Evidence | None = None
 
+    def __post_init__(self) -> None:
+        # Arithmetic on arrays of rank 0 gives scalars, whose integers would be int64 again.
+        dtype = bounds_dtype(self.element_type)
+        self.lo, self.hi = np.asarray(self.lo, dtype), np.asarray(self.hi, dtype)
+
     @classmethod
     def of_type(cls, shape: tuple[int, ...], element_type: str, evidence: Evidence | None = None) -> "Interval":
         """Everything that the type allows."""
@@ -64,7 +69,7 @@ class Interval:
         """Known values; an array that is uniform along a dim is kept with size 1 there."""
         shape = tuple(int(size) for size in values.shape)
         squeezed = values[tuple(slice(0, 1) if stride == 0 and size else slice(None) for stride, size in _axes(values))]
-        bounds = squeezed.astype(bounds_dtype(element_type))
+        bounds = np.asarray(np.asarray(squeezed).astype(bounds_dtype(element_type)))
         return cls(shape, element_type, bounds, bounds, evidence)
 
     @property
@@ -102,8 +107,10 @@ def _axes(values: NDArray[Any]) -> list[tuple[int, int]]:
 
 def wrapped(shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None) -> Interval:
     """An arithmetic result: elements that may leave the type may wrap around, and so may be anything in it."""
+    dtype = bounds_dtype(element_type)
     low, high = type_range(element_type) or (0, 0)
-    outside = (lo < low) | (hi > high)
-    if np.any(outside):
-        lo, hi = np.where(outside, low, lo), np.where(outside, high, hi)
+    outside = np.asarray((lo < low) | (hi > high), np.bool_)
+    if outside.any():
+        lo = np.where(outside, np.asarray(low, dtype), np.asarray(lo, dtype))
+        hi = np.where(outside, np.asarray(high, dtype), np.asarray(hi, dtype))
     return Interval(shape, element_type, lo, hi, evidence)

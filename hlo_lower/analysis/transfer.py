@@ -127,11 +127,12 @@ def _convert(node: Node, operands: Sequence[Interval]) -> Interval | None:
     if element_type == "i1":  # convert to i1 is "not equal to zero"
         zero_possible, zero_only = (operand.lo <= 0) & (operand.hi >= 0), (operand.lo == 0) & (operand.hi == 0)
         return _result(node, (~zero_possible).astype(np.int64), (~zero_only).astype(np.int64), operands)
-    dtype = bounds_dtype(element_type)
     low, high = type_range(element_type) or (0, 0)
-    outside = (operand.lo < low) | (operand.hi > high)
-    lo, hi = np.where(outside, low, operand.lo), np.where(outside, high, operand.hi)
-    return _result(node, lo.astype(dtype), hi.astype(dtype), operands)
+    dtype = object if object in (operand.lo.dtype, bounds_dtype(element_type)) else np.int64
+    outside = np.asarray((operand.lo < low) | (operand.hi > high), np.bool_)
+    lo = np.where(outside, np.asarray(low, dtype), operand.lo.astype(dtype))
+    hi = np.where(outside, np.asarray(high, dtype), operand.hi.astype(dtype))
+    return _result(node, lo, hi, operands)
 
 
 def _add(node: Node, operands: Sequence[Interval]) -> Interval:
@@ -151,14 +152,14 @@ def _multiply(node: Node, operands: Sequence[Interval]) -> Interval:
     if a.element_type == "i1":
         return _and_bool(node, operands)
     # Python integers: a product of two 32-bit bounds fits int64, but not of two unsigned ones.
-    corners = [x.astype(object) * y.astype(object) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    corners = [np.asarray(x.astype(object) * y.astype(object)) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
     hi = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
-    result = _result(node, lo, hi, operands)
-    dtype = bounds_dtype(result.element_type)
-    return Interval(
-        result.shape, result.element_type, result.lo.astype(dtype), result.hi.astype(dtype), result.evidence
-    )
+    low, high = type_range(a.element_type) or (0, 0)
+    outside = np.asarray((lo < low) | (hi > high), np.bool_)
+    lo = np.where(outside, np.asarray(low, object), np.asarray(lo, object))
+    hi = np.where(outside, np.asarray(high, object), np.asarray(hi, object))
+    return _result(node, lo, hi, operands)
 
 
 def _negate(node: Node, operands: Sequence[Interval]) -> Interval:
@@ -167,8 +168,7 @@ def _negate(node: Node, operands: Sequence[Interval]) -> Interval:
 
 def _clamp(node: Node, operands: Sequence[Interval]) -> Interval:
     low, x, high = operands
-    if len(low.shape) != len(x.shape):
-        low, high = _scalar_like(low, x), _scalar_like(high, x)
+    low, high = (_scalar_like(b, x) if len(b.shape) != len(x.shape) else b for b in (low, high))
     lo = np.minimum(np.maximum(x.lo, low.lo), high.lo)
     hi = np.minimum(np.maximum(x.hi, low.hi), high.hi)
     told = _result(node, lo, hi, operands)

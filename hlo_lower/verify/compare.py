@@ -66,7 +66,9 @@ def first_difference_within(
             with np.errstate(all="ignore"):
                 x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
                 limit = units * epsilon(a.dtype) * np.maximum(np.maximum(np.abs(x), np.abs(y)), scale)
-                different &= ~((x == y) | (np.abs(x - y) <= limit))
+                # An infinity is within no bound: only an equal one will do.
+                near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= limit)
+                different &= ~((x == y) | near)
         found = _difference(number, a, b, different, f"bound {units} eps of max(|a|, |b|, {scale:.3g})")
         if found is not None:
             return found

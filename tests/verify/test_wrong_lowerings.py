@@ -58,9 +58,11 @@ def wrong(scatter_text, name: str) -> tuple[str, str]:
         "arguments swapped": (text(body=SUBTRACT), text(body=SUBTRACT.replace("%c, %d", "%d, %c"))),
         "order of additions": (text(body=ADD), text(body=ADD, before=REVERSED, used="%o, %j, %v")),
         "signed zero lost": (
-            text(),
-            text(before="%z = stablehlo.constant dense<0.0> : tensor<8xf32>").replace(
-                "return %r", "%q = stablehlo.add %r, %z : tensor<8xf32> return %q"
+            text("8xf32", "1xi32", "3xf32", TILE),
+            GUARDED.replace(
+                "return %r",
+                """%zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+  %q = stablehlo.add %r, %zero : tensor<8xf32> return %q""",
             ),
         ),
         "unguarded update slice": (text("8xf32", "1xi32", "3xf32", TILE), UPDATE_SLICE),
