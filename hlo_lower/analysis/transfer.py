@@ -152,7 +152,7 @@ def _multiply(node: Node, operands: Sequence[Interval]) -> Interval:
     if a.element_type == "i1":
         return _and_bool(node, operands)
     # Python integers: a product of two 32-bit bounds fits int64, but not of two unsigned ones.
-    corners = [np.asarray(x.astype(object) * y.astype(object)) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    corners = [np.asarray(x.astype(object) * y.astype(object), object) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
     hi = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
     low, high = type_range(a.element_type) or (0, 0)
