@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.transfer import ELEMENTWISE, TRANSFER, choose, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
@@ -105,7 +105,7 @@ class IndexAnalysis:
             return sites[0]
         lo, hi = sites[0].lo, sites[0].hi
         for site in sites[1:]:
-            lo, hi = np.minimum(lo, site.lo), np.maximum(hi, site.hi)
+            lo, hi = lesser(lo, site.lo), greater(hi, site.hi)
         why = Evidence(f"holds at each of {len(sites)} calls of @{name}", None, merge(tuple(s.evidence for s in sites)))
         return replace(sites[0], lo=lo, hi=hi, evidence=why)
 
@@ -140,8 +140,8 @@ class IndexAnalysis:
         # Where the predicate leaves no value for a branch, the branch is not taken.
         condition = replace(
             condition,
-            lo=np.where(when_false.lo > when_false.hi, 1, condition.lo),
-            hi=np.where(when_true.lo > when_true.hi, 0, condition.hi),
+            lo=pick(when_false.lo > when_false.hi, 1, condition.lo),
+            hi=pick(when_true.lo > when_true.hi, 0, condition.hi),
         )
         chosen = choose(node, condition, *branches)
         least, greatest = chosen.hull()
@@ -162,8 +162,8 @@ class IndexAnalysis:
             return None
         told, limit = self.interval(x, frame, depth + 1), self.interval(bound, frame, depth + 1)
         strict = 1 if direction in ("LT", "GE") else 0
-        below = replace(told, hi=np.minimum(told.hi, limit.hi - strict))
-        above = replace(told, lo=np.maximum(told.lo, limit.lo + (1 - strict)))
+        below = replace(told, hi=lesser(told.hi, limit.hi - strict))
+        above = replace(told, lo=greater(told.lo, limit.lo + (1 - strict)))
         return (x, below, above) if direction in ("LT", "LE") else (x, above, below)
 
     def _under(self, branch: Value, subject: Value, refined: Interval, frame: Frame | None, depth: int) -> Interval:

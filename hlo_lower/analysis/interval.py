@@ -101,16 +101,35 @@ class Interval:
         return np.broadcast_to(self.lo, self.shape), np.broadcast_to(self.hi, self.shape)
 
 
+def _bounds(value: Any) -> Bounds:
+    """Bounds that stay exact: NumPy gives Python integers for objects of rank 0, and makes int64 of those again."""
+    array: Bounds = np.asarray(value)
+    return np.asarray(value, object) if isinstance(value, int) or array.dtype == object else array
+
+
+def lesser(a: Any, b: Any) -> Bounds:
+    """`numpy.minimum` of bounds, exact at every width and rank."""
+    return _bounds(np.minimum(_bounds(a), _bounds(b)))
+
+
+def greater(a: Any, b: Any) -> Bounds:
+    """`numpy.maximum` of bounds, exact at every width and rank."""
+    return _bounds(np.maximum(_bounds(a), _bounds(b)))
+
+
+def pick(condition: Any, a: Any, b: Any) -> Bounds:
+    """`numpy.where` on bounds, exact at every width and rank."""
+    return _bounds(np.where(condition, _bounds(a), _bounds(b)))
+
+
 def _axes(values: NDArray[Any]) -> list[tuple[int, int]]:
     return list(zip(values.strides, values.shape, strict=True))
 
 
 def wrapped(shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None) -> Interval:
     """An arithmetic result: elements that may leave the type may wrap around, and so may be anything in it."""
-    dtype = bounds_dtype(element_type)
     low, high = type_range(element_type) or (0, 0)
     outside = np.asarray((lo < low) | (hi > high), np.bool_)
     if outside.any():
-        lo = np.where(outside, np.asarray(low, dtype), np.asarray(lo, dtype))
-        hi = np.where(outside, np.asarray(high, dtype), np.asarray(hi, dtype))
+        lo, hi = pick(outside, low, lo), pick(outside, high, hi)
     return Interval(shape, element_type, lo, hi, evidence)

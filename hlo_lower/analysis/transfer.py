@@ -11,7 +11,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.interval import Interval, bounds_dtype, type_range, wrapped
+from hlo_lower.analysis.interval import Interval, bounds_dtype, greater, lesser, pick, type_range, wrapped
 from hlo_lower.graph import Node
 
 Transfer = Callable[[Node, Sequence[Interval]], Interval | None]
@@ -130,8 +130,8 @@ def _convert(node: Node, operands: Sequence[Interval]) -> Interval | None:
     low, high = type_range(element_type) or (0, 0)
     dtype = object if object in (operand.lo.dtype, bounds_dtype(element_type)) else np.int64
     outside = np.asarray((operand.lo < low) | (operand.hi > high), np.bool_)
-    lo = np.where(outside, np.asarray(low, dtype), operand.lo.astype(dtype))
-    hi = np.where(outside, np.asarray(high, dtype), operand.hi.astype(dtype))
+    lo = pick(outside, np.asarray(low, dtype), operand.lo.astype(dtype))
+    hi = pick(outside, np.asarray(high, dtype), operand.hi.astype(dtype))
     return _result(node, lo, hi, operands)
 
 
@@ -153,13 +153,11 @@ def _multiply(node: Node, operands: Sequence[Interval]) -> Interval:
         return _and_bool(node, operands)
     # Python integers: a product of two 32-bit bounds fits int64, but not of two unsigned ones.
     corners = [np.asarray(x.astype(object) * y.astype(object), object) for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
-    lo = np.minimum(np.minimum(corners[0], corners[1]), np.minimum(corners[2], corners[3]))
-    hi = np.maximum(np.maximum(corners[0], corners[1]), np.maximum(corners[2], corners[3]))
+    lo = lesser(lesser(corners[0], corners[1]), lesser(corners[2], corners[3]))
+    hi = greater(greater(corners[0], corners[1]), greater(corners[2], corners[3]))
     low, high = type_range(a.element_type) or (0, 0)
     outside = np.asarray((lo < low) | (hi > high), np.bool_)
-    lo = np.where(outside, np.asarray(low, object), np.asarray(lo, object))
-    hi = np.where(outside, np.asarray(high, object), np.asarray(hi, object))
-    return _result(node, lo, hi, operands)
+    return _result(node, pick(outside, low, lo), pick(outside, high, hi), operands)
 
 
 def _negate(node: Node, operands: Sequence[Interval]) -> Interval:
@@ -169,8 +167,8 @@ def _negate(node: Node, operands: Sequence[Interval]) -> Interval:
 def _clamp(node: Node, operands: Sequence[Interval]) -> Interval:
     low, x, high = operands
     low, high = (_scalar_like(b, x) if len(b.shape) != len(x.shape) else b for b in (low, high))
-    lo = np.minimum(np.maximum(x.lo, low.lo), high.lo)
-    hi = np.minimum(np.maximum(x.hi, low.hi), high.hi)
+    lo = lesser(greater(x.lo, low.lo), high.lo)
+    hi = lesser(greater(x.hi, low.hi), high.hi)
     told = _result(node, lo, hi, operands)
     least, greatest = told.hull()
     return told.because(_evidence(node, operands, f"clamped to [{least}, {greatest}]"))
@@ -183,12 +181,12 @@ def _scalar_like(scalar: Interval, like: Interval) -> Interval:
 
 def _minimum(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
-    return _result(node, np.minimum(a.lo, b.lo), np.minimum(a.hi, b.hi), operands, "minimum")
+    return _result(node, lesser(a.lo, b.lo), lesser(a.hi, b.hi), operands, "minimum")
 
 
 def _maximum(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
-    return _result(node, np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi), operands, "maximum")
+    return _result(node, greater(a.lo, b.lo), greater(a.hi, b.hi), operands, "maximum")
 
 
 def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
@@ -196,9 +194,9 @@ def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
     x, d = operands
     if not (np.all(d.lo > 0) or np.all(d.hi < 0)):
         return None
-    limit = np.maximum(abs(d.lo), abs(d.hi)) - 1
-    lo = np.where(x.lo < 0, np.maximum(x.lo, -limit), 0)
-    hi = np.where(x.hi > 0, np.minimum(x.hi, limit), 0)
+    limit = greater(abs(d.lo), abs(d.hi)) - 1
+    lo = pick(x.lo < 0, greater(x.lo, -limit), 0)
+    hi = pick(x.hi > 0, lesser(x.hi, limit), 0)
     return _result(node, lo, hi, operands, f"remainder by at most {int(np.max(limit)) + 1 if limit.size else 0}")
 
 
@@ -239,7 +237,7 @@ def _and(node: Node, operands: Sequence[Interval]) -> Interval | None:
     masks = [m for m in (a, b) if np.all(m.lo >= 0)]
     if not masks:
         return None
-    hi = masks[0].hi if len(masks) == 1 else np.minimum(masks[0].hi, masks[1].hi)
+    hi = masks[0].hi if len(masks) == 1 else lesser(masks[0].hi, masks[1].hi)
     return _result(node, np.zeros_like(hi), hi, operands, "masked")
 
 
@@ -262,8 +260,8 @@ def choose(node: Node, predicate: Interval, on_true: Interval, on_false: Interva
     if len(predicate.shape) != len(on_true.shape):
         predicate = _scalar_like(predicate, on_true)
     always, never = predicate.lo == 1, predicate.hi == 0
-    lo = np.where(always, on_true.lo, np.where(never, on_false.lo, np.minimum(on_true.lo, on_false.lo)))
-    hi = np.where(always, on_true.hi, np.where(never, on_false.hi, np.maximum(on_true.hi, on_false.hi)))
+    lo = pick(always, on_true.lo, pick(never, on_false.lo, lesser(on_true.lo, on_false.lo)))
+    hi = pick(always, on_true.hi, pick(never, on_false.hi, greater(on_true.hi, on_false.hi)))
     return _result(node, lo, hi, (predicate, on_true, on_false))
 
 
