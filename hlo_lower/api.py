@@ -104,12 +104,14 @@ def verify(
     """
     before = _text_of(source)
     after = lowered.text if isinstance(lowered, Lowered) else _text_of(lowered)
+    made_with = lowered.options if isinstance(lowered, Lowered) else None
     # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
     options = Options(target, oob, float_mode, trust_flags, keep_unsupported="stablehlo.scatter" in after)
     return _verify(
         before,
         after,
         convert=lambda text: _lower(text, options=options, name="cut-out").text,
+        rebuild=lambda text: _lower(text, options=made_with or options, name="first version").text,
         oob=oob,
         level=level,
         inputs=inputs,

@@ -83,9 +83,11 @@ class Lowered:
       records: one per scatter of the input, in program order.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
       op_count: operations in the input.
+      options: how it was lowered.
     """
 
-    def __init__(self, graph: Graph, records: tuple[ScatterRecord, ...], op_count: int) -> None:
+    def __init__(self, graph: Graph, records: tuple[ScatterRecord, ...], op_count: int, options: Options) -> None:
+        self.options = options
         self.graph = graph
         self.records = records
         self.op_count = op_count
@@ -197,7 +199,7 @@ def _lower(
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
     asked = {id(plan) for plan in chosen}
     records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
-    return Lowered(graph, records, op_count)
+    return Lowered(graph, records, op_count, options)
 
 
 def _outcome(plan: _Plan, *, asked: bool) -> ScatterRecord:

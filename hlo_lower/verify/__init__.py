@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
+from hlo_lower.errors import HloLowerError
 from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.module import drives_of, verify_module
@@ -29,6 +30,7 @@ def verify(
     after: str | bytes,
     *,
     convert: Callable[[str], str],
+    rebuild: Callable[[str], str] | None = None,
     oob: Literal["xla", "spec"] = "xla",
     level: Literal["auto", "scatter", "full"] = "auto",
     inputs: Sequence[Any] | Mapping[str, Any] | None = None,
@@ -42,6 +44,8 @@ def verify(
     Args:
       before, after: the two versions, text or bytes.
       convert: lowers the text of a module; it is given each scatter alone.
+      rebuild: lowers the whole of the first version as the second one was made, where that differs from `convert`
+        (only some of the scatters); it is called where the second version is not run.
       oob: the out-of-bounds policy that it was converted under.
       level: "scatter" is level one alone; "full" runs the module whatever it needs; "auto" runs it within the budget.
       inputs: the module's arguments, by position or by name; by default seeded ones.
@@ -81,7 +85,21 @@ def verify(
             memory_budget=None if level == "full" else memory_budget,
             progress=tell,
         )
-    return Verdict(tuple(verdicts), module, perf_counter() - start)
+    second_version = "run"
+    if module is None or module.status == "not run":
+        second_version = "rebuilt" if _is_rebuilt(rebuild or convert, before_text, after_text) else "not examined"
+    return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full")
+
+
+def _is_rebuilt(rebuild: Callable[[str], str], before: str, after: str) -> bool:
+    """Whether the second version is what the converter makes of the first one, locations aside."""
+    from hlo_lower import mlir
+
+    try:
+        texts = [mlir.print_module(mlir.parse_module(t, mlir.make_context())) for t in (rebuild(before), after)]
+    except HloLowerError:
+        return False
+    return texts[0] == texts[1]
 
 
 def _text(source: tuple[str | bytes, Any]) -> str:

@@ -82,18 +82,24 @@ class Verdict:
       scatters: one verdict for each group of alike scatters.
       module: the verdict on the whole module, or None where only scatters were asked for.
       seconds: wall time.
+      second_version: how the second version was looked at: it was "run"; or it was "rebuilt", that is, it is what the
+        converter, whose work on each scatter was judged, makes of the first one; or "not examined".
+      module_required: whether the module had to be run (level "full").
     """
 
     scatters: tuple[ScatterVerdict, ...]
     module: ModuleVerdict | None
     seconds: float = field(compare=False, default=0.0)
+    second_version: Literal["run", "rebuilt", "not examined"] = "run"
+    module_required: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether nothing differs, every scatter was judged equal, and the module did not fail."""
-        return all(s.status == "equal" for s in self.scatters) and (
-            self.module is None or self.module.status in ("equal", "not run")
-        )
+        """Whether every scatter was judged equal, the second version was examined, and the module does not differ."""
+        if self.second_version == "not examined" or not all(s.status == "equal" for s in self.scatters):
+            return False
+        status = self.module.status if self.module is not None else "not run"
+        return status == "equal" or (status == "not run" and not self.module_required)
 
     def summary(self) -> str:
         """One line: "160 scatters (2 distinct) in 11 regimes, module 3 runs"."""
@@ -104,7 +110,7 @@ class Verdict:
             regimes = max((len(s.regimes) for s in self.scatters), default=0)
             noun = "scatter" if len(places) == 1 else "scatters"
             distinct = f" ({len(self.scatters)} distinct)" if 1 < len(self.scatters) < len(places) else ""
-            parts = [f"{len(places)} {noun}{distinct} in {regimes} regimes"]
+            parts = [f"{len(places)} {noun}{distinct} in {regimes} {'regime' if regimes == 1 else 'regimes'}"]
         bad = [s for s in self.scatters if s.status != "equal"]
         if bad:
             parts.append(f"{len(bad)} distinct {bad[0].status}")
@@ -115,8 +121,10 @@ class Verdict:
                     self.module.status, f"module not run: {self.module.reason}"
                 )
             )
-            if self.module.not_exercised:
-                parts.append(f"not exercised: {len(self.module.not_exercised)}")
+        if self.second_version == "not examined":
+            parts.append("second version not examined")
+        if self.module is not None and self.module.not_exercised:
+            parts.append(f"not exercised: {len(self.module.not_exercised)}")
         return ", ".join(parts)
 
     def lines(self) -> list[str]:
@@ -129,6 +137,7 @@ class Verdict:
             if s.status == "equal":
                 judges = sorted({judge for r in s.regimes for judge in r.judges})
                 lines.append(f"{s.where}: equal in {len(s.regimes)} regimes, judged by {', '.join(judges)}")
+                lines.append(f"  windows: {_windows(s.regimes)}")
             else:
                 lines.append(f"{s.where}: {s.status}: {s.difference or s.reason}")
             lines.extend(f"  left out: {reason}" for reason in s.excluded)
@@ -138,8 +147,26 @@ class Verdict:
             elif self.module.status == "equal":
                 lines.append(f"module: equal in {self.module.runs} runs, bit for bit")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
+        if self.second_version == "rebuilt":
+            lines.append("second version: is what the converter makes of the first")
+        elif self.second_version == "not examined":
+            lines.append(
+                "second version: not examined: it was not run, and is not what the converter makes of the first"
+            )
         return lines
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data."""
         return {"ok": self.ok, "summary": self.summary(), **asdict(self)}
+
+
+def _windows(regimes: tuple[Regime, ...]) -> str:
+    """Where the windows of all runs lay; what was never hit is said, too."""
+    counts = {what: sum(getattr(r, what) for r in regimes) for what in ("inside", "overhanging", "outside")}
+    hit = [f"{count} {what}" for what, count in counts.items() if count]
+    never = [what for what, count in counts.items() if not count]
+    repeated = max((r.most for r in regimes), default=0)
+    parts = [", ".join(hit) or "none"]
+    if never:
+        parts.append(f"never {' nor '.join(never)}")
+    return "; ".join([*parts, f"one element written up to {repeated} times"])

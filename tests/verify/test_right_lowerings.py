@@ -93,3 +93,11 @@ def test_progress_is_told(scatter_text):
     for stage in ("scatters", "module"):
         steps = [(done, total) for name, done, total in told if name == stage]
         assert (steps[0][0], steps[-1][0]) == (0, steps[-1][1])
+
+
+def test_a_second_version_is_examined_even_where_it_is_not_run(scatter_text):
+    """With level "scatter" a second version passes only if it is what the converter makes of the first."""
+    text = scatter_text()
+    lowered = hl.lower(text).text
+    for after, ok in ((lowered, True), (text.replace("@main", "@other"), False), (text, False)):
+        assert hl.verify(text, after, level="scatter").ok is ok

@@ -30,7 +30,7 @@ NOT_RUN = ModuleVerdict("not run", reason="dynamic shape tensor<?xf32>")
         (Verdict((EQUAL,), NOT_RUN), True, "2 scatters in 2 regimes, module not run: dynamic shape tensor<?xf32>"),
         (Verdict((EQUAL, WRONG), None), False, "3 scatters (2 distinct) in 2 regimes, 1 distinct differs"),
         (Verdict((EQUAL,), MODULE_WRONG), False, "2 scatters in 2 regimes, module differs"),
-        (Verdict((WRONG,), None), False, "1 scatter in 1 regimes, 1 distinct differs"),
+        (Verdict((WRONG,), None), False, "1 scatter in 1 regime, 1 distinct differs"),
         (
             Verdict((EQUAL,), ModuleVerdict("equal", 3, not_exercised=("result 0: 60% of it is NaN",))),
             True,
@@ -57,6 +57,7 @@ def test_the_lines_name_places_judges_and_differences():
         "  on its path: scatter 3 at llama.py:90 in @main",
         "scatter 3 at llama.py:90 in @main: differs: in range: XLA says result 0 at [1]: ...",
         "scatter 1 at llama.py:88 in @main and 1 alike: equal in 2 regimes, judged by XLA, interpreter, reference",
+        "  windows: 3 inside, 3 outside; never overhanging; one element written up to 1 times",
         "  left out: interpreter: reads unsigned indices as signed",
     ]
 
@@ -68,10 +69,20 @@ def test_the_lines_tell_why_nothing_was_run():
         "scatter 1 at llama.py:88 in @main: refused: no lowering",
         "module not run: dynamic shape tensor<?xf32>",
     ]
+    assert Verdict((), None, second_version="not examined").lines() == [
+        "second version: not examined: it was not run, and is not what the converter makes of the first",
+    ]
     assert Verdict((), ModuleVerdict("equal", 2, not_exercised=("scatter 1: no result depends on it",))).lines() == [
         "module: equal in 2 runs, bit for bit",
         "  not exercised: scatter 1: no result depends on it",
     ]
+
+
+def test_what_was_not_examined_is_not_ok():
+    """A second version that was neither run nor rebuilt is not ok, nor is a module that had to be run and was not."""
+    assert Verdict((EQUAL,), NOT_RUN, second_version="rebuilt").ok
+    assert not Verdict((EQUAL,), NOT_RUN, second_version="not examined").ok
+    assert not Verdict((EQUAL,), NOT_RUN, second_version="rebuilt", module_required=True).ok
 
 
 def test_json_is_plain_data():
