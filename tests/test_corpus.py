@@ -1,0 +1,62 @@
+"""Exports of real frameworks, where the corpus is there: the long sweep converts and verifies them all."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import hlo_lower as hl
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "modules"
+MODULES = sorted(CORPUS.glob("*/*.mlir"))
+DECODE = sorted(CORPUS.glob("torchax/*_decode*.mlir"))
+
+needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
+
+
+def name(path):
+    """Folder and file of a module, as the name of its test."""
+    return f"{path.parent.name}/{path.stem}"
+
+
+def is_dynamic(text):
+    """Whether a module has a symbolic shape."""
+    return re.search(r"tensor<[0-9x]*\?", text) is not None
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", DECODE, ids=name)
+def test_decode_modules_write_their_caches_by_slices(path):
+    """Each scatter of a decode step into a KV cache is insert_slice and becomes one slice update; no loop is added."""
+    before = path.read_text()
+    lowered = hl.lower(before)
+    assert {record.kind for record in lowered.records} == {"insert_slice"}
+    assert '"stablehlo.scatter"' not in lowered.text
+    for op, added in (("dynamic_update_slice", len(lowered.records)), ("while", 0)):
+        pattern = rf"stablehlo\.{op}\b"
+        assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
+
+
+@needs_corpus
+def test_every_static_module_converts():
+    """Every module of static shapes loses all its scatters; one with symbolic shapes is refused with its place."""
+    for path in MODULES:
+        text = path.read_text()
+        if is_dynamic(text):
+            with pytest.raises(hl.NotLoweredError, match="dynamic shape") as caught:
+                hl.lower(path)
+            assert caught.value.where.startswith(str(path))
+        else:
+            lowered = hl.lower(path)
+            assert (lowered.scatters_left, '"stablehlo.scatter"' in lowered.text) == (0, False)
+
+
+@pytest.mark.sweep
+@needs_corpus
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+@pytest.mark.parametrize("path", [p for p in MODULES if not is_dynamic(p.read_text())], ids=name)
+def test_module_verifies(path, oob):
+    """A converted module is verified: each scatter in all regimes under both policies, the whole module under XLA's."""
+    lowered = hl.lower(path, oob=oob)
+    verdict = hl.verify(path, lowered, oob=oob, level="auto" if oob == "xla" else "scatter")
+    assert verdict.ok, "\n".join(verdict.lines())
