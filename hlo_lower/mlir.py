@@ -194,6 +194,19 @@ def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None
     operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
 
 
+def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
+    """Whether something holds of any operation below and including this one; stops at the first."""
+    found = False
+
+    def callback(op: RawOperation) -> Any:
+        nonlocal found
+        found = holds(op)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
 def is_block_argument(value: RawValue) -> bool:
     """Whether a value is a block argument rather than the result of an operation."""
     return isinstance(value.owner, ir.Block)  # jax 0.9 does not downcast values

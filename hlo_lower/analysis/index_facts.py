@@ -5,7 +5,7 @@ of a call is looked up in the callee with this call's arguments; an argument of 
 from inside holds only what it holds at every call site (trap 40). Everything else may be anything in its type.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -107,7 +107,7 @@ class IndexAnalysis:
         for site in sites[1:]:
             lo, hi = lesser(lo, site.lo), greater(hi, site.hi)
         why = Evidence(f"holds at each of {len(sites)} calls of @{name}", None, merge(tuple(s.evidence for s in sites)))
-        return replace(sites[0], lo=lo, hi=hi, evidence=why)
+        return sites[0].between(lo, hi).because(why)
 
     def _call_result(self, value: Value, call: Node, frame: Frame | None, depth: int) -> Interval:
         callee = self._graph.functions.get(call.callee)
@@ -138,10 +138,9 @@ class IndexAnalysis:
             self._under(on_false, subject, when_false, frame, depth),
         )
         # Where the predicate leaves no value for a branch, the branch is not taken.
-        condition = replace(
-            condition,
-            lo=pick(when_false.lo > when_false.hi, 1, condition.lo),
-            hi=pick(when_true.lo > when_true.hi, 0, condition.hi),
+        condition = condition.between(
+            pick(when_false.lo > when_false.hi, 1, condition.lo),
+            pick(when_true.lo > when_true.hi, 0, condition.hi),
         )
         chosen = choose(node, condition, *branches)
         least, greatest = chosen.hull()
@@ -162,8 +161,8 @@ class IndexAnalysis:
             return None
         told, limit = self.interval(x, frame, depth + 1), self.interval(bound, frame, depth + 1)
         strict = 1 if direction in ("LT", "GE") else 0
-        below = replace(told, hi=lesser(told.hi, limit.hi - strict))
-        above = replace(told, lo=greater(told.lo, limit.lo + (1 - strict)))
+        below = told.between(told.lo, lesser(told.hi, limit.hi - strict))
+        above = told.between(greater(told.lo, limit.lo + (1 - strict)), told.hi)
         return (x, below, above) if direction in ("LT", "LE") else (x, above, below)
 
     def _under(self, branch: Value, subject: Value, refined: Interval, frame: Frame | None, depth: int) -> Interval:

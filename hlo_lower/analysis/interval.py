@@ -5,7 +5,7 @@ int64 for types up to 32 bits and Python integers (dtype object) for 64-bit ones
 bounds are exact, and a result that leaves its type is widened to the whole type, because it may wrap around.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -94,7 +94,11 @@ class Interval:
 
     def because(self, evidence: Evidence | None) -> "Interval":
         """The same interval with this evidence."""
-        return replace(self, evidence=evidence)
+        return Interval(self.shape, self.element_type, self.lo, self.hi, evidence)
+
+    def between(self, lo: Bounds, hi: Bounds) -> "Interval":
+        """The same tensor with other bounds."""
+        return Interval(self.shape, self.element_type, lo, hi, self.evidence)
 
     def full(self) -> tuple[Bounds, Bounds]:
         """Both bounds at the tensor's full shape."""

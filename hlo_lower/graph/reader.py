@@ -123,13 +123,9 @@ def _has_locations(module: mlir.RawModule, data: str | bytes) -> bool:
     """Whether the input came with locations: jaxlib gives text without any the places in its own buffer."""
     if isinstance(data, str) and "loc(" not in data:
         return False
-    found = False
 
-    def visit(raw: mlir.RawOperation) -> None:
-        nonlocal found
-        if not found:
-            file, _, _ = mlir.file_position(raw.location)
-            found = file not in ("", mlir.PARSE_BUFFER) or bool(mlir.location_names(raw.location))
+    def is_located(raw: mlir.RawOperation) -> bool:
+        (file, _, _), names = mlir.read_location(raw.location)
+        return file not in ("", mlir.PARSE_BUFFER) or bool(names)
 
-    mlir.walk(module.operation, visit)
-    return found
+    return mlir.any_operation(module.operation, is_located)
