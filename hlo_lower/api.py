@@ -7,9 +7,10 @@ from typing import Any, Literal
 from hlo_lower.export import export
 from hlo_lower.graph import Graph, Source, read, to_text
 from hlo_lower.lowerings import class_name, default_registry
-from hlo_lower.pipeline import SCATTER, Lowered, Options
+from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
+from hlo_lower.plan import SCATTER, Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import target_named

@@ -3,16 +3,13 @@
 import gc
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from functools import cache, cached_property
-from typing import Literal
 
 import jax.export
 
 from hlo_lower import mlir
-from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.errors import InputError, NotLoweredError
+from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import (
     Builder,
     Graph,
@@ -27,52 +24,12 @@ from hlo_lower.graph import (
 )
 from hlo_lower.lowerings import default_registry
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
-from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
-from hlo_lower.scatter.classify import classify as classify_scatter
-from hlo_lower.scatter.describe import describe, describe_refused
-from hlo_lower.scatter.facts import FloatMode, OutOfBounds, ScatterFacts
-from hlo_lower.scatter.record import Rejection, ScatterRecord
+from hlo_lower.plan import SCATTER, Options, Plan, plan_scatters, select_plans
+from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import Target, target_named
 
-SCATTER = "stablehlo.scatter"
-
 SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to lower; the keywords of `lower` and the flags of `hlo-lower convert`.
-
-    Attributes:
-      target: name of the consumer.
-      oob: "xla" drops whole windows that are out of bounds, "spec" single elements.
-      float_mode: "exact" keeps the order of float reductions, "reassociate" allows another.
-      trust_flags: take `unique_indices = true` as a proof.
-      keep_unsupported: leave a scatter that no rule fits instead of failing.
-      only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
-        these patterns (`fnmatch`).
-    """
-
-    target: str = "stablehlo"
-    oob: Literal["xla", "spec"] = "xla"
-    float_mode: Literal["exact", "reassociate"] = "exact"
-    trust_flags: bool = False
-    keep_unsupported: bool = False
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """One scatter and what was decided for it."""
-
-    node: Node
-    record: ScatterRecord
-    scatter: CanonicalScatter | None = None
-    facts: ScatterFacts | None = None
-    choice: Choice | None = None
-    error: NotLoweredError | None = None
 
 
 class Lowered:
@@ -150,7 +107,7 @@ def classify(
     """
     options = options or Options()
     with _collection_paused():
-        return tuple(plan.record for plan in _plan(graph, options, registry or _built_in_rules()))
+        return tuple(plan.record for plan in plan_scatters(graph, options, registry or _built_in_rules()))
 
 
 def lower(
@@ -183,8 +140,8 @@ def _lower(
     if isinstance(source, Graph):
         graph.has_locations, graph.exported = source.has_locations, source.exported
     op_count = graph.op_count
-    plans = _plan(graph, options, registry or _built_in_rules())
-    chosen = _selected(plans, options, graph)
+    plans = plan_scatters(graph, options, registry or _built_in_rules())
+    chosen = select_plans(plans, options, graph)
     for plan in chosen:
         if plan.error is not None and not options.keep_unsupported:
             raise plan.error
@@ -202,7 +159,7 @@ def _lower(
     return Lowered(graph, records, op_count, options)
 
 
-def _outcome(plan: _Plan, *, asked: bool) -> ScatterRecord:
+def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
     """The record of what became of a scatter: lowered by its rule, or kept and why."""
     if not asked:
         return replace(plan.record, rule="", why="kept on request (--only, --skip)")
@@ -211,89 +168,7 @@ def _outcome(plan: _Plan, *, asked: bool) -> ScatterRecord:
     return plan.record
 
 
-# --- planning ---
-
-
-def _plan(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> list[_Plan]:
-    target = target_named(options.target)
-    analysis = IndexAnalysis(graph)
-    return [
-        _plan_one(graph, number, node, analysis, options, registry, target)
-        for number, node in enumerate(graph.scatters, start=1)
-    ]
-
-
-def _plan_one(
-    graph: Graph,
-    number: int,
-    node: Node,
-    analysis: IndexAnalysis,
-    options: Options,
-    registry: CompositeLoweringRegistry,
-    target: Target,
-) -> _Plan:
-    try:
-        scatter = canonicalize(node)
-    except NotCanonicalError as error:
-        record = describe_refused(graph, number, node, options.oob, str(error))
-        return _Plan(node, record, error=_refused(graph, node, str(error)))
-    facts = classify_scatter(
-        graph,
-        scatter,
-        analysis,
-        OutOfBounds(options.oob),
-        FloatMode(options.float_mode),
-        trust_flags=options.trust_flags,
-    )
-    record = describe(graph, number, scatter, facts)
-    try:
-        choice = registry.select(SCATTER, facts, target)
-    except NoRuleError as error:
-        return _Plan(node, record, scatter, facts, error=_no_rule(graph, number, node, facts, error, target))
-    rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-    rule = choice.rule.name.removeprefix("scatter_to_")
-    why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}: {choice.rule.form}"
-    return _Plan(node, replace(record, rule=rule, why=why, why_not=rejected), scatter, facts, choice)
-
-
-def _selected(plans: Sequence[_Plan], options: Options, graph: Graph) -> list[_Plan]:
-    """The plans that only and skip leave."""
-    chosen = list(plans)
-    for patterns, keep in ((options.only, True), (options.skip, False)):
-        if not patterns:
-            continue
-        matched = [p for p in plans if any(_matches(graph, p, pattern) for pattern in patterns)]
-        for pattern in patterns:
-            if not any(_matches(graph, p, pattern) for p in plans):
-                places = ", ".join(sorted({p.record.location for p in plans})[:8]) or "none"
-                raise InputError(
-                    graph.name,
-                    f"no scatter matches {pattern!r}",
-                    facts=f"scatters are at {places}",
-                    next_step=f"hlo-lower report --all {graph.name}",
-                )
-        ids = {id(p) for p in matched}
-        chosen = [p for p in chosen if (id(p) in ids) is keep]
-    return chosen
-
-
-def _matches(graph: Graph, plan: _Plan, pattern: str) -> bool:
-    location = graph.location(plan.node)
-    names = (
-        plan.record.location,
-        f"{plan.record.location}:{location.column}",
-        f"{location.file}:{location.line}",
-        plan.record.scope,
-        plan.record.function,
-        f"#{plan.record.number}",
-    )
-    return any(fnmatchcase(name, pattern) for name in names)
-
-
-# --- rewriting ---
-
-
-def _rewrite(graph: Graph, plan: _Plan, target: Target) -> set[str]:
+def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     """Lower one scatter in place; the result names functions that may have lost their last call."""
     if plan.choice is None or plan.scatter is None or plan.facts is None:
         return set()
@@ -317,36 +192,3 @@ def _keep_attributes(scatter: Node, replacements: Sequence[Node | None], build: 
         if node is not None and node in build.built and len(node.results) == len(scatter.results):
             for name, value in extra.items():
                 node.raw.attributes[name] = value
-
-
-# --- errors ---
-
-
-def _where(graph: Graph, node: Node) -> str:
-    location = graph.location(node)
-    if not location.line:
-        return graph.name
-    return f"{location.file}:{location.line}:{location.column}"
-
-
-def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
-    return NotLoweredError(
-        _where(graph, node),
-        f"{SCATTER}: {reason}",
-        facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
-        nearest=("every scatter of static shape and plain element type has a lowering",),
-        next_step="refine the shapes before converting, or --keep-unsupported",
-    )
-
-
-def _no_rule(
-    graph: Graph, number: int, node: Node, facts: ScatterFacts, error: NoRuleError, target: Target
-) -> NotLoweredError:
-    told = f"subset={facts.subset.value} combiner={facts.combiner.value} offsets={facts.offsets.value}"
-    return NotLoweredError(
-        _where(graph, node),
-        f"{SCATTER}: no lowering for target {target.name}",
-        facts=f"{told} in_bounds={facts.in_bounds.value} unique={facts.unique.value} oob={facts.oob.value}",
-        nearest=tuple(f"{rule.name} ({rule.place}): {reason}" for rule, reason in error.nearest),
-        next_step=f"hlo-lower report --explain {number} {graph.name}",
-    )

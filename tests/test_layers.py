@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("mlir", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings", "targets", "verify"),
-    *("report", "export", "pipeline", "api", "__init__", "cli", "__main__"),
+    *("report", "export", "plan", "pipeline", "api", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 
