@@ -77,12 +77,19 @@ class Memory:
 # --- the measuring core -----------------------------------------------------------------------------------------
 
 
+SAMPLE_SECONDS = 0.1
+"""Least duration of a sample: a call of tens of microseconds is repeated until it takes this long."""
+
+
 def interleave(candidates: Mapping[str, Callable[[], None]], rounds: int, calls: int = 1) -> dict[str, Timing]:
-    """Time candidates in turn, `calls` calls of each per round, after one untimed call of each."""
+    """Time candidates in turn, at least `calls` calls of each per round, after untimed calls that set their number."""
     names = list(candidates)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for name in names:
         candidates[name]()
+        start = time.perf_counter()
+        candidates[name]()
+        calls = max(calls, min(5000, int(SAMPLE_SECONDS / (time.perf_counter() - start))))
     for turn in range(rounds):
         for name in names if turn % 2 == 0 else reversed(names):
             gc.collect()
