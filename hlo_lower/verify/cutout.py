@@ -101,12 +101,12 @@ class ModuleIndex:
         return Place(number, mlir.symbol_name(function_of(op).attributes["sym_name"]), location)
 
     def call_paths(self, function: mlir.RawOperation) -> list[tuple[mlir.RawOperation, ...]]:
-        """Ways from a public function to this one, innermost call first; at most `MAX_CALL_SITES`."""
+        """Ways from a public function to this one, innermost call first; at most one more than `MAX_CALL_SITES`."""
         paths: list[tuple[mlir.RawOperation, ...]] = []
 
         def extend(current: mlir.RawOperation, path: tuple[mlir.RawOperation, ...]) -> None:
             name = mlir.symbol_name(current.attributes["sym_name"])
-            if len(paths) >= MAX_CALL_SITES:
+            if len(paths) > MAX_CALL_SITES:
                 return
             calls = [] if is_public(current) or len(path) > 32 else self.calls.get(name, [])
             if not calls:
@@ -143,7 +143,7 @@ def cut_out(index: ModuleIndex, number: int) -> Iterator[Cutout]:
         tensor = mlir.read_tensor_type(value.type)
         if tensor is None or not tensor.is_static:
             raise ValueError(f"dynamic shape {value.type}")
-    for path in index.call_paths(function_of(scatter)):
+    for path in index.call_paths(function_of(scatter))[:MAX_CALL_SITES]:
         with mlir.active(index.module.context):
             whole = _Copy(index, path)
             text = whole.scatter_module(scatter)

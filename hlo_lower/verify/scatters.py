@@ -24,7 +24,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import HloLowerError
 from hlo_lower.scatter.reference import Hits, ScatterNumbers, count_hits, scatter
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude
-from hlo_lower.verify.cutout import Cutout, Leaf, ModuleIndex, Place, cut_out
+from hlo_lower.verify.cutout import MAX_CALL_SITES, Cutout, Leaf, ModuleIndex, Place, cut_out, function_of
 from hlo_lower.verify.inputs import (
     REGIMES,
     SPECIAL_VALUES,
@@ -66,6 +66,8 @@ class Group:
     places: list[Place] = field(default_factory=list[Place])
     leaves: list[tuple[Leaf, ...]] = field(default_factory=list[tuple[Leaf, ...]])
     """The leaves of the indices of each of them."""
+    notes: list[str] = field(default_factory=list[str])
+    """What was not cut out."""
 
 
 def group_cutouts(index: ModuleIndex) -> tuple[list[Group], list[ScatterVerdict]]:
@@ -80,16 +82,24 @@ def group_cutouts(index: ModuleIndex) -> tuple[list[Group], list[ScatterVerdict]
                 group.leaves.append(cutout.leaves[: cutout.index_leaves])
                 if place not in group.places:
                     group.places.append(place)
+                    group.notes.extend(_calls_left_out(index, number))
         except ValueError as error:
             refused.append(ScatterVerdict((place,), "refused", reason=str(error)))
     return list(groups.values()), refused
+
+
+def _calls_left_out(index: ModuleIndex, number: int) -> list[str]:
+    """Whether there are more ways to a scatter's function than are cut out."""
+    if len(index.call_paths(function_of(index.scatters[number - 1]))) <= MAX_CALL_SITES:
+        return []
+    return [f"call sites of {index.place(number)} beyond the first {MAX_CALL_SITES}"]
 
 
 def verify_group(
     group: Group, convert: Callable[[str], str], oob: Policy, seed: int, interpreter: Interpreter
 ) -> ScatterVerdict:
     """Verify one cut-out."""
-    places = tuple(group.places)
+    places, notes = tuple(group.places), tuple(dict.fromkeys(group.notes))
     try:
         converted = convert(group.cutout.text)
         case = _Case(group.cutout, converted, oob, interpreter)
@@ -106,9 +116,9 @@ def verify_group(
         regimes.append(regime)
         judged.update(regime.judges)
         if difference:
-            excluded = tuple(case.excluded.values())
+            excluded = (*notes, *case.excluded.values())
             return ScatterVerdict(places, "differs", tuple(regimes), excluded, difference=f"{name}: {difference}")
-    excluded = tuple(case.excluded.values())
+    excluded = (*notes, *case.excluded.values())
     if not judged:
         return ScatterVerdict(places, "not judged", tuple(regimes), excluded, reason="no oracle could judge it")
     return ScatterVerdict(places, "equal", tuple(regimes), excluded)

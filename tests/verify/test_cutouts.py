@@ -134,3 +134,18 @@ def test_a_dynamic_shape_is_refused(scatter_text: Callable[..., str]):
     assert verdict.scatters[0].reason == "dynamic shape tensor<?xf32>"
     assert verdict.module is not None
     assert (verdict.module.status, "dynamic shape" in verdict.module.reason) == ("not run", True)
+
+
+def test_call_sites_that_are_not_cut_out_are_told():
+    """Of ten calls with constants of their own, eight are cut out, and the verdict says that there are more."""
+    lines, previous = [], "%o"
+    for k in range(10):
+        lines.append(f"%c{k} = stablehlo.constant dense<{k % 6}> : tensor<i32>")
+        types = "(tensor<8xf32>, tensor<i32>, tensor<3xf32>) -> tensor<8xf32>"
+        lines.append(f"%r{k} = call @write({previous}, %c{k}, %u) : {types}")
+        previous = f"%r{k}"
+    body = "\n  ".join([*lines, "return %r9 : tensor<8xf32>"])
+    text = f"func.func public @main(%o: tensor<8xf32>, %u: tensor<3xf32>) -> tensor<8xf32> {{\n  {body}\n}}{PRIVATE}"
+    groups, refused = group_cutouts(ModuleIndex(mlir.parse_module(text, mlir.make_context())))
+    assert (refused, len(groups)) == ([], 6)  # the constants 0 to 5, then 0 and 1 again
+    assert groups[0].notes == ["call sites of scatter 1 at line 26 in @write beyond the first 8"]
