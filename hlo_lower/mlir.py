@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import jax
-import jax.extend.mlir as jax_mlir
 import numpy as np
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
@@ -175,11 +174,6 @@ def module_portable_artifact(module: RawModule, version: str | None = None) -> b
     return bytes(cast(Any, stablehlo).serialize_portable_artifact(module, target, True))
 
 
-def refine_shapes(module: RawModule) -> RawModule:
-    """Refine dynamic shapes from static argument types with jaxlib's own pass."""
-    return cast(Any, jax_mlir).refine_polymorphic_shapes(module, True, False)
-
-
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
@@ -274,11 +268,6 @@ def file_position(location: RawLocation) -> tuple[str, int, int]:
     return read_location(location)[0]
 
 
-def location_names(location: RawLocation) -> tuple[str, ...]:
-    """The names in a location, outermost first ("jit(decode)/layer_0/scatter", "decode")."""
-    return read_location(location)[1]
-
-
 def value_name(value: RawValue) -> str:
     """The name that a block argument's location gives it ("pos"), or ""."""
     location = getattr(value, "location", None)
@@ -327,18 +316,6 @@ def dtype_of(element_type: str) -> np.dtype[Any] | None:
     """The NumPy dtype of an MLIR element type as printed ("bf16", "ui32"); None if NumPy has none (quantized)."""
     dtype = _DTYPES.get(element_type)
     return None if dtype is None else np.dtype(dtype)
-
-
-def element_type_name(dtype: np.dtype[Any]) -> str:
-    """The MLIR element type of a NumPy dtype, as printed.
-
-    Raises:
-      KeyError: NumPy dtypes without an MLIR element type (strings, objects).
-    """
-    for name, candidate in _DTYPES.items():
-        if np.dtype(candidate) == dtype:
-            return name
-    raise KeyError(str(dtype))
 
 
 @dataclass(frozen=True)
@@ -410,11 +387,6 @@ def tensor_type(shape: Sequence[int | None], element: RawType | str) -> RawType:
     dynamic = ir.ShapedType.get_dynamic_size()
     raw_element: Any = cast(Any, ir.Type).parse(element) if isinstance(element, str) else element
     return cast(Any, ir.RankedTensorType).get([dynamic if d is None else d for d in shape], raw_element)
-
-
-def parse_type(text: str) -> RawType:
-    """A type from its printed form, in the current context."""
-    return cast(Any, ir.Type).parse(text)
 
 
 # --- attributes -------------------------------------------------------------------------------------------------
@@ -581,22 +553,6 @@ def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawV
 
     walk(copy, visit)
     return copy.operation
-
-
-def run_pass(module: RawModule, pipeline: str) -> None:
-    """Run a pass pipeline in place, stablehlo's passes included.
-
-    Raises:
-      MlirSyntaxError: the pass failed, with its diagnostics.
-    """
-    from jax.extend.mlir import passmanager
-
-    stablehlo.register_stablehlo_passes()
-    try:
-        with active(module.context):
-            cast(Any, passmanager.PassManager).parse(pipeline).run(module.operation)
-    except ir.MLIRError as error:
-        raise MlirSyntaxError(list(_diagnostics(error))) from None
 
 
 # --- interpreting -----------------------------------------------------------------------------------------------

@@ -332,9 +332,6 @@ class Graph:
         mlir.walk(self.module.operation, lambda raw: visit(Node(raw)))
 
 
-_PLAIN_SYMBOL_USERS = frozenset({"func.call", "func.func"})
-
-
 class _Index:
     """What one walk over a module finds."""
 

@@ -4,7 +4,6 @@ All starts of a tile have one integer type that holds every size of the tensor a
 the bounds below are built without overflow (traps 6, 7, 9).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
@@ -118,9 +117,3 @@ class ShiftedTile:
             here = build.elementwise("and", low, high)
             covered = here if covered is None else build.elementwise("and", covered, here)
         return build.constant(1, sizes, "i1") if covered is None else covered
-
-
-def constant_starts(build: Builder, offsets: Sequence[int], element: str) -> tuple[Value, ...]:
-    """Static offsets as scalar constants, equal ones shared."""
-    shared = {offset: build.constant(offset, (), element) for offset in dict.fromkeys(offsets)}
-    return tuple(shared[offset] for offset in offsets)
