@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
+from hlo_lower.report.page import new_page
 from hlo_lower.report.row import rule_name
 
 HEADERS = ("rule", "takes", "canonical form", "emits", "place")
@@ -39,14 +39,7 @@ class RuleRow(Protocol):
 
 def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
     """Render rules as a table: name and place, what it takes, the form and the ops that it emits."""
-    page = Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        legacy_windows=False,
-    )
+    page = new_page(width, color=color)
     grid = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for header in ("rule\nplace", "takes", "canonical form\nemits"):
         grid.add_column(header, overflow="fold")

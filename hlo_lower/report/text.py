@@ -13,6 +13,7 @@ from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
+from hlo_lower.report.page import new_page
 from hlo_lower.report.row import table_of
 
 PLAIN_WIDTH = 160
@@ -46,16 +47,7 @@ def render_text(
       width: columns of the page.
       color: with ANSI colors.
     """
-    page = Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
+    page = new_page(width, color=color)
     for number, report in enumerate(reports):
         if number:
             page.print()
