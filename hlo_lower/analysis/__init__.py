@@ -1,8 +1,25 @@
-"""What can be known without running: value ranges of index tensors, and what a scatter's region computes."""
+"""What can be known without running: ranges and forms of index tensors, and what a scatter's region computes."""
 
+from hlo_lower.analysis.affine import AffineAnalysis, fitted
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.interval import Interval
+from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Symbol, positions
 from hlo_lower.analysis.region import Combiner, RegionFacts, classify_region
 
-__all__ = ["Combiner", "Evidence", "IndexAnalysis", "Interval", "RegionFacts", "classify_region"]
+__all__ = [
+    "AffineAnalysis",
+    "Combiner",
+    "Element",
+    "Evidence",
+    "IndexAnalysis",
+    "Interval",
+    "Linear",
+    "Normalized",
+    "Position",
+    "RegionFacts",
+    "Symbol",
+    "classify_region",
+    "fitted",
+    "positions",
+]

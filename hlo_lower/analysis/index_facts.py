@@ -5,14 +5,17 @@ of a call is looked up in the callee with this call's arguments; an argument of 
 from inside holds only what it holds at every call site (trap 40). Everything else may be anything in its type.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
 
+from hlo_lower import mlir
+from hlo_lower.analysis.carried import carried, reduced
 from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
-from hlo_lower.analysis.transfer import ELEMENTWISE, TRANSFER, choose, comparison_direction
+from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
@@ -21,13 +24,8 @@ MAX_STEPS = 100
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The call through which a function's body is looked at; calls nest."""
-
-    call: Node
-    caller: "Frame | None"
+PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
+"""Custom calls that return what they take."""
 
 
 class IndexAnalysis:
@@ -36,6 +34,7 @@ class IndexAnalysis:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: dict[tuple[Value, Frame | None], Interval] = {}
+        self.assumed: Mapping[tuple[Value, Frame | None], Interval] = {}
 
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval:
         """The interval of an integer tensor of static shape.
@@ -66,20 +65,42 @@ class IndexAnalysis:
         node = value.node
         if node is None:
             return self._argument(value, frame, depth)
-        name = node.name
-        if name == "func.call":
-            return self._call_result(value, node, frame, depth)
-        if name == "stablehlo.select":
-            return self._select(node, frame, depth)
-        return self._transfer(node, {}, frame, depth) or self._unknown(value, _plain(name), node)
+        match plain_name(node.name):
+            case "func.call":
+                return self._call_result(value, node, frame, depth)
+            case "select":
+                return self._select(node, frame, depth)
+            case "case" | "if":
+                branches = [(block.terminator.operand(value.number), frame) for block in node.blocks]
+                return self._one_of(value, branches, depth, f"one of {len(branches)} branches", node)
+            case "while":
+                told = carried(self, node, value.number, frame, depth)
+            case "reduce" | "reduce_window":
+                told = reduced(self, node, value.number, frame, depth)
+            case "sort":
+                told = self._sorted(value, node, frame, depth)
+            case "chlo.top_k":
+                told = self._top_k(value, node, frame, depth)
+            case _:
+                if is_identity(node):
+                    return self.interval(node.operand(value.number), frame, depth + 1)
+                told = self._transfer(node, {}, frame, depth)
+        return told or self._unknown(value, plain_name(node.name), node)
+
+    def assuming(self, assumed: Mapping[tuple[Value, Frame | None], Interval]) -> "IndexAnalysis":
+        """An analysis of the same module in which these are taken as told: for proofs by induction."""
+        hypothetical = IndexAnalysis(self._graph)
+        hypothetical.assumed = {**self.assumed, **assumed}
+        hypothetical._known.update(hypothetical.assumed)
+        return hypothetical
 
     def _transfer(self, node: Node, refined: dict[Value, Interval], frame: Frame | None, depth: int) -> Interval | None:
         name = node.name
         transfer = TRANSFER.get(name)
-        if transfer is None or not _is_tracked(node.result()):
+        if transfer is None or not is_tracked(node.result()):
             return None
-        operands = node.operands[:1] if name == "stablehlo.dynamic_slice" else node.operands
-        if not all(map(_is_tracked, operands)):
+        operands = node.operands[: LEADING_OPERANDS.get(name)]
+        if not all(map(is_tracked, operands)):
             return None
         return transfer(node, [refined.get(o) or self.interval(o, frame, depth + 1) for o in operands])
 
@@ -89,8 +110,11 @@ class IndexAnalysis:
         block = value.block
         assert block is not None
         owner = block.owner
+        if owner.name == "stablehlo.while":
+            told = carried(self, owner, value.number, frame, depth, inside=block)
+            return told or self._unknown(value, f"carried by {plain_name(owner.name)}", owner)
         if owner.name != "func.func":
-            return self._unknown(value, f"carried by {_plain(owner.name)}", owner)
+            return self._unknown(value, f"argument of {plain_name(owner.name)}", owner)
         function = self._graph.function_of(block.terminator)
         if frame is not None:
             return self.interval(frame.call.operands[value.number], frame.caller, depth + 1)
@@ -100,14 +124,28 @@ class IndexAnalysis:
         calls = self._graph.calls_of(name)
         if not calls:
             return self._unknown(value, f"@{name} is never called")
-        sites = [self.interval(call.operands[value.number], None, depth + 1) for call in calls]
-        if len(sites) == 1:
-            return sites[0]
-        lo, hi = sites[0].lo, sites[0].hi
-        for site in sites[1:]:
-            lo, hi = lesser(lo, site.lo), greater(hi, site.hi)
-        why = Evidence(f"holds at each of {len(sites)} calls of @{name}", None, merge(tuple(s.evidence for s in sites)))
-        return sites[0].between(lo, hi).because(why)
+        sites: list[tuple[Value, Frame | None]] = [(call.operands[value.number], None) for call in calls]
+        return self._one_of(value, sites, depth, f"holds at each of {len(sites)} calls of @{name}")
+
+    def _one_of(
+        self,
+        value: Value,
+        sources: Sequence[tuple[Value, Frame | None]],
+        depth: int,
+        why: str,
+        node: Node | None = None,
+    ) -> Interval:
+        """The interval of a value that is one of several."""
+        if not all(is_tracked(source) for source, _ in sources):
+            return self._unknown(value, why, node)
+        told = [self.interval(source, frame, depth + 1) for source, frame in sources]
+        if len(told) == 1:
+            return told[0]
+        lo, hi = told[0].lo, told[0].hi
+        for other in told[1:]:
+            lo, hi = lesser(lo, other.lo), greater(hi, other.hi)
+        parents = merge(tuple(t.evidence for t in told))
+        return told[0].between(lo, hi).because(Evidence(why, None if node is None else node.raw.location, parents))
 
     def _call_result(self, value: Value, call: Node, frame: Frame | None, depth: int) -> Interval:
         callee = self._graph.functions.get(call.callee)
@@ -118,6 +156,34 @@ class IndexAnalysis:
             return self._unknown(value, f"result of @{call.callee}", call)
         return self.interval(returned, Frame(call, frame), depth + 1)
 
+    # --- reordering ---
+
+    def _sorted(self, value: Value, node: Node, frame: Frame | None, depth: int) -> Interval | None:
+        """A sort moves elements along one dim, each operand's in the same way."""
+        operand = node.operand(value.number)
+        if not is_tracked(operand) or 0 in value.static_shape:
+            return None
+        told, dim = self.interval(operand, frame, depth + 1), node.integer("dimension")
+        lo = told.lo.min(axis=dim, keepdims=True)
+        hi = told.hi.max(axis=dim, keepdims=True)
+        return told.between(lo, hi).because(Evidence.at(node, "sorted", merge((told.evidence,))))
+
+    def _top_k(self, value: Value, node: Node, frame: Frame | None, depth: int) -> Interval | None:
+        """The second result of a top_k numbers elements of the operand's last dim."""
+        operand = node.operand(0)
+        if not operand.is_static or 0 in operand.static_shape or not is_tracked(value):
+            return None
+        if value.number == 1:
+            last = operand.static_shape[-1] - 1
+            told = Interval.of_type(value.static_shape, value.element_type)
+            zero = np.zeros_like(told.lo)
+            return told.between(zero, zero + last).because(Evidence.at(node, f"top_k of {last + 1}: in [0, {last}]"))
+        told = self.interval(operand, frame, depth + 1)
+        low, high = told.hull()
+        told = Interval.of_type(value.static_shape, value.element_type)
+        zero = np.zeros_like(told.lo)
+        return told.between(zero + low, zero + high).because(Evidence.at(node, "top_k", merge((told.evidence,))))
+
     # --- negative-index normalisation ---
 
     def _select(self, node: Node, frame: Frame | None, depth: int) -> Interval:
@@ -125,7 +191,7 @@ class IndexAnalysis:
         is in [0, D-1], because i + D is looked at for negative i alone, and i for the others."""
         predicate, on_true, on_false = node.operands
         value = node.result()
-        if not (_is_tracked(value) and _is_tracked(predicate)):
+        if not (is_tracked(value) and is_tracked(predicate)):
             return self._unknown(value, "select", node)
         condition = self.interval(predicate, frame, depth + 1)
         refined = self._refinements(predicate, frame, depth)
@@ -157,7 +223,7 @@ class IndexAnalysis:
             return None
         x, bound = node.operands
         direction = comparison_direction(node)
-        if direction in ("EQ", "NE") or not _is_tracked(x):
+        if direction in ("EQ", "NE") or not is_tracked(x):
             return None
         told, limit = self.interval(x, frame, depth + 1), self.interval(bound, frame, depth + 1)
         strict = 1 if direction in ("LT", "GE") else 0
@@ -181,11 +247,19 @@ class IndexAnalysis:
         return self.interval(branch, frame, depth + 1)
 
 
-def _is_tracked(value: Value) -> bool:
+def is_tracked(value: Value) -> bool:
     """Whether a value is an integer or boolean tensor of static shape."""
     tensor = value.tensor_type
     return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
 
 
-def _plain(name: str) -> str:
+def is_identity(node: Node) -> bool:
+    """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
+    if node.name == "stablehlo.custom_call":
+        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
+    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
+
+
+def plain_name(name: str) -> str:
+    """An op's name as a reader knows it."""
     return name.removeprefix("stablehlo.")

@@ -5,7 +5,9 @@ convert to the same type gives its operand back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.graph.view import Block, Node, Value
@@ -72,6 +74,12 @@ class Builder:
         text = ("false", "true")[value] if element == "i1" else str(value)
         return self._splat(text, mlir.tensor_type(shape, element))
 
+    def constant_array(self, values: NDArray[Any], element: str) -> Value:
+        """A constant of integers or booleans, element by element."""
+        raw_type = mlir.tensor_type(values.shape, element)
+        array = values.astype(mlir.dtype_of(element))
+        return self._value("stablehlo.constant", [], raw_type, {"value": mlir.dense_attribute(array, raw_type)})
+
     def _splat(self, text: str, raw_type: mlir.RawType) -> Value:
         value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
         return self._value("stablehlo.constant", [], raw_type, {"value": value})
@@ -112,10 +120,19 @@ class Builder:
         raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
         return self._value("stablehlo.transpose", [value], raw_type, {"permutation": mlir.dense_i64(permutation)})
 
+    def reverse(self, value: Value, dims: Sequence[int]) -> Value:
+        """The elements in opposite order along these dims."""
+        if not dims:
+            return value
+        return self._value("stablehlo.reverse", [value], value.raw.type, {"dimensions": mlir.dense_i64(dims)})
+
     def broadcast(self, value: Value, shape: Sequence[int], dims: Sequence[int] = ()) -> Value:
         """`broadcast_in_dim`: dim i of the operand becomes dim dims[i] of the result."""
         if value.shape == tuple(shape) and list(dims) == list(range(len(shape))):
             return value
+        if list(dims) != sorted(dims):  # the op allows it, but some consumers do not
+            order = sorted(range(len(dims)), key=lambda i: dims[i])
+            value, dims = self.transpose(value, order), sorted(dims)
         raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
         return self._value(
             "stablehlo.broadcast_in_dim", [value], raw_type, {"broadcast_dimensions": mlir.dense_i64(dims)}
@@ -156,11 +173,17 @@ class Builder:
         """The operand with update written at scalar starts, which the op clamps."""
         return self._value("stablehlo.dynamic_update_slice", [value, update, *starts], value.raw.type)
 
-    def pad(self, value: Value, fill: Value, low: Sequence[int], high: Sequence[int]) -> Value:
-        """The operand with low and high elements of fill around it."""
-        if not any(low) and not any(high):
+    def pad(
+        self, value: Value, fill: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int] = ()
+    ) -> Value:
+        """The operand with low and high elements of fill around it, and interior ones between its own."""
+        between = list(interior) or [0] * len(low)
+        if not any(low) and not any(high) and not any(between):
             return value
-        shape = [lo + size + hi for lo, size, hi in zip(low, value.static_shape, high, strict=True)]
+        shape = [
+            lo + size + hi + max(size - 1, 0) * gap
+            for lo, size, hi, gap in zip(low, value.static_shape, high, between, strict=True)
+        ]
         return self._value(
             "stablehlo.pad",
             [value, fill],
@@ -168,7 +191,24 @@ class Builder:
             {
                 "edge_padding_low": mlir.dense_i64(low),
                 "edge_padding_high": mlir.dense_i64(high),
-                "interior_padding": mlir.dense_i64([0] * len(shape)),
+                "interior_padding": mlir.dense_i64(between),
+            },
+        )
+
+    def gather_rows(self, value: Value, rows: Value, axis: int) -> Value:
+        """The rows along an axis that a column of row numbers [n, 1] names."""
+        shape, count = value.static_shape, rows.static_shape[0]
+        others = [d for d in range(len(shape)) if d != axis]
+        numbers = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}]"
+        return self._value(
+            "stablehlo.gather",
+            [value, rows],
+            mlir.tensor_type(
+                [count if d == axis else n for d, n in enumerate(shape)], mlir.tensor_element(value.raw.type)
+            ),
+            {
+                "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}, index_vector_dim = 1>"),
+                "slice_sizes": mlir.dense_i64([1 if d == axis else n for d, n in enumerate(shape)]),
             },
         )
 

@@ -8,7 +8,7 @@ exactly one most specific rule.
 from collections.abc import Mapping
 from enum import Enum
 
-from hlo_lower.lowerings import insert_slice, loop, nothing, replace, update_slice
+from hlo_lower.lowerings import batched_tile, constant, insert_slice, loop, nothing, replace, rows, update_slice
 from hlo_lower.lowerings.window import ASSIGNING, READING
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds
@@ -19,6 +19,9 @@ FAMILIES = (
     replace.rules,
     insert_slice.rules,
     update_slice.rules,
+    rows.rules,
+    batched_tile.rules,
+    constant.rules,
     loop.rules,
 )
 

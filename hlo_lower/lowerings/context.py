@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hlo_lower.graph import Builder, Graph
+from hlo_lower.scatter.arrange import Arrangement
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.facts import ScatterFacts
 
@@ -22,3 +23,8 @@ class ScatterLowering:
     facts: ScatterFacts
     graph: Graph
     build: Builder
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """The scatter under its layout."""
+        return Arrangement(self.scatter, self.facts.layout)

@@ -15,7 +15,7 @@ from hlo_lower.subset.kinds import Tile
 
 rules = RuleList()
 
-STARTS = (*RESHAPING, "stablehlo.constant", "stablehlo.slice", "stablehlo.minimum")
+STARTS = (*RESHAPING, "stablehlo.constant", "stablehlo.minimum")
 UNGUARDED = (*STARTS, "stablehlo.dynamic_update_slice")
 GUARDED = (*UNGUARDED, "stablehlo.compare", "stablehlo.and", "stablehlo.dynamic_slice", "stablehlo.select")
 SHIFTED = (*GUARDED, "stablehlo.clamp", "stablehlo.subtract", "stablehlo.add", "stablehlo.iota", "stablehlo.pad")

@@ -12,7 +12,10 @@ from hlo_lower.subset.kinds import Full
 
 rules = RuleList()
 
-RESHAPING = ("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.broadcast_in_dim")
+RESHAPING = (
+    *("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.broadcast_in_dim"),
+    *("stablehlo.slice", "stablehlo.reverse"),
+)
 
 
 @rules.lowers(
@@ -28,9 +31,9 @@ def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
 
         %r = "stablehlo.scatter"(%operand, %zeros, %updates) ({ return %update })   ->   transpose, reshape of %updates
 
-    Equal, because Full means one window of the operand's shape that starts at 0 (trap 36: one position, W = D in every
-    dim, start 0, and the region does not read the current value), so each result element is its update. Both policies;
-    one window, so no duplicates; no more than a transpose.
+    Equal, because Full means one window of the operand's shape that starts at 0 (trap 36: W = D in every dim, start 0,
+    one position or positions that make a run, and the region does not read the current value), so each result element
+    is its update. Both policies; one window, so no duplicates; no more than a transpose.
     """
     return _whole(op)
 
@@ -57,7 +60,7 @@ def scatter_to_elementwise(op: ScatterLowering) -> Sequence[Value]:
 
 
 def _whole(op: ScatterLowering) -> Sequence[Value]:
-    updates = [op.build.reshape(u, op.scatter.window) for u in op.scatter.canonical_updates(op.build)]
+    updates = [op.build.reshape(u, op.facts.layout.window) for u in op.arrangement.updates(op.build)]
     currents = op.scatter.promoted_operands(op.build) if op.facts.combiner not in ASSIGNING else updates
     return new_values(op, op.build, currents, updates)
 

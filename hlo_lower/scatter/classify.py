@@ -1,15 +1,22 @@
 """Classify a canonical scatter: compute every fact once, each with its evidence or, where it fails, its reason."""
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hlo_lower.analysis import Combiner, Evidence, IndexAnalysis, Interval, RegionFacts, classify_region
+from hlo_lower.analysis import (
+    AffineAnalysis,
+    Combiner,
+    Evidence,
+    IndexAnalysis,
+    Interval,
+    RegionFacts,
+    classify_region,
+)
 from hlo_lower.graph import Graph
+from hlo_lower.scatter.bounds import Placement, is_empty, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.constant_map import ConstantMap, solve
 from hlo_lower.scatter.facts import (
     Arity,
     Drops,
@@ -17,24 +24,17 @@ from hlo_lower.scatter.facts import (
     InBounds,
     Offsets,
     OutOfBounds,
+    Parts,
     ScatterFacts,
     Unique,
     Windows,
 )
+from hlo_lower.scatter.layout import Layout, lay_out, single
 from hlo_lower.scatter.record import Fact
+from hlo_lower.scatter.regime import SIZES, Regime, SizeTable
 from hlo_lower.subset import Subset
 
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class _Placement:
-    """Per operand dim and position, as far as it is known: where a window lies. Masks broadcast to the positions."""
-
-    inside: dict[int, Mask]
-    outside: dict[int, Mask]
-    missed: dict[int, Mask]  # surely not inside: outside or overhanging
-    sure_overhang: dict[int, Mask]
+MANY_WINDOWS = (Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS)
 
 
 def classify(
@@ -45,161 +45,178 @@ def classify(
     float_mode: FloatMode,
     *,
     trust_flags: bool = False,
+    sizes: SizeTable = SIZES,
 ) -> ScatterFacts:
     """All facts of a scatter under a policy and a float mode."""
     region = classify_region(scatter.region)
     interval = analysis.interval(scatter.indices)
-    placement = _place(scatter, interval)
-    windows = _windows(scatter, placement)
-    in_bounds = _in_bounds(scatter, placement, windows, oob)
-    subset, subset_why = _subset(scatter, region, in_bounds)
-    unique, unique_why = _unique(scatter, subset, interval, trust_flags=trust_flags)
+    placement = place(scatter, interval)
+    windows = placement.windows()
+    in_bounds = placement.in_bounds(windows, oob)
+    layout = _layout(graph, scatter, analysis, interval, region, in_bounds)
+    masked = _masked_dims(scatter, layout, placement, in_bounds, oob, windows)
+    guarded = (
+        ()
+        if in_bounds is not InBounds.UNKNOWN
+        else tuple(d for d in scatter.index_dims if d not in masked and not placement.is_inside(d))
+    )
+    subset, subset_why = _subset(scatter, layout, region, in_bounds, masked)
     constant = interval.is_constant or not scatter.index_dims
-    proof = interval.evidence
-
-    def steps() -> tuple[str, ...]:
-        return proof.lines(graph) if proof else ()
-
+    solved = None
+    if constant and subset in MANY_WINDOWS:
+        solved = _solved(scatter, region, interval, windows, oob, sizes)
+    unique, unique_why = _unique(scatter, subset, layout, solved, trust_flags=trust_flags)
     facts = (
         Fact.known("subset", subset.value, subset_why),
         Fact.known("combiner", ", ".join(c.value for c in region.combiners), *region.why),
-        Fact("windows", windows.value, lambda: (*_bound_lines(scatter, placement), *steps())),
+        Fact("windows", windows.value, lambda: (*placement.lines(), *_lines(graph, interval.evidence))),
         Fact.known("in_bounds", in_bounds.value, f"under oob={oob.value}"),
         Fact.known("unique", unique.value, unique_why),
-        Fact("offsets", "constant" if constant else "runtime", steps),
+        Fact("offsets", "constant" if constant else "runtime", lambda: _lines(graph, interval.evidence)),
     )
+    if layout.why:
+        facts += (Fact("layout", _layout_value(layout), lambda: (*layout.why, *_lines(graph, *layout.proofs))),)
     return ScatterFacts(
         subset=subset,
         combiner=region.common,
         windows=windows,
         in_bounds=in_bounds,
-        drops=_drops(in_bounds, windows, oob),
+        drops=Drops.ELEMENTS if masked else Drops.WINDOWS if guarded else Drops.NOTHING,
         unique=unique,
-        offsets=Offsets.CONSTANT if constant else Offsets.RUNTIME,
+        offsets=_offsets(subset, solved, constant=constant),
+        parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
+        regime=_regime(scatter, subset, layout, solved, sizes, dense=not masked and _is_row_per_batch(scatter, layout)),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
         region=region,
-        offsets_known=_offsets_known(scatter, interval),
-        unchecked_dims=tuple(d for d in scatter.index_dims if not np.all(placement.inside[d])),
+        layout=layout,
+        offsets_known=_offsets_known(scatter, layout, interval),
+        guarded_dims=guarded,
+        masked_dims=masked,
+        constant_map=solved,
         evidence=facts,
-        bounds_note=_bounds_note(scatter, in_bounds, windows, interval, constant=constant),
+        bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
     )
 
 
-# --- where the windows lie ---
+# --- what the positions do ---
 
 
-def _place(scatter: CanonicalScatter, interval: Interval) -> _Placement:
-    """Compare each index column with its bounds: a start s is inside in [0, D - W] and outside in s <= -W or s >= D."""
-    place = _Placement({}, {}, {}, {})
-    lo, hi = interval.full()
-    for dim, column in index_columns(scatter, len(interval.shape)):
-        low: NDArray[Any] = np.asarray(lo[column])
-        high: NDArray[Any] = np.asarray(hi[column])
-        size, window = scatter.operand_shape[dim], scatter.window[dim]
-        place.inside[dim] = np.asarray((low >= 0) & (high <= size - window), np.bool_)
-        place.outside[dim] = np.asarray((high <= -window) | (low >= size), np.bool_)
-        place.missed[dim] = np.asarray((high < 0) | (low > size - window), np.bool_)
-        place.sure_overhang[dim] = np.asarray((low == high) & place.missed[dim] & ~place.outside[dim], np.bool_)
-    return place
+def _assigns(region: RegionFacts) -> bool:
+    return all(combiner in (Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT) for combiner in region.combiners)
 
 
-def _all_of(masks: list[Mask]) -> Mask:
-    return np.logical_and.reduce(masks) if masks else np.asarray(True)
+def _layout(
+    graph: Graph,
+    scatter: CanonicalScatter,
+    analysis: IndexAnalysis,
+    interval: Interval,
+    region: RegionFacts,
+    in_bounds: InBounds,
+) -> Layout:
+    if scatter.positions <= 1 or in_bounds is InBounds.NEVER or is_empty(scatter):
+        return single(scatter)
+    return lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=_assigns(region))
 
 
-def _any_of(masks: list[Mask]) -> Mask:
-    return np.logical_or.reduce(masks) if masks else np.asarray(False)
+def _masked_dims(
+    scatter: CanonicalScatter,
+    layout: Layout,
+    placement: Placement,
+    in_bounds: InBounds,
+    oob: OutOfBounds,
+    windows: Windows,
+) -> tuple[int, ...]:
+    """Operand dims in which elements are dropped one by one.
+
+    The rows of a run are windows of their own, so they always are. Under oob=spec so are the elements of a window that
+    may overhang; where its extent is 1, dropping an element is dropping the window.
+    """
+    if in_bounds is InBounds.NEVER:
+        return ()
+    masked = {r.operand_dim for r in layout.runs if r.is_wrapped or not placement.is_inside(r.operand_dim)}
+    if in_bounds is InBounds.UNKNOWN and oob is OutOfBounds.SPEC and windows is not Windows.WHOLE:
+        masked |= {d for d in scatter.index_dims if scatter.window[d] > 1 and not placement.is_inside(d)}
+    return tuple(sorted(masked))
 
 
-def _is_empty(scatter: CanonicalScatter) -> bool:
-    return 0 in (scatter.positions, prod(scatter.window), prod(scatter.operand_shape))
+def _offsets(subset: Subset, solved: ConstantMap | None, *, constant: bool) -> Offsets:
+    if not constant:
+        return Offsets.RUNTIME
+    return Offsets.UNSOLVED if subset in MANY_WINDOWS and solved is None else Offsets.CONSTANT
 
 
-def _windows(scatter: CanonicalScatter, place: _Placement) -> Windows:
-    if _is_empty(scatter):
-        return Windows.OUTSIDE
-    inside, outside = _all_of(list(place.inside.values())), _any_of(list(place.outside.values()))
-    if np.all(inside):
-        return Windows.INSIDE
-    if np.all(outside):
-        return Windows.OUTSIDE
-    if np.any(_any_of(list(place.sure_overhang.values())) & ~outside):
-        return Windows.OVERHANGS
-    settled = [place.inside[d] | place.outside[d] | np.asarray(scatter.window[d] == 1) for d in scatter.index_dims]
-    return Windows.WHOLE if np.all(_all_of(settled) | outside) else Windows.UNKNOWN
-
-
-def _in_bounds(scatter: CanonicalScatter, place: _Placement, windows: Windows, oob: OutOfBounds) -> InBounds:
-    if windows is Windows.INSIDE:
-        return InBounds.ALWAYS
-    if windows is Windows.OUTSIDE:
-        return InBounds.NEVER
-    if oob is OutOfBounds.XLA and np.all(_any_of(list(place.missed.values()))):
-        return InBounds.NEVER
-    return InBounds.UNKNOWN
-
-
-def _drops(in_bounds: InBounds, windows: Windows, oob: OutOfBounds) -> Drops:
-    if in_bounds is not InBounds.UNKNOWN:
-        return Drops.NOTHING
-    if oob is OutOfBounds.XLA or windows is Windows.WHOLE:
-        return Drops.WINDOWS
-    return Drops.ELEMENTS
-
-
-def _offsets_known(scatter: CanonicalScatter, interval: Interval) -> tuple[int | None, ...]:
+def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval) -> tuple[int | None, ...]:
     """Per operand dim the start of the one window where it is known; None everywhere for several windows."""
-    if scatter.positions != 1:
+    if layout.positions != 1 or scatter.positions == 0:
         return (None,) * scatter.rank
     known: list[int | None] = [0] * scatter.rank
     lo, hi = interval.full()
+    first = [0] * len(scatter.scatter_shape)
+    for run in layout.runs:
+        first[run.scatter_dim] = run.size - 1 if run.is_reversed else 0
+    wrapped = {run.operand_dim for run in layout.wrapped}
     for dim, column in index_columns(scatter, len(interval.shape)):
-        low, high = int(np.asarray(lo[column]).reshape(-1)[0]), int(np.asarray(hi[column]).reshape(-1)[0])
-        known[dim] = low if low == high else None
+        low, high = (int(np.asarray(bounds[column])[tuple(first)]) for bounds in (lo, hi))
+        known[dim] = low if low == high and dim not in wrapped else None
     return tuple(known)
 
 
 # --- which part is written ---
 
 
-def _subset(scatter: CanonicalScatter, region: RegionFacts, in_bounds: InBounds) -> tuple[Subset, str]:
-    if _is_empty(scatter):
+def _subset(
+    scatter: CanonicalScatter, layout: Layout, region: RegionFacts, in_bounds: InBounds, masked: tuple[int, ...]
+) -> tuple[Subset, str]:
+    if is_empty(scatter):
         return Subset.EMPTY, "no index vectors, an empty window or an empty operand"
     if in_bounds is InBounds.NEVER:
         return Subset.EMPTY, "every window is dropped"
     if region.common is Combiner.NO_OP:
         return Subset.EMPTY, "the region returns the current value"
-    window, batching_dims = scatter.window, {d for d, _ in scatter.batching}
-    if scatter.positions == 1:
-        if window == scatter.operand_shape and in_bounds is InBounds.ALWAYS:
-            return Subset.FULL, "one window of the operand's shape at 0"
-        if prod(window) == 1:
-            return Subset.POINT, "one window of one element"
-        return Subset.TILE, "one window"
-    batch_positions = {position for _, position in scatter.batching}
-    if all(size == 1 or n in batch_positions for n, size in enumerate(scatter.scatter_shape)):
+    window = layout.window
+    if not layout.kept:
+        return _one_window(scatter, layout, in_bounds, masked)
+    if not layout.loose:
         return Subset.BATCHED_TILE, "one window for each batch coordinate"
     if prod(window) == 1:
-        return Subset.POINTS, f"{scatter.positions} windows of one element"
-    indexed = set(scatter.index_dims)
-    whole = all(window[d] == scatter.operand_shape[d] for d in range(scatter.rank) if d not in indexed | batching_dims)
+        return Subset.POINTS, f"{layout.positions} windows of one element"
+    covered = {run.operand_dim for run in layout.runs if run.size == scatter.operand_shape[run.operand_dim]}
+    indexed = set(scatter.index_dims) - covered
+    batch_dims = {d for d, _ in (*scatter.batching, *layout.batch)} - covered
+    whole = all(window[d] == scatter.operand_shape[d] for d in range(scatter.rank) if d not in indexed | batch_dims)
     if whole and all(window[d] == 1 for d in indexed):
-        return Subset.FILTER, f"{scatter.positions} rows: extent 1 in the indexed dims, whole in the others"
-    return Subset.WINDOWS, f"{scatter.positions} windows of shape {shape_text(window)}"
+        return Subset.FILTER, f"{layout.positions} rows: extent 1 in the indexed dims, whole in the others"
+    return Subset.WINDOWS, f"{layout.positions} windows of shape {shape_text(window)}"
 
 
-def _unique(scatter: CanonicalScatter, subset: Subset, interval: Interval, *, trust_flags: bool) -> tuple[Unique, str]:
+def _one_window(
+    scatter: CanonicalScatter, layout: Layout, in_bounds: InBounds, masked: tuple[int, ...]
+) -> tuple[Subset, str]:
+    merged = "one window" if not layout.runs else f"{scatter.positions} windows that make one"
+    if any(run.operand_dim in masked for run in layout.runs):
+        sizes = " by ".join(str(run.size) for run in layout.runs)
+        return Subset.ROWS, f"a run of {sizes} rows, base + iota"
+    if layout.window == scatter.operand_shape and in_bounds is InBounds.ALWAYS:
+        return Subset.FULL, f"{merged} of the operand's shape at 0"
+    if prod(layout.window) == 1:
+        return Subset.POINT, f"{merged} of one element"
+    return Subset.TILE, merged
+
+
+def _unique(
+    scatter: CanonicalScatter, subset: Subset, layout: Layout, solved: ConstantMap | None, *, trust_flags: bool
+) -> tuple[Unique, str]:
     if scatter.positions <= 1:
         return Unique.PROVED, "one window"
-    if subset is Subset.BATCHED_TILE:
-        return Unique.PROVED, "one window for each batch coordinate"
-    if interval.is_constant and all(scatter.window[d] == 1 for d in scatter.index_dims) and not scatter.batching:
-        ivd = scatter.index_vector_dim
-        values = interval.values if ivd < len(interval.shape) else interval.values[..., None]
-        rows = np.moveaxis(values, ivd, -1).reshape(scatter.positions, -1)
-        if len({tuple(row) for row in rows.tolist()}) == scatter.positions:
+    if subset is Subset.EMPTY:
+        return Unique.PROVED, "nothing is written"
+    long_runs = [run for run in layout.wrapped if run.size > scatter.operand_shape[run.operand_dim]]
+    if not layout.loose and not layout.repeated and not long_runs:
+        return Unique.PROVED, "one window for each batch coordinate" if layout.kept else "rows of a run"
+    if solved is not None:
+        if solved.is_unique:
             return Unique.PROVED, "constant indices, all different"
         return Unique.UNKNOWN, "constant indices, some equal"
     flag = scatter.node.attribute("unique_indices")
@@ -210,6 +227,57 @@ def _unique(scatter: CanonicalScatter, subset: Subset, interval: Interval, *, tr
     return Unique.UNKNOWN, "runtime indices, no claim"
 
 
+# --- size classes ---
+
+
+def _solved(
+    scatter: CanonicalScatter,
+    region: RegionFacts,
+    interval: Interval,
+    windows: Windows,
+    oob: OutOfBounds,
+    sizes: SizeTable,
+) -> ConstantMap | None:
+    """Where constant windows land, if a lowering follows: each row is written once, or the last write counts."""
+    whole = oob is OutOfBounds.XLA or windows in (Windows.INSIDE, Windows.WHOLE)
+    solved = solve(scatter, interval, drops_windows=whole, most_pieces=sizes.few_windows)
+    if solved is None or not (solved.is_unique or _assigns(region)):
+        return None
+    limit = max(sizes.constant_rows, sizes.growth * prod(interval.shape))
+    return solved if solved.pieces is not None or solved.rows <= limit else None
+
+
+def _regime(
+    scatter: CanonicalScatter,
+    subset: Subset,
+    layout: Layout,
+    solved: ConstantMap | None,
+    sizes: SizeTable,
+    *,
+    dense: bool,
+) -> Regime:
+    if solved is not None:
+        if solved.pieces is None:
+            return Regime.MANY
+        return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
+    if layout.positions <= (sizes.few_windows if subset is Subset.BATCHED_TILE else 1):
+        return Regime.FEW_WINDOWS
+    if subset is Subset.BATCHED_TILE and dense:
+        short = prod(scatter.operand_shape) <= sizes.dense_per_window * layout.positions
+        return Regime.SHORT_AXIS if short else Regime.MANY
+    return Regime.MANY
+
+
+def _is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
+    """Whether each window has extent 1 where the data places it, and is whole from 0 elsewhere."""
+    placed = {*layout.coordinates, *scatter.index_dims}
+    runs = {run.operand_dim for run in layout.runs}
+    return all(
+        layout.window[d] == (1 if d in placed and d not in runs else scatter.operand_shape[d])
+        for d in range(scatter.rank)
+    )
+
+
 # --- words for the reader ---
 
 
@@ -218,18 +286,18 @@ def shape_text(shape: tuple[int | None, ...]) -> str:
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
 
 
-def _bound_lines(scatter: CanonicalScatter, place: _Placement) -> tuple[str, ...]:
-    lines: list[str] = []
-    for dim in scatter.index_dims:
-        last = scatter.operand_shape[dim] - scatter.window[dim]
-        told = "proved" if np.all(place.inside[dim]) else "not proved"
-        lines.append(f"dim {dim}: start in [0, {last}] {told}")
-    return tuple(lines) or ("no dim is indexed: the start is 0",)
+def _lines(graph: Graph, *proofs: Evidence | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for proof in proofs if proof is not None for line in proof.lines(graph)))
 
 
-def _bounds_note(
-    scatter: CanonicalScatter, in_bounds: InBounds, windows: Windows, interval: Interval, *, constant: bool
-) -> str:
+def _layout_value(layout: Layout) -> str:
+    """ "run, batch": what the scatter dims do."""
+    words = ["wrapped run" if r.is_wrapped else "reversed run" if r.is_reversed else "run" for r in layout.runs]
+    words += ["batch"] * len(layout.batch) + ["repeated"] * len(layout.repeated) + ["loose"] * len(layout.loose)
+    return ", ".join(words)
+
+
+def _bounds_note(in_bounds: InBounds, windows: Windows, interval: Interval, *, constant: bool) -> str:
     if in_bounds is InBounds.NEVER:
         return "nothing in bounds"
     steps = list(interval.evidence.steps()) if interval.evidence else []

@@ -77,31 +77,38 @@ def _writes(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts) -> str
         return f"nothing of {shape}"
     if facts.subset is Subset.FULL:
         return f"all of {shape}"
+    positions = facts.layout.positions
     index = f"[{', '.join(_axis(graph, scatter, facts, dim) for dim in range(scatter.rank))}]"
     many = {
         Subset.TILE: "tile",
         Subset.POINT: "point",
-        Subset.BATCHED_TILE: f"{scatter.positions} tiles",
-        Subset.ROWS: f"{scatter.positions} rows",
-        Subset.FILTER: f"{scatter.positions} rows",
-        Subset.POINTS: f"{scatter.positions} points",
-    }.get(facts.subset, f"{scatter.positions} windows")
+        Subset.BATCHED_TILE: f"{positions} tiles",
+        Subset.ROWS: f"{' by '.join(str(run.size) for run in facts.layout.runs)} rows",
+        Subset.FILTER: f"{positions} rows",
+        Subset.POINTS: f"{positions} points",
+    }.get(facts.subset, f"{positions} windows")
     return f"{many} {index} of {shape}"
 
 
 def _axis(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts, dim: int) -> str:
-    size, window, offset = scatter.operand_shape[dim], scatter.window[dim], facts.offsets_known[dim]
-    if dim in {operand_dim for operand_dim, _ in scatter.batching}:
+    size, window, offset = scatter.operand_shape[dim], facts.layout.window[dim], facts.offsets_known[dim]
+    if dim in facts.layout.coordinates:
         return "b"
+    if window == size and dim not in (*facts.guarded_dims, *facts.masked_dims):
+        return ":"
     if dim not in scatter.index_dims:
-        return ":" if window == size else f":{window}"
+        return f":{window}"
     if offset is not None:
-        whole = offset == 0 and window == size
-        return ":" if whole else str(offset) if window == 1 else f"{offset}:{offset + window}"
+        return str(offset) if window == 1 else f"{offset}:{offset + window}"
     name = "ijklmnpqrst"[scatter.index_dims.index(dim) % 11]
-    if facts.subset in (Subset.TILE, Subset.POINT) and len(scatter.index_dims) == 1:
+    if facts.subset in (Subset.TILE, Subset.POINT, Subset.ROWS) and _placed(scatter, facts) == [dim]:
         name = _argument_name(graph, facts) or name
     return name if window == 1 else f"{name}:{name}+{window}"
+
+
+def _placed(scatter: CanonicalScatter, facts: ScatterFacts) -> list[int]:
+    """The operand dims whose start the data gives."""
+    return [dim for dim in scatter.index_dims if facts.offsets_known[dim] is None]
 
 
 def _argument_name(graph: Graph, facts: ScatterFacts) -> str:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.analysis import Combiner, RegionFacts
+from hlo_lower.scatter.constant_map import ConstantMap
+from hlo_lower.scatter.layout import Layout
 from hlo_lower.scatter.record import Fact
+from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import Subset
 
 
@@ -46,8 +49,16 @@ class Unique(Enum):
 class Offsets(Enum):
     """What is known of the starts."""
 
-    CONSTANT = "constant"
+    CONSTANT = "constant"  # all of them, and what follows is solved at conversion time
+    UNSOLVED = "constant_unsolved"  # all of them, but some rows are combined twice, or they are too many
     RUNTIME = "runtime"
+
+
+class Parts(Enum):
+    """How many windows a run makes: a wrapped one comes in two parts (trap 39)."""
+
+    ONE = "one"
+    SEVERAL = "several"
 
 
 class OutOfBounds(Enum):
@@ -80,6 +91,8 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
     "drops": Drops,
     "unique": Unique,
     "offsets": Offsets,
+    "parts": Parts,
+    "regime": Regime,
     "arity": Arity,
     "oob": OutOfBounds,
     "float_mode": FloatMode,
@@ -94,8 +107,11 @@ class ScatterFacts:
     Attributes:
       subset ... float_mode: the facts that rules constrain, one for each of `DOMAINS`.
       region: combiner of each operand.
+      layout: what the scatter dims do; the window of it has the runs merged in.
       offsets_known: per operand dim the constant start of the one window, or None where it is a runtime value.
-      unchecked_dims: operand dims in which a window may reach out of the operand.
+      guarded_dims: operand dims in which a window may reach out of the operand, which drops all of it.
+      masked_dims: operand dims in which it may, which drops the elements outside.
+      constant_map: which update lands where, if all indices are constant and the class is solved by that.
       evidence: every fact with its proof or its reason, for the record.
       bounds_note: in a few words, why the bounds need a guard or none.
     """
@@ -107,12 +123,17 @@ class ScatterFacts:
     drops: Drops
     unique: Unique
     offsets: Offsets
+    parts: Parts
+    regime: Regime
     arity: Arity
     oob: OutOfBounds
     float_mode: FloatMode
     region: RegionFacts
+    layout: Layout
     offsets_known: tuple[int | None, ...]
-    unchecked_dims: tuple[int, ...]
+    guarded_dims: tuple[int, ...]
+    masked_dims: tuple[int, ...]
+    constant_map: ConstantMap | None
     evidence: tuple[Fact, ...]
     bounds_note: str
 

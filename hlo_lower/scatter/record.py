@@ -30,6 +30,10 @@ class Fact:
         """The steps, put into words when somebody reads them."""
         return self.lines()
 
+    def __reduce__(self) -> tuple[Callable[..., "Fact"], tuple[str, ...]]:
+        """Pickle the steps in words: what gives them holds the whole module, which stays in its process."""
+        return Fact.known, (self.name, self.value, *self.evidence)
+
     def to_json(self) -> dict[str, Any]:
         """The fact as plain data."""
         return {"name": self.name, "value": self.value, "evidence": list(self.evidence)}

@@ -17,17 +17,19 @@ class DynamicTile:
     Attributes:
       tensor_shape: shape of the tensor that it is a part of.
       starts: a scalar for each dim.
-      sizes: a size for each dim, at least 1 and at most the tensor's.
-      unchecked: dims in which it may reach out of the tensor; in the others it is known not to.
+      sizes: a size for each dim, at least 1; at most the tensor's, but in masked dims.
+      guarded: dims in which it may reach out of the tensor, and is dropped as a whole if it does.
+      masked: dims in which it may reach out, and the elements outside are dropped one by one.
     """
 
     tensor_shape: tuple[int, ...]
     starts: tuple[Value, ...]
     sizes: tuple[int, ...]
-    unchecked: tuple[int, ...]
+    guarded: tuple[int, ...] = ()
+    masked: tuple[int, ...] = ()
 
     def materialize(self, build: Builder, tensor: Value) -> Value:
-        """Read the tile. Out of bounds it reads the nearest tile, as `dynamic_slice` clamps its starts."""
+        """Read the tile, where no dim is masked. Out of bounds it reads the nearest tile, as `dynamic_slice` clamps."""
         if self.sizes == self.tensor_shape:
             return tensor
         return build.dynamic_slice(tensor, self.starts, self.sizes)
@@ -38,36 +40,40 @@ class DynamicTile:
             return value
         return build.dynamic_update_slice(tensor, value, self.starts)
 
-    def is_inside(self, build: Builder) -> Value:
-        """A scalar i1: whether the whole tile lies in the tensor, `0 <= start <= D - W` in each unchecked dim."""
+    def is_inside(self, build: Builder) -> Value | None:
+        """A scalar i1: whether the whole tile lies in the tensor, `0 <= start <= D - W` in each guarded dim; None if
+        there is none."""
         inside: Value | None = None
-        for dim in self.unchecked:
+        for dim in self.guarded:
             start = self.starts[dim]
             zero = build.constant(0, (), start.element_type)
             last = build.constant(self.tensor_shape[dim] - self.sizes[dim], (), start.element_type)
             here = build.elementwise("and", build.compare(start, "GE", zero), build.compare(start, "LE", last))
             inside = here if inside is None else build.elementwise("and", inside, here)
-        return build.constant(1, (), "i1") if inside is None else inside
+        return inside
 
     def shifted(self, build: Builder) -> "ShiftedTile":
-        """Move the tile into the tensor, by as much as it reaches out.
+        """Move the tile into the tensor in its masked dims, by as much as it reaches out.
 
         With `b = clamp(start, -W, D)`: a start beyond these is as far out as these, and from here on nothing overflows.
-        The new start is `s = clamp(b, 0, D - W)`, and element k of the moved tile is element `k + (s - b)` of the tile.
+        A tile larger than the tensor is cut to it: `S = min(W, D)`. The new start is `s = clamp(b, 0, D - S)`, and
+        element k of the moved tile is element `k + (s - b)` of the tile.
         """
-        starts = list(self.starts)
+        starts, sizes = list(self.starts), list(self.sizes)
         shifts: dict[int, Value] = {}
-        for dim in self.unchecked:
+        for dim in self.masked:
             size, window, element = self.tensor_shape[dim], self.sizes[dim], self.starts[dim].element_type
 
             def bound(value: int, element: str = element) -> Value:
                 return build.constant(value, (), element)
 
+            sizes[dim] = min(window, size)
             begin = build.clamp(bound(-window), self.starts[dim], bound(size))
-            starts[dim] = build.clamp(bound(0), begin, bound(size - window))
+            starts[dim] = build.clamp(bound(0), begin, bound(size - sizes[dim]))
             shifts[dim] = build.elementwise("subtract", starts[dim], begin)
-        moved = DynamicTile(self.tensor_shape, tuple(starts), self.sizes, ())
-        return ShiftedTile(moved, shifts)
+        return ShiftedTile(
+            DynamicTile(self.tensor_shape, tuple(starts), tuple(sizes), self.guarded), self.sizes, shifts
+        )
 
 
 @dataclass(frozen=True)
@@ -75,18 +81,20 @@ class ShiftedTile:
     """A tile moved into its tensor.
 
     Attributes:
-      tile: the moved tile, inside the tensor.
-      shifts: for each moved dim a scalar in [-W, W]: how far it was moved towards higher positions.
+      tile: the moved tile, inside the tensor in the dims in which it was moved.
+      sizes: of the tile before; W.
+      shifts: for each moved dim a scalar in [-S, W]: how far it was moved towards higher positions.
     """
 
     tile: DynamicTile
+    sizes: tuple[int, ...]
     shifts: dict[int, Value]
 
     def align(self, build: Builder, value: Value) -> Value:
         """Move the elements of a value of the tile's size so that each keeps its position in the tensor.
 
-        Element k of the result is element k + shift of the value: a slice of the value between W elements of filling on
-        either side, at `shift + W`, which is in [0, 2W] and so never clamped. Filling is where `is_covered` is false.
+        Element k of the result is element k + shift of the value: a slice of the value between S elements of filling on
+        either side, at `shift + S`, which is in [0, S + W] and so never clamped. Filling is where `is_covered` says no.
         """
         if not self.shifts:
             return value
@@ -102,18 +110,19 @@ class ShiftedTile:
         ]
         return build.dynamic_slice(padded, starts, sizes)
 
-    def is_covered(self, build: Builder) -> Value:
-        """An i1 tensor of the tile's size: which elements of the moved tile the tile itself covers.
+    def is_covered(self, build: Builder) -> Value | None:
+        """An i1 tensor of the moved tile's size: which of its elements the tile itself covers; None if all.
 
         Element k is covered when `0 <= k + shift < W` in each moved dim.
         """
         covered: Value | None = None
-        sizes = self.tile.sizes
+        shape = self.tile.sizes
         for dim, shift in self.shifts.items():
             element = shift.element_type
-            position = build.elementwise("add", build.iota(sizes, dim, element), build.broadcast(shift, sizes))
-            low = build.compare(position, "GE", build.constant(0, sizes, element))
-            high = build.compare(position, "LT", build.constant(sizes[dim], sizes, element))
-            here = build.elementwise("and", low, high)
+            line = (shape[dim],)
+            position = build.elementwise("add", build.iota(line, 0, element), build.broadcast(shift, line))
+            low = build.compare(position, "GE", build.constant(0, line, element))
+            high = build.compare(position, "LT", build.constant(self.sizes[dim], line, element))
+            here = build.broadcast(build.elementwise("and", low, high), shape, (dim,))
             covered = here if covered is None else build.elementwise("and", covered, here)
-        return build.constant(1, sizes, "i1") if covered is None else covered
+        return covered

@@ -1,0 +1,465 @@
+"""Affine index facts: walk from an element of an index tensor to what it is made of, as a linear form.
+
+The walk asks what the element at a symbolic place is. Ops that move elements (broadcast, reshape, transpose, slice,
+concatenate, reverse) change the place, sums change the form, and whatever cannot be looked into becomes a symbol. A
+symbol that does not depend on a position is a base: the same runtime number for every row of a run. So `base + iota`
+is recognised wherever the base comes from, and an unknown op in the middle costs only what it touches.
+"""
+
+from math import prod
+
+import numpy as np
+
+from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
+from hlo_lower.analysis.interval import Bounds, type_range
+from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, positions
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.graph import Graph, Node, Value
+
+MAX_STEPS = 100
+"""Longest chain of producers that is followed; what lies beyond is not looked into."""
+
+Place = tuple[Linear, ...]
+
+
+class AffineAnalysis:
+    """Linear forms of the elements of integer tensors of one graph."""
+
+    def __init__(self, graph: Graph, intervals: IndexAnalysis) -> None:
+        self._graph = graph
+        self._intervals = intervals
+        self._pending: list[Value] = []
+
+    def element(self, value: Value, place: Place, frame: Frame | None = None, depth: int = 0) -> Linear:
+        """The element of an integer tensor of static shape at a place.
+
+        Args:
+          value: the tensor.
+          place: a form for each of its dims.
+          frame: the call through which its function is looked at; None stands for every call.
+          depth: how many producers have been followed so far.
+        """
+        if depth > MAX_STEPS:
+            return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
+        node = value.node
+        found = (
+            self._argument(value, place, frame, depth)
+            if node is None
+            else self._result(value, node, place, frame, depth)
+        )
+        if found is None:
+            return self._opaque(value, place, frame, "" if node is None else plain_name(node.name))
+        return found
+
+    def _opaque(self, value: Value, place: Place, frame: Frame | None, why: str) -> Linear:
+        node = value.node
+        if is_tracked(value):
+            told = self._intervals.interval(value, frame)
+            low, high = told.hull()
+            if low == high:
+                return Linear(low, {}, width_of(value), evidence=told.evidence)
+        source = None if node is None else Evidence.at(node, why)
+        if node is None and not why and value.block is not None:
+            why = f"argument {value.number} of @{self._graph.function_of(value.block.terminator).name}"
+        symbol = Element(value, frame, place, why, source)
+        return Linear(0, {symbol: 1}, width_of(value), evidence=source)
+
+    # --- what an operation gives ---
+
+    def _result(self, value: Value, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        name = node.name.removeprefix("stablehlo.")
+        if name == "constant":
+            return _of_constant(node, place)
+        if name == "iota":
+            dim = node.integer("iota_dimension")
+            step = Evidence.at(node, f"iota 0..{value.static_shape[dim] - 1}")
+            return place[dim].in_width(width_of(value)).because(step)
+        moved = _moved(node, name, place)
+        if moved is not None:
+            return self.element(moved[0], moved[1], frame, depth + 1)
+        match name:
+            case "dynamic_slice":
+                origin = [_plus_start(c, node, frame, d) for d, c in enumerate(place)]
+                return self.element(node.operand(0), tuple(origin), frame, depth + 1)
+            case "add" | "subtract":
+                return self._sum(node, place, frame, depth, 1 if name == "add" else -1)
+            case "negate":
+                inner = self.element(node.operand(0), place, frame, depth + 1)
+                return inner.times(-1) if inner.width in (0, width_of(value)) else None
+            case "multiply":
+                return self._product(node, place, frame, depth)
+            case "convert":
+                return self._convert(node, place, frame, depth)
+            case "select":
+                return self._select(node, place, frame, depth)
+            case "clamp" | "minimum" | "maximum":
+                kept = self._unclamped(node, name, frame)
+                return None if kept is None else self.element(kept, place, frame, depth + 1)
+            case "func.call":
+                callee = self._graph.functions.get(node.callee)
+                if callee is None or not callee.has_body:
+                    return None
+                returned = callee.body.terminator.operand(value.number)
+                return self.element(returned, place, Frame(node, frame), depth + 1) if returned.is_static else None
+            case "case" | "if":
+                branches = [block.terminator.operand(value.number) for block in node.blocks]
+                return self._agreed(value, [(b, frame) for b in branches], place, frame, depth)
+            case "while":
+                return self._carried(value, node, place, frame, depth)
+            case _:
+                if is_identity(node):
+                    return self.element(node.operand(value.number), place, frame, depth + 1)
+                return None
+
+    def _sum(self, node: Node, place: Place, frame: Frame | None, depth: int, sign: int) -> Linear | None:
+        a = self.element(node.operand(0), place, frame, depth + 1)
+        b = self.element(node.operand(1), place, frame, depth + 1)
+        width = width_of(node.result())
+        if width <= 1:
+            return None
+        narrow = [f for f in (a, b) if f.terms and 0 < f.width < width]
+        if not narrow:
+            return a.plus(b, sign).in_width(width)
+        # What wrapped around in a narrower type stays in that type's range; only constants may be added to it.
+        if a in narrow and b.is_constant:
+            return a.drifted(b.times(sign))
+        if b in narrow and a.is_constant and sign == 1:
+            return b.drifted(a)
+        return None
+
+    def _product(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        a, b = (self.element(o, place, frame, depth + 1) for o in node.operands)
+        width = width_of(node.result())
+        factor, form = (a, b) if a.is_constant else (b, a)
+        if not factor.is_constant or width <= 1 or (form.terms and 0 < form.width < width):
+            return None
+        return form.times(factor.constant).in_width(width)
+
+    def _convert(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around."""
+        operand, result = node.operand(0), node.result()
+        before, after = type_range(operand.element_type), type_range(result.element_type)
+        if before is None or after is None or result.element_type == "i1":
+            return None
+        inner = self.element(operand, place, frame, depth + 1)
+        old, new = width_of(operand), width_of(result)
+        is_wider = after[0] <= before[0] and before[1] <= after[1]
+        if inner.is_constant:
+            constant = wrap(inner.constant, *before)
+            return Linear(wrap(constant, *after), {}, new, evidence=inner.evidence)
+        if not is_wider:
+            return inner.in_width(new) if new <= old else None
+        if _is_atom(inner) or self.is_exact(inner, operand):
+            return Linear(inner.constant, inner.terms, new, 0, inner.evidence)
+        return inner if before[0] < 0 else None
+
+    def _select(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        predicate, on_true, on_false = node.operands
+        condition = self._intervals.interval(predicate, frame)
+        if bool(np.all(condition.lo == 1)):
+            return self.element(on_true, place, frame, depth + 1)
+        if bool(np.all(condition.hi == 0)):
+            return self.element(on_false, place, frame, depth + 1)
+        a, b = (self.element(v, place, frame, depth + 1) for v in (on_true, on_false))
+        if a == b:
+            return a
+        if predicate.shape != on_true.shape or not positions([self.element(predicate, place, frame, depth + 1)]):
+            return self._agreed(node.result(), [(on_true, frame), (on_false, frame)], place, frame, depth)
+        compared = self._compared_with_zero(predicate, place, frame, depth)
+        if compared is None:
+            return None
+        subject, is_negative_true = compared
+        moved, kept = (a, b) if is_negative_true else (b, a)
+        offset = moved.above(kept)
+        if offset is None or offset <= 0 or subject != kept:
+            return None
+        step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
+        # Its value is a number of the type, so whatever wrapped around inside is settled.
+        return Linear(0, {Normalized(kept, offset): 1}, width_of(node.result()), evidence=step)
+
+    def _compared_with_zero(
+        self, predicate: Value, place: Place, frame: Frame | None, depth: int
+    ) -> tuple[Linear, bool] | None:
+        """For `x < 0` or `x >= 0`: x, and whether the predicate is true where x is negative."""
+        node = predicate.node
+        if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
+            return None
+        direction = comparison_direction(node)
+        if direction not in ("LT", "GE"):
+            return None
+        x, bound = (self.element(v, place, frame, depth + 1) for v in node.operands)
+        if not bound.is_constant or bound.constant != 0:
+            return None
+        return x, direction == "LT"
+
+    def _unclamped(self, node: Node, name: str, frame: Frame | None) -> Value | None:
+        """The operand of a clamp, minimum or maximum that changes nothing; an index that may be cut is no run."""
+
+        def hull(value: Value) -> tuple[int, int]:
+            return self._intervals.interval(value, frame).hull()
+
+        if name == "clamp":
+            low, x, high = node.operands
+            return x if hull(low)[1] <= hull(x)[0] and hull(x)[1] <= hull(high)[0] else None
+        a, b = node.operands
+        for x, bound in ((a, b), (b, a)):
+            if (hull(x)[1] <= hull(bound)[0]) if name == "minimum" else (hull(x)[0] >= hull(bound)[1]):
+                return x
+        return None
+
+    # --- through functions, branches and loops ---
+
+    def _argument(self, value: Value, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        block = value.block
+        assert block is not None
+        owner = block.owner
+        if owner.name == "stablehlo.while":
+            return self._carried(value, owner, place, frame, depth)
+        if owner.name != "func.func":
+            return None
+        if frame is not None:
+            return self.element(frame.call.operand(value.number), place, frame.caller, depth + 1)
+        function = self._graph.function_of(block.terminator)
+        if function.is_public or self._graph.has_other_reference(function.name):
+            return None
+        calls = self._graph.calls_of(function.name)
+        return self._agreed(value, [(call.operand(value.number), None) for call in calls], place, None, depth)
+
+    def _agreed(
+        self,
+        value: Value,
+        sources: list[tuple[Value, Frame | None]],
+        place: Place,
+        frame: Frame | None,
+        depth: int,
+    ) -> Linear | None:
+        """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
+        of them, and the rest becomes a base of its own."""
+        forms = [self.element(v, place, f, depth + 1) for v, f in sources if v.is_static]
+        if not forms or len(forms) < len(sources):
+            return None
+        if all(form == forms[0] for form in forms):
+            return forms[0]
+        moving, settled = _split(forms[0])
+        if any(_split(form)[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
+            return None
+        base = Element(value, frame, tuple(_origin(c) for c in place), f"one of {len(sources)}")
+        drift = max(form.drift + abs(settled.constant) for form in forms)
+        known = forms[0].width == width_of(value)
+        return Linear(0, {**moving, base: 1}, forms[0].width, 0 if known else drift, forms[0].evidence)
+
+    def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+        """A value that a while carries: the same as before the loop where the body returns it as it is; where it adds
+        the same number to all elements, their distances stay."""
+        number = value.number
+        inside = loop.blocks[1].argument(number)
+        returned = loop.blocks[1].terminator.operand(number)
+        initial = self.element(loop.operand(number), place, frame, depth + 1)
+        if returned == inside:
+            return initial
+        own = Element(inside, frame, place)
+        if depth > MAX_STEPS // 2 or inside in self._pending:
+            return None
+        self._pending.append(inside)
+        try:
+            following = self.element(returned, place, frame, depth + 1)
+        finally:
+            self._pending.pop()
+        step = following.plus(Linear(0, {own: 1}, following.width), -1)
+        moving, _ = _split(initial)
+        width = width_of(value)
+        if any(form.width not in (0, width) for form in (initial, step)) or positions([step]):
+            return None
+        base = Element(value, frame, tuple(map(_origin, place)), "carried by while")
+        return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
+
+    # --- ranges ---
+
+    def is_exact(self, form: Linear, value: Value) -> bool:
+        """Whether a form of elements of a value holds in whole numbers, too: no sum can leave the type."""
+        allowed = type_range(value.element_type)
+        if allowed is None or form.width not in (0, width_of(value)):
+            return False
+        low = high = form.constant
+        for symbol, coefficient in form.terms.items():
+            told = self._range(symbol)
+            if told is None:
+                return False
+            ends = (coefficient * told[0], coefficient * told[1])
+            low, high = low + min(ends), high + max(ends)
+        return allowed[0] <= low and high <= allowed[1]
+
+    def _range(self, symbol: Symbol) -> tuple[int, int] | None:
+        match symbol:
+            case Position():
+                return 0, symbol.size - 1
+            case Element():
+                return self._intervals.interval(symbol.value, symbol.frame).hull()
+            case Start():
+                return 0, symbol.node.operand(0).static_shape[symbol.dim] - symbol.node.result().static_shape[
+                    symbol.dim
+                ]
+            case Normalized():
+                return None
+
+
+# --- places ---
+
+
+def _moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
+    """For an op that moves elements: the operand, and where in it the element at a place comes from."""
+    match name:
+        case "broadcast_in_dim":
+            operand = node.operand(0)
+            dims = zip(operand.static_shape, node.integers("broadcast_dimensions"), strict=True)
+            return operand, tuple(place[dim] if size != 1 else ZERO for size, dim in dims)
+        case "transpose":
+            origin = dict(zip(node.integers("permutation"), place, strict=True))
+            return node.operand(0), tuple(origin[dim] for dim in range(len(place)))
+        case "slice":
+            starts, strides = node.integers("start_indices"), node.integers("strides")
+            parts = zip(place, starts, strides, strict=True)
+            return node.operand(0), tuple(p.times(stride).plus(Linear(start)) for p, start, stride in parts)
+        case "reverse":
+            operand, dims = node.operand(0), node.integers("dimensions")
+            sizes = operand.static_shape
+            mirrored = (Linear(size - 1).plus(p, -1) for p, size in zip(place, sizes, strict=True))
+            return operand, tuple(m if d in dims else p for d, (m, p) in enumerate(zip(mirrored, place, strict=True)))
+        case "concatenate":
+            return _piece(node, place)
+        case "reshape":
+            origin = reshaped(place, node.result().static_shape, node.operand(0).static_shape)
+            return None if origin is None else (node.operand(0), origin)
+        case _:
+            return None
+
+
+def _piece(node: Node, place: Place) -> tuple[Value, Place] | None:
+    """The operand of a concatenate that holds a place whose coordinate along its dim is known."""
+    dim = node.integer("dimension")
+    if not place[dim].is_constant:
+        return None
+    offset = place[dim].constant
+    for operand in node.operands:
+        size = operand.static_shape[dim]
+        if offset < size:
+            return operand, (*place[:dim], Linear(offset), *place[dim + 1 :])
+        offset -= size
+    return None
+
+
+def reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place | None:
+    """The place in a tensor before a reshape, for the place after it; None where it is no form.
+
+    Dims are compared in groups of equal size, both shapes from the left. Within a group a single dim before holds the
+    row-major sum of those after; several before need a place that is known, or dims that only differ by ones.
+    """
+    origin: list[Linear] = []
+    i = j = 0
+    while i < len(before) or j < len(shape):
+        left, right = i, j
+        rows, columns = prod(before[i : i + 1]), prod(shape[j : j + 1])
+        i, j = min(i + 1, len(before)), min(j + 1, len(shape))
+        while rows != columns:
+            if rows < columns and i < len(before):
+                rows, i = rows * before[i], i + 1
+            elif j < len(shape):
+                columns, j = columns * shape[j], j + 1
+            else:
+                return None
+        group = _regrouped(place[right:j], shape[right:j], before[left:i])
+        if group is None:
+            return None
+        origin.extend(group)
+    return tuple(origin)
+
+
+def _regrouped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Linear] | None:
+    flat = ZERO
+    for coordinate, size in zip(place, shape, strict=True):
+        flat = flat.times(size).plus(coordinate) if size != 1 else flat
+    long = [d for d, size in enumerate(before) if size != 1]
+    if len(long) <= 1:
+        return [flat if d in long else ZERO for d in range(len(before))]
+    if [before[d] for d in long] == [size for size in shape if size != 1]:
+        kept = iter([p for p, size in zip(place, shape, strict=True) if size != 1])
+        return [next(kept) if d in long else ZERO for d in range(len(before))]
+    if not flat.is_constant:
+        return None
+    return [Linear(int(c)) for c in np.unravel_index(flat.constant, before)]
+
+
+def _plus_start(coordinate: Linear, node: Node, frame: Frame | None, dim: int) -> Linear:
+    if node.operand(0).static_shape[dim] == node.result().static_shape[dim]:
+        return coordinate
+    return coordinate.plus(Linear(0, {Start(node, frame, dim): 1}))
+
+
+def _origin(coordinate: Linear) -> Linear:
+    """A coordinate at position 0."""
+    terms: dict[Symbol, int] = {s: c for s, c in coordinate.terms.items() if not isinstance(s, Position)}
+    return Linear(coordinate.constant, terms, coordinate.width)
+
+
+# --- constants and types ---
+
+ZERO = Linear(0)
+
+
+def _of_constant(node: Node, place: Place) -> Linear | None:
+    """An element of a constant: a number where the place is known, else what `fitted` recovers."""
+    values = node.constant()
+    width, step = width_of(node.result()), Evidence.at(node, "constant")
+    if values is None or values.size == 0:
+        return None
+    known = values[tuple(p.constant if p.is_constant else slice(None) for p in place)]
+    found = fitted(known)
+    if found is None:
+        return None
+    form = Linear(found[0])
+    for coordinate, stride in zip([p for p in place if not p.is_constant], found[1], strict=True):
+        form = form.plus(coordinate.times(stride))
+    return form.in_width(width).because(step)
+
+
+def fitted(values: Bounds) -> tuple[int, tuple[int, ...]] | None:
+    """Base and strides of an integer array that is `base + sum of stride * index`, or None where it is not."""
+    if values.size == 0:
+        return None
+    dtype = object if values.dtype.kind in "uO" or values.dtype.itemsize == 8 else np.int64
+    exact: Bounds = np.asarray(values.astype(dtype), dtype)  # at rank 0 astype gives a Python integer
+    origin = (0,) * values.ndim
+    base = int(exact[origin])
+    strides = tuple(
+        int(exact[(*origin[:d], 1, *origin[d + 1 :])]) - base if size > 1 else 0 for d, size in enumerate(exact.shape)
+    )
+    rebuilt: Bounds = np.full((1,) * values.ndim, base, exact.dtype)
+    for d, (stride, size) in enumerate(zip(strides, exact.shape, strict=True)):
+        along: Bounds = np.arange(size, dtype=np.int64).astype(exact.dtype) * stride
+        rebuilt = rebuilt + along.reshape([size if other == d else 1 for other in range(values.ndim)])
+    return (base, strides) if bool(np.all(rebuilt == exact)) else None
+
+
+def width_of(value: Value) -> int:
+    """Bits of an integer tensor's elements."""
+    digits = value.element_type.removeprefix("u").removeprefix("i")
+    return int(digits) if digits.isdigit() else 0
+
+
+def wrap(number: int, low: int, high: int) -> int:
+    """A number brought into a type's range, as arithmetic in the type wraps around."""
+    return (number - low) % (high - low + 1) + low
+
+
+def _is_atom(form: Linear) -> bool:
+    """Whether it is one symbol as it is, which holds a number of its type and so has not wrapped around."""
+    return form.constant == 0 and list(form.terms.values()) == [1] and not isinstance(next(iter(form.terms)), Position)
+
+
+def _split(form: Linear) -> tuple[dict[Symbol, int], Linear]:
+    """The terms that depend on a position, and the rest."""
+    moving = {s: c for s, c in form.terms.items() if positions([Linear(0, {s: 1})])}
+    rest = {s: c for s, c in form.terms.items() if s not in moving}
+    return moving, Linear(form.constant, rest, form.width)

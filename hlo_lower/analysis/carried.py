@@ -1,0 +1,184 @@
+"""Value ranges of what loops carry and reductions fold, each proved by induction.
+
+To show that a carried value stays in an interval J: the value before the loop is in J, and if it is in J (and, in the
+body, where the condition holds) then so is what the body returns. J is not searched for long: a few candidates follow
+from the value before the loop, the condition and the body, and the first that the proof accepts is taken. That covers
+counters with known bounds, ring buffers (`(i + 1) % n`) and everything that a clamp holds in each iteration.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.graph import Block, Node, Value
+
+MAX_NESTED = 2
+"""How many assumptions a proof may rest on: a counter within a counter."""
+
+Key = tuple[Value, Frame | None]
+Hull = tuple[int, int]
+
+
+class Analysis(Protocol):
+    """What gives intervals: `IndexAnalysis`."""
+
+    @property
+    def assumed(self) -> Mapping[Key, Interval]: ...
+
+    def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
+
+    def assuming(self, assumed: Mapping[Key, Interval]) -> "Analysis": ...
+
+
+def carried(
+    analysis: Analysis, loop: Node, number: int, frame: Frame | None, depth: int, inside: Block | None = None
+) -> Interval | None:
+    """The interval of a value that a while carries, or None where no candidate is proved.
+
+    Args:
+      analysis: gives the intervals.
+      loop: the `stablehlo.while`.
+      number: which of its values.
+      frame: the call through which the loop is looked at.
+      depth: how many producers have been followed so far.
+      inside: the body, or the condition, whose argument is asked for; by default the loop's result.
+    """
+    condition, body = loop.blocks
+    initial, argument = loop.operand(number), body.argument(number)
+    returned = body.terminator.operand(number)
+    tensor = initial.tensor_type
+    if tensor is None or not tensor.is_static or type_range(tensor.element_name) is None:
+        return None
+    before = analysis.interval(initial, frame, depth + 1)
+    if returned == argument:
+        return before
+    if len(analysis.assumed) >= MAX_NESTED or (argument, frame) in analysis.assumed or 0 in before.shape:
+        return None
+
+    def entering(hull: Hull) -> Interval:
+        """The argument in the body: in the hull, and the condition holds."""
+        return _uniform(before, _where_true(analysis, condition, number, frame, depth, hull))
+
+    def following(hull: Hull) -> Hull:
+        assumed = analysis.assuming({(argument, frame): entering(hull)})
+        return assumed.interval(returned, frame, depth + 1).hull()
+
+    whole = type_range(before.element_type)
+    assert whole is not None
+    for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
+        if _within(following(candidate), candidate):
+            low, high = candidate
+            why = Evidence.at(loop, f"stays in [{low}, {high}] in each iteration", merge((before.evidence,)))
+            is_body = inside is not None and inside == body
+            told = entering(candidate) if is_body else _uniform(before, candidate)
+            return told.because(why)
+    return None
+
+
+def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hull]:
+    yield before
+    yield min(before[0], after_first[0]), max(before[1], after_first[1])
+    yield before[0], max(before[1], after_any[1])
+    yield min(before[0], after_any[0]), before[1]
+    yield min(before[0], after_any[0]), max(before[1], after_any[1])
+
+
+def _within(inner: Hull, outer: Hull) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _uniform(like: Interval, hull: Hull) -> Interval:
+    low, high = (np.full((1,) * len(like.shape), bound, like.lo.dtype) for bound in hull)
+    return Interval(like.shape, like.element_type, low, high)
+
+
+def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame | None, depth: int, hull: Hull) -> Hull:
+    """A hull of a scalar carried value, cut to where the loop's condition holds."""
+    argument = condition.argument(number)
+    low, high = hull
+    pending = [condition.terminator.operand(0)]
+    while pending:
+        node = pending.pop().node
+        if node is None:
+            continue
+        if node.name == "stablehlo.and":
+            pending.extend(node.operands)
+        elif node.name == "stablehlo.compare" and argument in node.operands and argument.shape == ():
+            direction = comparison_direction(node)
+            left, right = node.operands
+            if right == argument:
+                direction, left, right = _MIRRORED.get(direction, direction), right, left
+            if right == argument:
+                continue
+            limit = analysis.interval(right, frame, depth + 1).hull()
+            if direction in ("LT", "LE"):
+                high = min(high, limit[1] - (direction == "LT"))
+            elif direction in ("GT", "GE"):
+                low = max(low, limit[0] + (direction == "GT"))
+    return (low, high) if low <= high else hull
+
+
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+
+
+def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, depth: int) -> Interval | None:
+    """The interval of a result of `reduce` or `reduce_window` that is one of what it folds, or a sum of few.
+
+    If the body, given values in the hull of the operand and of the initial value, returns one in the same hull, so
+    does the whole fold: a maximum, a selection, the index of an argmax. A sum of n values in [lo, hi] is in
+    [min(n lo, 0), max(n hi, 0)] plus the initial value.
+    """
+    count = len(node.results)
+    operand, start = node.operand(number), node.operand(count + number)
+    result = node.result(number)
+    tensor = operand.tensor_type
+    if tensor is None or not (tensor.is_static and result.is_static) or type_range(tensor.element_name) is None:
+        return None
+    if result.element_type != operand.element_type or 0 in operand.static_shape or 0 in result.static_shape:
+        return None
+    folded, first = (analysis.interval(v, frame, depth + 1) for v in (operand, start))
+    hull = min(folded.hull()[0], first.hull()[0]), max(folded.hull()[1], first.hull()[1])
+    like = Interval.of_type(result.static_shape, result.element_type)
+    body = node.blocks[0]
+    returned = body.terminator.operand(number)
+    arguments = (body.argument(number), body.argument(count + number))
+    why = merge((folded.evidence, first.evidence))
+    if len(analysis.assumed) < MAX_NESTED:
+        scalar = Interval.of_type((), operand.element_type)
+        assumed = {(argument, frame): _uniform(scalar, hull) for argument in arguments}
+        if _within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
+            told = f"each one of what it folds, in [{hull[0]}, {hull[1]}]"
+            return _uniform(like, hull).because(Evidence.at(node, told, why))
+    adder = returned.node
+    if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):
+        return None
+    if operand.element_type == "i1":
+        return None
+    terms = _folded_at_once(node, operand, result)
+    low, high = folded.hull()
+    low, high = min(terms * low, 0) + min(first.hull()[0], 0), max(terms * high, 0) + max(first.hull()[1], 0)
+    allowed = type_range(operand.element_type)
+    if node.name != "stablehlo.reduce" and first.hull() != (0, 0):
+        return None
+    if allowed is None or not _within((low, high), allowed):
+        return None
+    told = f"a sum of at most {terms}, in [{low}, {high}]"
+    return _uniform(like, (low, high)).because(Evidence.at(node, told, why))
+
+
+def _folded_at_once(node: Node, operand: Value, result: Value) -> int:
+    """How many elements go into one element of the result."""
+    sizes = operand.static_shape
+    if node.name == "stablehlo.reduce":
+        sizes = tuple(sizes[d] for d in node.integers("dimensions"))
+    else:
+        sizes = node.integers("window_dimensions")
+    terms = 1
+    for size in sizes:
+        terms *= size
+    return terms

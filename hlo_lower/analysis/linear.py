@@ -1,0 +1,164 @@
+"""Linear forms: one element of an integer tensor as constant + sum of coefficient * symbol.
+
+A form says what an element is at a symbolic place. The symbols are the positions that the place depends on (the scatter
+dims p0, p1, ... of an index tensor) and elements that are not looked into. Sums hold modulo 2^width, as integer
+arithmetic wraps around: `x + iota` in i8 is `x + p0` modulo 256 whatever x is (trap 41). Who uses a form has to show
+that wrapping around does no harm, or that nothing wraps.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.graph import Node, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The coordinate along one scatter dim: 0 to its size - 1."""
+
+    dim: int
+    size: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element that is not looked into: of a value, at coordinates that are forms themselves.
+
+    Attributes:
+      value, frame: the tensor, and the call through which it is looked at.
+      coordinates: where in it.
+      why: what it is, for a reason ("argument 3 of @main", "gather"); no part of its identity.
+      source: the step that says so.
+    """
+
+    value: Value
+    frame: Frame | None
+    coordinates: tuple["Linear", ...]
+    why: str = field(default="", compare=False)
+    source: Evidence | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The start of a `dynamic_slice` in one dim, after the op has clamped it."""
+
+    node: Node
+    frame: Frame | None
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """A normalised negative index, `select(x < 0, x + offset, x)`."""
+
+    inner: "Linear"
+    offset: int
+
+
+Symbol: TypeAlias = Position | Element | Start | Normalized
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """constant + sum of coefficient * symbol, modulo 2^width.
+
+    Attributes:
+      constant: the constant part.
+      terms: the symbols with their coefficients, none of them 0.
+      width: bits in which the sum may have wrapped around; 0 where it is exact.
+      drift: after a conversion to a wider type, the most that was added to what had wrapped around before.
+      evidence: the operations that it was read from.
+    """
+
+    constant: int
+    terms: Mapping[Symbol, int] = field(default_factory=dict[Symbol, int])
+    width: int = 0
+    drift: int = 0
+    evidence: Evidence | None = field(default=None, compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.constant, frozenset(self.terms.items()), self.width))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Linear) and self.above(other) == 0
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same number everywhere."""
+        return not self.terms
+
+    def varies_with(self, dim: int) -> bool:
+        """Whether it may differ between two positions along a scatter dim."""
+        return any(_varies(symbol, dim) for symbol in self.terms)
+
+    def stride(self, dim: int) -> int | None:
+        """How much it grows from one position along a scatter dim to the next; None where that is not one number."""
+        if any(_varies(s, dim) for s in self.terms if not isinstance(s, Position)):
+            return None
+        return self.terms.get(Position(dim), 0)
+
+    def plus(self, other: "Linear", sign: int = 1) -> "Linear":
+        """This form plus, or minus, another of the same type."""
+        terms = dict(self.terms)
+        for symbol, coefficient in other.terms.items():
+            terms[symbol] = terms.get(symbol, 0) + sign * coefficient
+        return Linear(
+            self.constant + sign * other.constant,
+            {symbol: c for symbol, c in terms.items() if c},
+            min(filter(None, (self.width, other.width)), default=0),
+            self.drift + other.drift,
+            _joined(self, other),
+        )
+
+    def above(self, other: "Linear") -> int | None:
+        """By how much this form is more than another, where that is one number everywhere."""
+        if self.terms != other.terms or self.width != other.width:
+            return None
+        return self.constant - other.constant
+
+    def times(self, factor: int) -> "Linear":
+        """This form times a number."""
+        terms = {symbol: c * factor for symbol, c in self.terms.items()} if factor else {}
+        return Linear(self.constant * factor, terms, self.width, self.drift, self.evidence)
+
+    def drifted(self, constant: "Linear") -> "Linear":
+        """This form, of which a narrower type may have wrapped around, plus a constant in the wider type."""
+        moved = self.constant + constant.constant
+        return Linear(moved, self.terms, self.width, self.drift + abs(constant.constant), self.evidence)
+
+    def in_width(self, width: int) -> "Linear":
+        """The same modulo fewer bits, or exact until now and from here on modulo these."""
+        return Linear(self.constant, self.terms, min(width, self.width or width), self.drift, self.evidence)
+
+    def because(self, evidence: Evidence | None) -> "Linear":
+        """The same form with this evidence."""
+        return Linear(self.constant, self.terms, self.width, self.drift, evidence)
+
+
+def positions(forms: Iterable[Linear]) -> set[int]:
+    """The scatter dims that forms depend on."""
+    return {dim for form in forms for symbol in form.terms for dim in _dims(symbol)}
+
+
+def _dims(symbol: Symbol) -> set[int]:
+    match symbol:
+        case Position():
+            return {symbol.dim}
+        case Element():
+            return positions(symbol.coordinates)
+        case Normalized():
+            return positions([symbol.inner])
+        case Start():
+            return set()
+
+
+def _joined(a: Linear, b: Linear) -> Evidence | None:
+    steps = merge((a.evidence, b.evidence))
+    return steps[0] if len(steps) == 1 else Evidence("sum", None, steps) if steps else None
+
+
+def _varies(symbol: Symbol, dim: int) -> bool:
+    return dim in _dims(symbol)

@@ -1,0 +1,94 @@
+"""Transfer functions of comparisons, logic and choice."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.analysis.interval import Interval, greater, lesser, pick
+from hlo_lower.analysis.transfer.result import Transfer, result
+from hlo_lower.graph import Node
+
+
+def compare_outcome(direction: str, a: Interval, b: Interval) -> tuple[Any, Any]:
+    """Arrays of booleans: where the comparison is surely true, and where it may be true."""
+    if direction in ("LT", "GE"):
+        sure, may = a.hi < b.lo, a.lo < b.hi
+    elif direction in ("LE", "GT"):
+        sure, may = a.hi <= b.lo, a.lo <= b.hi
+    else:
+        sure, may = (a.lo == a.hi) & (b.lo == b.hi) & (a.lo == b.lo), (a.lo <= b.hi) & (b.lo <= a.hi)
+    return (~may, ~sure) if direction in ("GE", "GT", "NE") else (sure, may)
+
+
+def comparison_direction(node: Node) -> str:
+    """The direction of a `stablehlo.compare`: EQ, NE, GE, GT, LE or LT."""
+    return mlir.enum_value(node.attribute("comparison_direction"))
+
+
+def _compare(node: Node, operands: Sequence[Interval]) -> Interval:
+    sure, may = compare_outcome(comparison_direction(node), operands[0], operands[1])
+    return result(node, np.asarray(sure).astype(np.int64), np.asarray(may).astype(np.int64), operands)
+
+
+def both(node: Node, operands: Sequence[Interval]) -> Interval:
+    """`and` of booleans, which is also their product."""
+    a, b = operands
+    return result(node, a.lo & b.lo, a.hi & b.hi, operands)
+
+
+def _and(node: Node, operands: Sequence[Interval]) -> Interval | None:
+    a, b = operands
+    if a.element_type == "i1":
+        return both(node, operands)
+    # x & m with m >= 0 is in [0, m]: the mask of a power of two.
+    masks = [m for m in (a, b) if np.all(m.lo >= 0)]
+    if not masks:
+        return None
+    hi = masks[0].hi if len(masks) == 1 else lesser(masks[0].hi, masks[1].hi)
+    return result(node, np.zeros_like(hi), hi, operands, "masked")
+
+
+def either(node: Node, operands: Sequence[Interval]) -> Interval:
+    """`or`, which is also the sum of booleans."""
+    a, b = operands
+    if a.element_type == "i1":
+        return result(node, a.lo | b.lo, a.hi | b.hi, operands)
+    return Interval.of_type(node.result().static_shape, a.element_type)
+
+
+def _not(node: Node, operands: Sequence[Interval]) -> Interval:
+    a = operands[0]
+    if a.element_type == "i1":
+        return result(node, 1 - a.hi, 1 - a.lo, operands)
+    return Interval.of_type(node.result().static_shape, a.element_type)
+
+
+def scalar_like(scalar: Interval, like: Interval) -> Interval:
+    """A scalar's interval with the rank of another, to be compared with it element by element."""
+    ones = (1,) * len(like.shape)
+    return Interval(like.shape, scalar.element_type, scalar.lo.reshape(ones), scalar.hi.reshape(ones), scalar.evidence)
+
+
+def choose(node: Node, predicate: Interval, on_true: Interval, on_false: Interval) -> Interval:
+    """The interval of a `select` whose branches are known."""
+    if len(predicate.shape) != len(on_true.shape):
+        predicate = scalar_like(predicate, on_true)
+    always, never = predicate.lo == 1, predicate.hi == 0
+    lo = pick(always, on_true.lo, pick(never, on_false.lo, lesser(on_true.lo, on_false.lo)))
+    hi = pick(always, on_true.hi, pick(never, on_false.hi, greater(on_true.hi, on_false.hi)))
+    return result(node, lo, hi, (predicate, on_true, on_false))
+
+
+def _select(node: Node, operands: Sequence[Interval]) -> Interval:
+    return choose(node, operands[0], operands[1], operands[2])
+
+
+BOOLEANS: Mapping[str, Transfer] = {
+    "stablehlo.compare": _compare,
+    "stablehlo.and": _and,
+    "stablehlo.or": either,
+    "stablehlo.not": _not,
+    "stablehlo.select": _select,
+}

@@ -1,0 +1,190 @@
+"""Windows at constant places, solved at conversion time: no index is computed at run time, and no bound is checked.
+
+`hlo_lower.scatter.constant_map` takes the windows apart into rows, drops those outside under the policy, and keeps of
+several assignments to one row the last. What is left are rows of the updates and the different rows where they land.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.window import new_values, reads_current
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.constant_map import ConstantMap
+from hlo_lower.scatter.facts import Offsets
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset import Subset
+
+rules = RuleList()
+
+MANY = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
+FLAT = ("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.slice", "stablehlo.constant")
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=MANY,
+    offsets={Offsets.CONSTANT},
+    regime={Regime.FEW_WINDOWS},
+    emits=(*FLAT, "stablehlo.reverse", "stablehlo.dynamic_update_slice", "stablehlo.map"),
+    form="for each run of neighbouring rows a dynamic_update_slice at a constant place",
+)
+def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
+    """Lower constant windows whose rows are few runs of neighbours.
+
+        %0 = stablehlo.dynamic_update_slice %rows, %updates[a:b], %constant
+
+    Equal, because every row that the scatter writes is written with the update that it has in the end, in bounds, and
+    no other; rows that are combined are combined once, since each is written once. A run whose updates come in opposite
+    order is reversed. Both policies. Costs the updates; a buffer is written in place.
+    """
+    rows = _Rows(op)
+    current = rows.operands
+    for piece in rows.solved.pieces or ():
+        values = [rows.part(u, piece.source, piece.size) for u in rows.updates]
+        if piece.is_reversed:
+            values = [op.build.reverse(v, [rows.axis]) for v in values]
+        if reads_current(op):
+            olds = [rows.part(c, piece.target, piece.size) for c in current]
+            values = new_values(op, op.build, olds, values)
+        else:
+            values = new_values(op, op.build, values, values)
+        current = [rows.write(c, v, piece.target) for c, v in zip(current, values, strict=True)]
+    return rows.restored(current)
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=MANY,
+    offsets={Offsets.CONSTANT},
+    regime={Regime.STRIDED},
+    emits=(
+        *FLAT,
+        *("stablehlo.reverse", "stablehlo.pad", "stablehlo.broadcast_in_dim"),
+        "stablehlo.select",
+        "stablehlo.map",
+    ),
+    form="select(constant mask, the updates padded in between, operand)",
+)
+def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
+    """Lower constant windows whose rows are an even distance apart: `x.at[::2].set(y)`, a diagonal.
+
+        %spread = stablehlo.pad %updates, low = first row, high = rows behind, interior = distance - 1
+        %r      = stablehlo.select %mask, %spread, %operand
+
+    Equal: padding puts update k at first + k * distance, and the constant mask is true just there. Both policies; each
+    row once. A pass over the operand, and nothing is looked up.
+    """
+    rows, build = _Rows(op), op.build
+    assert rows.solved.pieces is not None
+    piece = rows.solved.pieces[0]
+    values = [rows.part(u, piece.source, piece.size) for u in rows.updates]
+    if piece.is_reversed:
+        values = [build.reverse(v, [rows.axis]) for v in values]
+    behind = rows.solved.rows - (piece.target + (piece.size - 1) * piece.stride + 1)
+    values = [rows.spread(v, piece.target, behind, piece.stride - 1) for v in values]
+    return rows.restored(rows.chosen(values))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=MANY,
+    offsets={Offsets.CONSTANT},
+    regime={Regime.MANY},
+    emits=(*FLAT, "stablehlo.gather", "stablehlo.broadcast_in_dim", "stablehlo.select", "stablehlo.map"),
+    form="select(constant mask, gather of the updates through the constant inverse, operand)",
+)
+def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:
+    """Lower constant windows in any order through the inverse of their indices.
+
+        %found = stablehlo.gather %updates, %inverse      row r: the update that row r has in the end
+        %r     = stablehlo.select %mask, %found, %operand
+
+    Equal: the inverse is a constant table with the last writer of each row, and 0 where there is none, where the mask
+    is false. All entries are in bounds, so the gather clamps nothing. Both policies; duplicates are settled. A pass
+    over the operand.
+    """
+    rows, build = _Rows(op), op.build
+    inverse = np.zeros(rows.solved.rows, np.int64)
+    inverse[rows.solved.targets] = rows.solved.sources
+    wide = "i32" if rows.solved.update_rows < 1 << 31 else "i64"
+    table = build.constant_array(inverse.reshape(-1, 1), wide)
+    return rows.restored(rows.chosen([build.gather_rows(u, table, rows.axis) for u in rows.updates]))
+
+
+class _Rows:
+    """The operands and updates of a scatter with the dims of its map flattened into one axis of rows.
+
+    Attributes:
+      solved: the map.
+      axis: the dim of rows, the same in operands and updates.
+      operands, updates: flattened, in the region's types.
+    """
+
+    def __init__(self, op: ScatterLowering) -> None:
+        assert op.facts.constant_map is not None
+        self.solved: ConstantMap = op.facts.constant_map
+        self._op, self._build = op, op.build
+        scatter, dims = op.scatter, self.solved.dims
+        rank = scatter.rank
+        neighbours = dims == tuple(range(dims[0], dims[0] + len(dims)))
+        self._order = list(range(rank)) if neighbours else [*dims, *(d for d in range(rank) if d not in dims)]
+        self.axis = dims[0] if neighbours else 0
+        self._shape = [scatter.operand_shape[d] for d in self._order]
+        before, after = self._shape[: self.axis], self._shape[self.axis + len(dims) :]
+        self._flat = (*before, self.solved.rows, *after)
+        self.operands = [self._flattened(v) for v in scatter.promoted_operands(op.build)]
+        m = len(scatter.scatter_shape)
+        order = [m + d for d in self._order]
+        order = [*order[: self.axis], *range(m), *order[self.axis :]]
+        shape = (*before, self.solved.update_rows, *after)
+        self.updates = [
+            op.build.reshape(op.build.transpose(u, order), shape) for u in scatter.canonical_updates(op.build)
+        ]
+
+    def _flattened(self, value: Value) -> Value:
+        return self._build.reshape(self._build.transpose(value, self._order), self._flat)
+
+    def restored(self, values: Sequence[Value]) -> list[Value]:
+        """The results in the operand's shape."""
+        inverse = [self._order.index(d) for d in range(len(self._order))]
+        return [self._build.transpose(self._build.reshape(v, self._shape), inverse) for v in values]
+
+    def part(self, value: Value, first: int, size: int) -> Value:
+        """Rows of a flattened operand or update."""
+        starts, limits = [0] * len(value.static_shape), list(value.static_shape)
+        starts[self.axis], limits[self.axis] = first, first + size
+        return self._build.slice(value, starts, limits)
+
+    def write(self, operand: Value, value: Value, target: int) -> Value:
+        """The operand with rows written at a constant place."""
+        if operand.static_shape == value.static_shape:
+            return value
+        element = self._op.scatter.start_type if self.solved.rows < 1 << 30 else "i64"
+        zero = self._build.constant(0, (), element)
+        starts = [zero] * len(operand.static_shape)
+        starts[self.axis] = self._build.constant(target, (), element) if target else zero
+        return self._build.dynamic_update_slice(operand, value, starts)
+
+    def spread(self, value: Value, low: int, high: int, interior: int) -> Value:
+        """Rows of updates with filling before, behind and in between."""
+
+        def along(size: int) -> list[int]:
+            return [size if d == self.axis else 0 for d in range(len(value.static_shape))]
+
+        filling = self._build.zero(mlir.tensor_element(value.raw.type))
+        return self._build.pad(value, filling, along(low), along(high), along(interior))
+
+    def chosen(self, values: Sequence[Value]) -> list[Value]:
+        """The operands where no row lands, and the region of them and the values elsewhere."""
+        build, shape = self._build, self.operands[0].static_shape
+        proposed = new_values(self._op, build, self.operands if reads_current(self._op) else values, values)
+        if len(self.solved.targets) == self.solved.rows:
+            return proposed
+        mask = np.zeros(self.solved.rows, np.bool_)
+        mask[self.solved.targets] = True
+        hit = build.broadcast(build.constant_array(mask, "i1"), shape, (self.axis,))
+        return [build.select(hit, new, old) for new, old in zip(proposed, self.operands, strict=True)]

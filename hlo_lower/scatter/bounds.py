@@ -1,0 +1,102 @@
+"""Where the windows of a scatter lie: inside, outside or overhanging, as far as the ranges of its indices tell."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.analysis import Interval
+from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.facts import InBounds, OutOfBounds, Windows
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Per operand dim and position, as far as it is known: where a window lies. Masks broadcast to the positions.
+
+    Attributes:
+      scatter: the scatter.
+      inside: starts in [0, D - W].
+      outside: starts in which no element lies in the operand.
+      missed: starts that are surely not inside: outside or overhanging.
+      sure_overhang: known starts that reach out in part.
+    """
+
+    scatter: CanonicalScatter
+    inside: dict[int, Mask]
+    outside: dict[int, Mask]
+    missed: dict[int, Mask]
+    sure_overhang: dict[int, Mask]
+
+    def is_inside(self, dim: int) -> bool:
+        """Whether every start in an operand dim is proved to be inside."""
+        return dim not in self.inside or bool(np.all(self.inside[dim]))
+
+    def windows(self) -> Windows:
+        """Where the windows lie, whatever the policy."""
+        if is_empty(self.scatter):
+            return Windows.OUTSIDE
+        outside = _any_of(self.outside)
+        if np.all(_all_of(self.inside)):
+            return Windows.INSIDE
+        if np.all(outside):
+            return Windows.OUTSIDE
+        if np.any(_any_of(self.sure_overhang) & ~outside):
+            return Windows.OVERHANGS
+        settled = {
+            d: self.inside[d] | self.outside[d] | np.asarray(self.scatter.window[d] == 1)
+            for d in self.scatter.index_dims
+        }
+        return Windows.WHOLE if np.all(_all_of(settled) | outside) else Windows.UNKNOWN
+
+    def in_bounds(self, windows: Windows, oob: OutOfBounds) -> InBounds:
+        """Whether updates are written, under a policy."""
+        if windows is Windows.INSIDE:
+            return InBounds.ALWAYS
+        if windows is Windows.OUTSIDE:
+            return InBounds.NEVER
+        if oob is OutOfBounds.XLA and np.all(_any_of(self.missed)):
+            return InBounds.NEVER
+        return InBounds.UNKNOWN
+
+    def lines(self) -> tuple[str, ...]:
+        """What is proved, a line per indexed dim."""
+        told: list[str] = []
+        for dim in self.scatter.index_dims:
+            last = self.scatter.operand_shape[dim] - self.scatter.window[dim]
+            told.append(f"dim {dim}: start in [0, {last}] {'proved' if self.is_inside(dim) else 'not proved'}")
+        return tuple(told) or ("no dim is indexed: the start is 0",)
+
+
+def place(scatter: CanonicalScatter, interval: Interval) -> Placement:
+    """Compare each index column with its bounds: a start s is inside in [0, D - W] and outside in s <= -W or s >= D."""
+    found = Placement(scatter, {}, {}, {}, {})
+    lo, hi = interval.full()
+    for dim, column in index_columns(scatter, len(interval.shape)):
+        low: NDArray[Any] = np.asarray(lo[column])
+        high: NDArray[Any] = np.asarray(hi[column])
+        size, window = scatter.operand_shape[dim], scatter.window[dim]
+        outside = np.asarray((high <= -window) | (low >= size), np.bool_)
+        missed = np.asarray((high < 0) | (low > size - window), np.bool_)
+        found.inside[dim] = np.asarray((low >= 0) & (high <= size - window), np.bool_)
+        found.outside[dim] = outside
+        found.missed[dim] = missed
+        found.sure_overhang[dim] = np.asarray((low == high) & missed & ~outside, np.bool_)
+    return found
+
+
+def is_empty(scatter: CanonicalScatter) -> bool:
+    """Whether there is no element to write."""
+    return 0 in (scatter.positions, prod(scatter.window), prod(scatter.operand_shape))
+
+
+def _all_of(masks: dict[int, Mask]) -> Mask:
+    return np.logical_and.reduce(list(masks.values())) if masks else np.asarray(True)
+
+
+def _any_of(masks: dict[int, Mask]) -> Mask:
+    return np.logical_or.reduce(list(masks.values())) if masks else np.asarray(False)

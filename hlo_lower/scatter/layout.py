@@ -1,0 +1,270 @@
+"""The layout of a scatter: what each of its scatter dims does to the place of the windows.
+
+    run        one window dim moves by one row per position: the positions together are one larger window
+    batch      the coordinate itself is the start in some operand dim, and other starts differ along it
+    repeated   nothing moves: every position writes the same place, and of an assignment the last one counts
+    loose      the data places the windows
+
+Positions along runs merge into the window, so that what is left are the kept positions: loose and batch dims. A batch
+dim along which nothing else moves is a run, too, from row 0 to the last.
+
+A run is a claim about index columns: `v[p] = v[0] + p` modulo 2^width of the index type. Rows whose exact number
+`v[0] + p` lies outside the type are negative after wrapping around, so they are dropped as they would be without it,
+as long as `D + S` is at most 2^(width-1) (trap 41). For unsigned types nothing may wrap around at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from hlo_lower.analysis import (
+    AffineAnalysis,
+    Element,
+    Evidence,
+    Interval,
+    Linear,
+    Normalized,
+    Position,
+    Symbol,
+    fitted,
+    positions,
+)
+from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+
+
+@dataclass(frozen=True)
+class Run:
+    """Positions along a scatter dim that write consecutive rows of an operand dim.
+
+    Attributes:
+      operand_dim: where the rows lie.
+      scatter_dim: along which the positions go.
+      size: how many they are.
+      is_reversed: the first position writes the last row.
+      is_wrapped: negative rows have been moved up by the extent or more, each on its own: the run may come in two parts
+        (trap 39).
+    """
+
+    operand_dim: int
+    scatter_dim: int
+    size: int
+    is_reversed: bool = False
+    is_wrapped: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What each scatter dim does.
+
+    Attributes:
+      runs: those that merge into the window.
+      batch: (operand dim, scatter dim) pairs: the coordinate is the start.
+      repeated, loose: the others of a size above 1.
+      window: the window's extents with the runs merged into it.
+      kept_shape: sizes of the loose and batch dims, in program order; ones are left out.
+      kept: which those are.
+      why: a line for each column of the indices, with what it rests on or why it is no run.
+      proofs: the evidence behind the lines.
+    """
+
+    runs: tuple[Run, ...]
+    batch: tuple[tuple[int, int], ...]
+    repeated: tuple[int, ...]
+    loose: tuple[int, ...]
+    window: tuple[int, ...]
+    kept: tuple[int, ...]
+    kept_shape: tuple[int, ...]
+    why: tuple[str, ...] = ()
+    proofs: tuple[Evidence, ...] = ()
+
+    @property
+    def positions(self) -> int:
+        """How many windows are left."""
+        return prod(self.kept_shape)
+
+    @property
+    def wrapped(self) -> tuple[Run, ...]:
+        """The runs that may come in two parts."""
+        return tuple(run for run in self.runs if run.is_wrapped)
+
+    @property
+    def coordinates(self) -> dict[int, int]:
+        """For each operand dim that a batch dim addresses: the batch dim's number among the kept dims."""
+        return {dim: self.kept.index(n) for dim, n in self.batch}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What is known of one component of the index vector: along which scatter dims it moves, and how."""
+
+    operand_dim: int
+    form: Linear
+
+    @property
+    def moves_with(self) -> set[int]:
+        return positions([self.form])
+
+
+MAX_WRAPPED = 2
+"""Runs that may wrap, in one scatter: each doubles the number of windows that are written."""
+
+
+def single(scatter: CanonicalScatter) -> Layout:
+    """The layout of a scatter of one window, or of none."""
+    return Layout((), (), (), (), scatter.window, (), ())
+
+
+def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval, *, assigns: bool) -> Layout:
+    """Find the layout of a scatter.
+
+    Args:
+      scatter: the scatter; it has an index vector, and neither the window nor the operand is empty.
+      affine: gives the forms of the index columns.
+      interval: of the indices.
+      assigns: whether the region reads no current value, so that the last of repeated positions counts.
+    """
+    if scatter.positions <= 1:
+        return single(scatter)
+    columns = _columns(scatter, affine, interval)
+    movers = {
+        n: [column for column in columns if n in column.moves_with]
+        for n, size in enumerate(scatter.scatter_shape)
+        if size > 1
+    }
+    runs: dict[int, Run] = {}
+    batch: dict[int, int] = {}
+    repeated: list[int] = []
+    loose: list[int] = []
+    explicit = {n: dim for dim, n in scatter.batching}
+    for n, moving in movers.items():
+        coordinates = (
+            [explicit[n]] if n in explicit else [c.operand_dim for c in moving if _is_coordinate(c, n, scatter)]
+        )
+        others = [c for c in moving if c.operand_dim not in coordinates]
+        run = None
+        if not coordinates and len(others) == 1:
+            run = _run(others[0], n, scatter, affine, inside=_is_inside(others[0], scatter, interval))
+        if not moving and n not in explicit:
+            (repeated if assigns else loose).append(n)
+        elif len(coordinates) == 1 and not others:
+            runs[n] = Run(coordinates[0], n, scatter.scatter_shape[n])
+        elif coordinates:
+            batch[n] = coordinates[0]
+        elif run is not None and run.operand_dim not in {r.operand_dim for r in runs.values()}:
+            runs[n] = run
+        else:
+            loose.append(n)
+    wrapped = [n for n, run in runs.items() if run.is_wrapped]
+    loose += wrapped[MAX_WRAPPED:]
+    # Merging a dim in front of a loose one would change the order in which windows on the same place are applied.
+    loose += [n for n in (*runs, *repeated) if n not in loose and n < max(loose, default=-1)]
+    merged = tuple(run for n, run in runs.items() if n not in loose)
+    window = list(scatter.window)
+    for run in merged:
+        window[run.operand_dim] = run.size
+    kept = tuple(sorted((*loose, *batch)))
+    return Layout(
+        runs=merged,
+        batch=tuple((dim, n) for n, dim in batch.items()),
+        repeated=tuple(n for n in repeated if n not in loose),
+        loose=tuple(sorted(loose)),
+        window=tuple(window),
+        kept=kept,
+        kept_shape=tuple(scatter.scatter_shape[n] for n in kept),
+        why=tuple(_told(column, scatter) for column in columns),
+        proofs=tuple(c.form.evidence for c in columns if c.form.evidence is not None),
+    )
+
+
+def _columns(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval) -> list[_Column]:
+    """The form of each component of the index vector, at a symbolic position."""
+    ivd, rank = scatter.index_vector_dim, len(interval.shape)
+    place = [
+        Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in enumerate(scatter.scatter_shape)
+    ]
+    columns: list[_Column] = []
+    for k, (dim, index) in enumerate(index_columns(scatter, rank)):
+        at = tuple(place) if ivd == rank else (*place[:ivd], Linear(k), *place[ivd:])
+        form = affine.element(scatter.indices, at)
+        if any(not isinstance(symbol, Position) for symbol in form.terms):
+            form = _constant_form(interval, index, scatter) or form
+        columns.append(_Column(dim, form))
+    return columns
+
+
+def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: CanonicalScatter) -> Linear | None:
+    """The form of a column whose values are known, where they go up or down evenly."""
+    lo, hi = (bounds[index] for bounds in interval.full())
+    if bool((lo != hi).any()):
+        return None
+    found = fitted(lo)
+    if found is None:
+        return None
+    base, strides = found
+    shape = scatter.scatter_shape
+    terms: dict[Symbol, int] = {Position(n, shape[n]): stride for n, stride in enumerate(strides) if stride}
+    return Linear(base, terms, evidence=interval.evidence)
+
+
+def _is_coordinate(column: _Column, n: int, scatter: CanonicalScatter) -> bool:
+    """Whether a column is the coordinate along scatter dim n, from the operand dim's first row to its last."""
+    size = scatter.scatter_shape[n]
+    fits = scatter.window[column.operand_dim] == 1 and scatter.operand_shape[column.operand_dim] == size
+    form = column.form
+    if not fits or form.constant != 0 or form.terms != {Position(n): 1}:
+        return False
+    return form.width == 0 or size <= 1 << (form.width - 1)
+
+
+def _is_inside(column: _Column, scatter: CanonicalScatter, interval: Interval) -> bool:
+    """Whether every start of a column is proved to lie inside."""
+    index = dict(index_columns(scatter, len(interval.shape)))[column.operand_dim]
+    lo, hi = (bounds[index] for bounds in interval.full())
+    last = scatter.operand_shape[column.operand_dim] - scatter.window[column.operand_dim]
+    return bool((lo >= 0).all() and (hi <= last).all())
+
+
+def _run(column: _Column, n: int, scatter: CanonicalScatter, affine: AffineAnalysis, *, inside: bool) -> Run | None:
+    """The run that a column makes along scatter dim n, if it is the only one that moves along it."""
+    dim, form, offset = column.operand_dim, column.form, 0
+    if scatter.window[dim] != 1:
+        return None
+    symbols = list(form.terms)
+    if form.constant == 0 and len(symbols) == 1 and isinstance(symbols[0], Normalized) and form.terms[symbols[0]] == 1:
+        form, offset = symbols[0].inner, symbols[0].offset
+    stride, size, extent = form.stride(n), scatter.scatter_shape[n], scatter.operand_shape[dim]
+    if stride not in (1, -1) or (offset and (stride != 1 or offset < extent)):
+        return None
+    run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
+    if form.width == 0 or (inside and not offset) or affine.is_exact(form, scatter.indices):
+        return run
+    is_signed = not scatter.indices.element_type.startswith("u")
+    harmless = size + max(extent, offset) + form.drift <= 1 << (form.width - 1)
+    return run if is_signed and harmless else None
+
+
+def _told(column: _Column, scatter: CanonicalScatter) -> str:
+    """A column's form in words, for whoever asks why it is a run or none."""
+    dim, form = column.operand_dim, column.form
+    inner = next((s for s in form.terms if isinstance(s, Normalized)), None)
+    if inner is not None:
+        return f"dim {dim}: {_in_words(inner.inner)}, negative ones moved up by {inner.offset}"
+    return f"dim {dim}: {_in_words(form)}"
+
+
+def _in_words(form: Linear) -> str:
+    """ "a base + p0", "16 * p0 + p1", "placed by gather"."""
+    parts: list[str] = []
+    unknown: Sequence[Element] = [s for s in form.terms if isinstance(s, Element) and positions([Linear(0, {s: 1})])]
+    if unknown:
+        parts.append(f"placed by {unknown[0].why or 'an argument'}")
+    elif any(not positions([Linear(0, {s: 1})]) for s in form.terms):
+        parts.append("a runtime base")
+    for symbol, coefficient in sorted(
+        ((s, c) for s, c in form.terms.items() if isinstance(s, Position)), key=lambda term: term[0].dim
+    ):
+        sign = "" if coefficient == 1 else "-" if coefficient == -1 else f"{coefficient} * "
+        parts.append(f"{sign}p{symbol.dim}")
+    if form.constant or not parts:
+        parts.append(str(form.constant))
+    return " + ".join(parts)

@@ -1,0 +1,238 @@
+"""Random scatters whose indices are computed as exporters compute them, as MLIR text and in NumPy side by side."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hlo_lower.scatter.reference import ScatterNumbers
+
+INDEX_TYPES = {"i8": np.int8, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32}
+SCALES = {"assign": 0, "add": 0, "mixed": 0}
+BODIES = {
+    "assign": "stablehlo.return %u : tensor<i32>",
+    "add": "%s = stablehlo.add %c, %u : tensor<i32>\n stablehlo.return %s : tensor<i32>",
+    # Neither commutative nor associative: any other order or count of updates gives other numbers.
+    "mixed": "%k = stablehlo.constant dense<3> : tensor<i32>\n %m = stablehlo.multiply %c, %k : tensor<i32>\n"
+    " %s = stablehlo.subtract %m, %u : tensor<i32>\n stablehlo.return %s : tensor<i32>",
+}
+
+
+def typed(shape, element):
+    """`tensor<shape x element>`."""
+    return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
+
+
+@dataclass
+class Program:
+    """Lines of MLIR that compute an index tensor, and what they compute, from runtime arguments.
+
+    Attributes:
+      element: the index type.
+      lines: the MLIR.
+      arguments: shape of each runtime argument, all of the index type.
+      steps: one NumPy function for each value that a line defines, by name; it takes the values so far.
+    """
+
+    element: str
+    lines: list[str] = field(default_factory=list)
+    arguments: list[tuple[int, ...]] = field(default_factory=list)
+    steps: dict[str, object] = field(default_factory=dict)
+
+    def value(self, text, shape, compute, operands=()):
+        """Add a line `%name = text : type` and its NumPy twin; returns the name."""
+        name = f"%v{len(self.steps)}"
+        self.lines.append(f"{name} = {text.format(*(f'{o}' for o in operands))}")
+        self.steps[name] = (shape, compute, operands)
+        return name
+
+    def argument(self, shape):
+        """A runtime argument."""
+        name = f"%a{len(self.arguments)}"
+        self.arguments.append(shape)
+        self.steps[name] = (shape, None, ())
+        return name
+
+    def shape(self, name):
+        """The shape of a value."""
+        return self.steps[name][0]
+
+    def constant(self, array):
+        """A constant, a splat or element by element."""
+        array = np.asarray(array, INDEX_TYPES[self.element])
+        told = str(array.tolist()) if array.ndim else str(array)
+        text = f"stablehlo.constant dense<{told}> : {typed(array.shape, self.element)}"
+        return self.value(text.replace("{", "{{"), array.shape, lambda: array)
+
+    def iota(self, shape, dim):
+        """iota along a dim, in the index type."""
+        array = np.broadcast_to(
+            np.arange(shape[dim]).reshape([-1 if d == dim else 1 for d in range(len(shape))]), shape
+        ).astype(INDEX_TYPES[self.element])
+        return self.value(f"stablehlo.iota dim = {dim} : {typed(shape, self.element)}", shape, lambda: array)
+
+    def broadcast(self, name, shape, dims):
+        """broadcast_in_dim."""
+        old = self.shape(name)
+        spread = [old[list(dims).index(d)] if d in dims else 1 for d in range(len(shape))]
+        text = (
+            f"stablehlo.broadcast_in_dim {{0}}, dims = {list(dims)} : "
+            f"({typed(old, self.element)}) -> {typed(shape, self.element)}"
+        )
+        return self.value(text, shape, lambda x: np.broadcast_to(x.reshape(spread), shape), (name,))
+
+    def elementwise(self, op, a, b):
+        """add, subtract, multiply, maximum, minimum of two values of one shape."""
+        function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
+        function |= {"maximum": np.maximum, "minimum": np.minimum}
+        shape = self.shape(a)
+        return self.value(f"stablehlo.{op} {{0}}, {{1}} : {typed(shape, self.element)}", shape, function[op], (a, b))
+
+    def normalized(self, x, offset):
+        """select(x < 0, x + offset, x)."""
+        shape, element = self.shape(x), self.element
+        zero, by = self.constant(np.zeros(shape)), self.constant(np.full(shape, offset))
+        moved = self.elementwise("add", x, by)
+        kind = "UNSIGNED" if element.startswith("u") else "SIGNED"
+        types = f"({typed(shape, element)}, {typed(shape, element)}) -> {typed(shape, 'i1')}"
+        below = self.value(f"stablehlo.compare LT, {{0}}, {{1}}, {kind} : {types}", shape, np.less, (x, zero))
+        text = f"stablehlo.select {{0}}, {{1}}, {{2}} : {typed(shape, 'i1')}, {typed(shape, element)}"
+        return self.value(text, shape, np.where, (below, moved, x))
+
+    def run(self, arguments):
+        """The values of all names, for arguments in order."""
+        values, given = {}, iter(arguments)
+        with np.errstate(all="ignore"):
+            for name, (shape, compute, operands) in self.steps.items():
+                found = next(given) if compute is None else compute(*(values[o] for o in operands))
+                values[name] = np.asarray(found).reshape(shape)
+        return values
+
+
+@dataclass
+class Case:
+    """A scatter of i32 with computed indices: the module, and what the reference needs."""
+
+    text: str
+    program: Program
+    index: str
+    operand: tuple[int, ...]
+    updates: tuple[int, ...]
+    numbers: ScatterNumbers
+    sizes: list[int]
+
+
+def column(rng, program, shape, size, window):
+    """A column [N0, ..., Nm] of starts in a dim: constant, run, coordinate, data, or some of them together."""
+    dims = list(range(len(shape)))
+    kind = rng.choice(["run", "run", "run", "coordinate", "data", "constant", "uniform", "strided", "reversed", "mixed"])
+    along = int(rng.integers(len(shape)))
+    if kind == "constant":
+        values = rng.integers(-1, size + 1, shape)
+        if rng.random() < 0.7:
+            step = int(rng.choice([1, 1, -1, 2]))
+            values = int(rng.integers(-1, size)) + step * np.arange(shape[along]).reshape(
+                [-1 if d == along else 1 for d in dims]
+            )
+            values = np.broadcast_to(values, shape)
+        return program.constant(np.clip(values, 0 if program.element.startswith("u") else -3, 100))
+    if kind == "coordinate":
+        return program.iota(shape, along)
+    if kind == "data":
+        return program.argument(shape)
+    if kind == "uniform":
+        return program.broadcast(program.argument(()), shape, ())
+    x = program.iota(shape, along)
+    if kind == "strided":
+        x = program.elementwise("multiply", x, program.constant(np.full(shape, int(rng.choice([2, 3, -1])))))
+    base = ()
+    if kind == "mixed" and len(shape) > 1:
+        base = (1 - along,)
+    offset = program.broadcast(program.argument(tuple(shape[d] for d in base)), shape, base)
+    if kind == "reversed":
+        x = program.elementwise("subtract", offset, x)
+    else:
+        x = program.elementwise("add", *((x, offset) if rng.random() < 0.5 else (offset, x)))
+    if rng.random() < 0.3:
+        x = program.elementwise("add", x, program.constant(np.full(shape, int(rng.integers(0, 3)))))
+    told = rng.random()
+    if told < 0.5:
+        x = program.normalized(x, size + int(rng.choice([0, 0, 0, 1, -1])))
+    elif told < 0.6:
+        low, high = program.constant(np.zeros(shape)), program.constant(np.full(shape, max(size - window, 0)))
+        x = program.elementwise("minimum", program.elementwise("maximum", x, low), high)
+    return x
+
+
+def draw_case(rng):
+    """A random case."""
+    element = str(rng.choice(list(INDEX_TYPES), p=[0.15, 0.5, 0.15, 0.1, 0.1]))
+    combiner = str(rng.choice(list(BODIES)))
+    rank = int(rng.integers(1, 4))
+    operand = tuple(int(n) for n in rng.integers(1, 7, rank))
+    if element in ("i8", "ui8") and rng.random() < 0.4:
+        operand = (int(rng.integers(100, 140)), *operand[1:])
+    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 3))))
+    if rng.random() < 0.3:
+        shape = (operand[0], *shape[1:]) if operand[0] < 8 else shape
+    program = Program(element)
+    indexed = sorted(rng.permutation(rank)[: int(rng.integers(1, rank + 1))].tolist())
+    window = [int(rng.integers(1, n + 1)) if rng.random() < 0.3 else n for n in operand]
+    for d in indexed:
+        window[d] = 1 if rng.random() < 0.85 else int(rng.integers(1, operand[d] + 1))
+    inserted = [d for d in range(rank) if window[d] == 1 and rng.random() < 0.7]
+    columns = []
+    order = rng.permutation(indexed).tolist()
+    for d in order:
+        name = column(rng, program, shape, operand[d], window[d])
+        columns.append(program.broadcast(name, (*shape, 1), range(len(shape))))
+    k = len(columns)
+    types = ", ".join(typed((*shape, 1), element) for _ in columns)
+    names = ", ".join(f"{{{n}}}" for n in range(k))
+    text = f"stablehlo.concatenate {names}, dim = {len(shape)} : ({types}) -> {typed((*shape, k), element)}"
+    index = (
+        program.value(text, (*shape, k), lambda *parts: np.concatenate(parts, -1), tuple(columns))
+        if k > 1
+        else columns[0]
+    )
+    kept = [d for d in range(rank) if d not in inserted]
+    m = len(shape)
+    places = sorted(rng.permutation(m + len(kept))[: len(kept)].tolist())
+    updates, scatter_sizes, window_sizes = [], iter(shape), iter(window[d] for d in kept)
+    for place in range(m + len(kept)):
+        updates.append(next(window_sizes) if place in places else next(scatter_sizes))
+    numbers = ScatterNumbers(tuple(places), tuple(inserted), (), (), tuple(order), m)
+    attribute = (
+        f"#stablehlo.scatter<update_window_dims = {places}, inserted_window_dims = {inserted}, "
+        f"scatter_dims_to_operand_dims = {order}, index_vector_dim = {m}>"
+    )
+    big, small = typed(operand, "i32"), typed(updates, "i32")
+    arguments = [f"%o: {big}", f"%up: {small}"]
+    arguments += [f"%a{n}: {typed(s, element)}" for n, s in enumerate(program.arguments)]
+    text = (
+        f"func.func public @main({', '.join(arguments)}) -> {big} {{\n  "
+        + "\n  ".join(program.lines)
+        + f"""
+  %r = "stablehlo.scatter"(%o, {index}, %up) <{{scatter_dimension_numbers = {attribute}}}> ({{
+  ^bb0(%c: tensor<i32>, %u: tensor<i32>):
+    {BODIES[combiner]}
+  }}) : ({big}, {typed((*shape, k), element)}, {small}) -> {big}
+  return %r : {big}
+}}
+"""
+    )
+    return Case(text, program, index, operand, tuple(updates), numbers, [operand[d] for d in indexed])
+
+
+def draw_arguments(rng, case, number):
+    """Runtime arguments: in range, around both ends, negative, and at the ends of the type."""
+    info = np.iinfo(INDEX_TYPES[case.program.element])
+    most = max(case.sizes)
+    pools = [
+        range(0, most),
+        range(-most - 2, most + 2),
+        [-1, -2, 0, 1, most - 1, most - 2],
+        [info.min, info.min + 1, info.max, info.max - 1, info.max - 2, info.min + most],
+        range(info.min, info.max + 1) if info.max < 256 else [0, -most, most],
+    ]
+    pool = [v for v in pools[number % len(pools)] if info.min <= v <= info.max] or [0]
+    return [np.asarray(rng.choice(np.asarray(pool, object), shape)).astype(info.dtype) for shape in case.program.arguments]
