@@ -3,9 +3,9 @@
 Written as such code is written, with a contiguous KV cache per layer that `cache.at[:, :, position].set(k)` updates,
 so an export of it holds the scatters that real decoders hold: two per layer.
 
-    hlo-lower export models/llama.py:decode -o decode.mlir
-    hlo-lower export models/llama.py:prefill -o prefill.mlir --set layers=4 --set prompt=32
     hlo-lower export models/llama.py:decode -o decode.mlir --set preset=llama_1b
+    hlo-lower export models/llama.py:prefill -o prefill.mlir --set layers=4 --set prompt=32
+    hlo-lower export models/llama.py:prefill -o open.mlir --shapes ... "b, _, t, _" "b, s" ...
 
 Nothing is downloaded and no weight is made: the arguments of an export are shapes and dtypes.
 """
@@ -170,9 +170,9 @@ def rms_norm(x: jax.Array, weight: jax.Array, eps: float) -> jax.Array:
 
 
 def rotary(positions: jax.Array, config: Config) -> tuple[jax.Array, jax.Array]:
-    """Cosine and sine of [S, head_dim] for positions of [S], each frequency twice (the rotate-half layout)."""
+    """Cosine and sine of [..., head_dim] for positions of [...], each frequency twice (the rotate-half layout)."""
     exponents = jnp.arange(0, config.head_dim, 2, dtype=jnp.float32) / config.head_dim
-    angles = positions[:, None].astype(jnp.float32) * config.rope_theta**-exponents
+    angles = positions[..., None].astype(jnp.float32) * config.rope_theta**-exponents
     angles = jnp.concatenate([angles, angles], axis=-1)
     return jnp.cos(angles), jnp.sin(angles)
 
@@ -190,7 +190,7 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, positions: jax.Array) -> ja
       q: [batch, heads, S, head_dim].
       k: [batch, kv_heads, max_length, head_dim].
       v: as k.
-      positions: [S], the position of each query.
+      positions: [S], the position of each query; with a sequence's own positions [batch, 1, 1, S].
 
     Returns:
       [batch, S, heads * head_dim].
@@ -199,8 +199,8 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, positions: jax.Array) -> ja
     kv_heads = k.shape[1]
     grouped = q.reshape(batch, kv_heads, heads // kv_heads, length, head_dim)
     scores = jnp.einsum("bkgsd,bktd->bkgst", grouped, k, preferred_element_type=jnp.float32) * head_dim**-0.5
-    visible = jnp.arange(k.shape[2]) <= positions[:, None]
-    weights = jax.nn.softmax(jnp.where(visible, scores, -jnp.inf), axis=-1).astype(v.dtype)
+    visible = jnp.arange(k.shape[2]) <= positions[..., None]
+    weights = jax.nn.softmax(jnp.where(visible, scores, scores.dtype.type(-jnp.inf)), axis=-1).astype(v.dtype)
     mixed = jnp.einsum("bkgst,bktd->bkgsd", weights, v)
     return mixed.reshape(batch, heads, length, head_dim).swapaxes(1, 2).reshape(batch, length, heads * head_dim)
 

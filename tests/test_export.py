@@ -156,6 +156,28 @@ def test_a_spec_of_64_bits_is_refused_where_jax_would_narrow_it():
         export(lambda x: x, jax.ShapeDtypeStruct((3,), np.int64))
 
 
+WIDE = """\
+import jax, jax.numpy as jnp
+
+def take(x, positions):
+    return x[positions], jnp.arange(2)
+
+ARGS = (jax.ShapeDtypeStruct((3,), "float32"), jax.ShapeDtypeStruct((2,), jnp.dtype("int64")))
+narrow = take
+EXPORTS = {"take": {"args": ARGS, "x64": True}, "narrow": {"args": ARGS}}
+"""
+
+
+def test_an_entry_says_that_64_bit_types_are_on(folder):
+    """With "x64" in its entry a function is traced with 64-bit types, and JAX is as before afterwards."""
+    (folder / "wide.py").write_text(WIDE)
+    exported = load_function("wide.py:take").export()
+    assert [str(aval.dtype) for aval in (*exported.in_avals, *exported.out_avals)] == ["float32", "int64"] * 2
+    assert jnp.arange(2).dtype == jnp.int32
+    with pytest.raises(InputError, match=r'put "x64": True in its entry of EXPORTS'):
+        load_function("wide.py:narrow").export()
+
+
 # --- locations --------------------------------------------------------------------------------------------------
 
 
@@ -261,10 +283,11 @@ REFUSED = [
     ("package/list.py:f", "package/list.py: EXPORTS is not a dict\n  facts:   it is of type list"),
     (
         "package/keys.py:f",
-        "package/keys.py: EXPORTS['f']: unknown key 'donated'\n  facts:   keys are args, config, presets, donate",
+        "package/keys.py: EXPORTS['f']: unknown key 'donated'\n  facts:   keys are args, config, presets, donate, x64",
     ),
     ("package/keys.py:g", "package/keys.py: EXPORTS['g']: not a dict with \"args\""),
     ("package/keys.py:h", "package/keys.py: EXPORTS['h']: \"args\" is a int, not a tuple"),
+    ("package/keys.py:i", "package/keys.py: EXPORTS['i']: \"x64\" is neither True nor False"),
 ]
 
 
@@ -279,8 +302,8 @@ def test_a_function_that_cannot_be_loaded_is_refused(folder, spec, says):
         "exits.py": "import sys\nsys.exit(3)\n",
         "alone.py": "def f(x):\n    return x\n",
         "list.py": "def f(x):\n    return x\nEXPORTS = ['f']\n",
-        "keys.py": "def f(x):\n    return x\ng = h = f\n"
-        "EXPORTS = {'f': {'args': (), 'donated': 1}, 'g': (), 'h': {'args': 3}}\n",
+        "keys.py": "def f(x):\n    return x\ng = h = i = f\n"
+        "EXPORTS = {'f': {'args': (), 'donated': 1}, 'g': (), 'h': {'args': 3}, 'i': {'args': (), 'x64': 'yes'}}\n",
     }
     for name, content in files.items():
         (folder / "package" / name).write_text(content)

@@ -54,7 +54,7 @@ def check_widths(label: str, specs: Sequence[Any]) -> None:
             raise InputError(
                 where=label,
                 what=f"an argument is {describe(leaf)}, and JAX runs with 64-bit types off",
-                next_step="set JAX_ENABLE_X64=1, or ask for 32 bits",
+                next_step='put "x64": True in its entry of EXPORTS, set JAX_ENABLE_X64=1, or ask for 32 bits',
             )
 
 

@@ -8,6 +8,7 @@ A model file says what its functions take in a dict named `EXPORTS`, plain data 
         "step": {
             "args": (jax.ShapeDtypeStruct((8, 4), "float32"), ...),  # one per positional argument; pytrees are fine
             "donate": (0,),                                          # optional: arguments the caller gives away
+            "x64": True,                                             # optional: trace with 64-bit types on
         }
     }
 
@@ -31,7 +32,7 @@ from hlo_lower.export.target import ExportTarget
 from hlo_lower.export.user_code import user_errors
 
 EXPORTS = "EXPORTS"
-ENTRY_KEYS = ("args", "config", "presets", "donate")
+ENTRY_KEYS = ("args", "config", "presets", "donate", "x64")
 HOW = f'{EXPORTS} = {{"FUNCTION": {{"args": (jax.ShapeDtypeStruct((8, 4), "float32"),), "donate": (0,)}}}}'
 
 
@@ -68,6 +69,8 @@ def target_of(
         raise InputError(where=where, what=f"unknown key {unknown[0]!r}", facts=f"keys are {', '.join(ENTRY_KEYS)}")
     if not (fields.get("config") is None or dataclasses.is_dataclass(fields["config"])):
         raise InputError(where=where, what='"config" is not an instance of a dataclass')
+    if not isinstance(fields.get("x64", False), bool):
+        raise InputError(where=where, what='"x64" is neither True nor False')
     donate = fields.get("donate", ())
     config = configured(fields.get("config"), fields.get("presets", {}), settings, place)
     args = fields["args"]
@@ -86,6 +89,7 @@ def target_of(
         args=tuple(cast(Sequence[Any], args)),
         donate=(donate,) if isinstance(donate, int) else tuple(donate),
         static={} if config is None else {"config": config},
+        x64=fields.get("x64", False),
         module=module,
         folders=folders,
     )

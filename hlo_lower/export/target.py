@@ -1,10 +1,12 @@
 """A function of a model file, found and ready to be exported."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import jax
 import jax.export
 
 from hlo_lower.export.trace import export
@@ -23,6 +25,7 @@ class ExportTarget:
       args: example arguments.
       donate: positions of the arguments that are given away.
       static: keyword arguments that are not traced: the config, where the file has one.
+      x64: whether it is traced with 64-bit types, whatever `JAX_ENABLE_X64` says; without, as JAX is set.
       module: the file as a module.
       folders: where its imports are looked for.
     """
@@ -32,6 +35,7 @@ class ExportTarget:
     args: tuple[Any, ...]
     donate: tuple[int, ...]
     static: Mapping[str, Any]
+    x64: bool
     module: ModuleType
     folders: tuple[str, ...]
 
@@ -41,7 +45,7 @@ class ExportTarget:
         Raises:
           InputError: as `export`.
         """
-        with importable(self.folders):
+        with importable(self.folders), jax.enable_x64(True) if self.x64 else nullcontext():
             return export(
                 self.fn,
                 *self.args,
