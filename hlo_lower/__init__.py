@@ -15,11 +15,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import RuleRow, classify, export, lower, read, rules, verify
+    from hlo_lower.api import RuleRow, classify, export, jit, lower, read, rules, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph
     from hlo_lower.pipeline import Lowered
+    from hlo_lower.plugins import PluginError
+    from hlo_lower.registry import RuleList
+    from hlo_lower.report import ModuleReport
     from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord
+    from hlo_lower.selection import classify_modules
+    from hlo_lower.targets import Target
 
 __version__ = "0.1.0"
 
@@ -30,14 +35,20 @@ __all__ = [
     "HloLowerError",
     "InputError",
     "Lowered",
+    "ModuleReport",
     "NotLoweredError",
+    "PluginError",
     "RegistryError",
     "Rejection",
+    "RuleList",
     "RuleRow",
     "ScatterRecord",
+    "Target",
     "__version__",
     "classify",
+    "classify_modules",
     "export",
+    "jit",
     "lower",
     "read",
     "rules",
@@ -45,11 +56,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "hlo_lower.api": ("RuleRow", "classify", "export", "lower", "read", "rules", "verify"),
+    "hlo_lower.api": ("RuleRow", "classify", "export", "jit", "lower", "read", "rules", "verify"),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph",),
     "hlo_lower.pipeline": ("Lowered",),
+    "hlo_lower.plugins": ("PluginError",),
+    "hlo_lower.registry": ("RuleList",),
+    "hlo_lower.report": ("ModuleReport",),
     "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord"),
+    "hlo_lower.selection": ("classify_modules",),
+    "hlo_lower.targets": ("Target",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

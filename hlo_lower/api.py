@@ -1,29 +1,32 @@
 """The public functions, with the keywords of DESIGN section 3."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hlo_lower.export import export
 from hlo_lower.graph import Graph, Source, read, to_text
-from hlo_lower.lowerings import class_name, default_registry
+from hlo_lower.jit import jit
+from hlo_lower.legality import REGION
+from hlo_lower.lowerings import class_name
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
 from hlo_lower.plan import SCATTER, Options
+from hlo_lower.plugins import installed_registry
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.targets import target_named
+from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verify import Progress, Verdict
 from hlo_lower.verify import verify as _verify
 
-__all__ = ["RuleRow", "classify", "export", "lower", "read", "rules", "verify"]
+__all__ = ["RuleRow", "classify", "export", "jit", "lower", "read", "rules", "verify"]
 
 
 def classify(
     graph: Graph,
     *,
-    target: str = "stablehlo",
+    target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
     float_mode: Literal["exact", "reassociate"] = "exact",
     trust_flags: bool = False,
@@ -33,23 +36,28 @@ def classify(
 
     Args:
       graph: the module, from `read`.
-      target: the consumer that the rules are chosen for.
+      target: the consumer that the rules are chosen for: the name of a built-in one, the path of a target file
+        (`hlo_lower.targets.target_file`), or a `Target`.
       oob: out-of-bounds policy: "xla" drops a window that is not wholly inside, "spec" drops its outside elements.
       float_mode: whether a rule may reassociate float reductions.
       trust_flags: take `unique_indices = true` as a proof.
-      registry: rules to choose from; by default `lowerings.default_registry()`.
+      registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
 
     Returns:
       One record per scatter, in program order, with the rule that would lower it ("" where there is none).
+
+    Raises:
+      InputError: the target does not exist, or its file does not describe one.
+      PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target, oob, float_mode, trust_flags)
+    options = Options(target_of(target), oob, float_mode, trust_flags)
     return _classify(graph, options=options, registry=registry)
 
 
 def lower(
     source: Source | Graph,
     *,
-    target: str = "stablehlo",
+    target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
     float_mode: Literal["exact", "reassociate"] = "exact",
     trust_flags: bool = False,
@@ -70,9 +78,10 @@ def lower(
 
     Raises:
       InputError: the source cannot be read, the target does not exist, or a pattern matches nothing.
-      NotLoweredError: a scatter has no lowering.
+      NotLoweredError: a scatter has no lowering that the target takes.
+      PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target, oob, float_mode, trust_flags, keep_unsupported, tuple(only), tuple(skip))
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, tuple(only), tuple(skip))
     return _lower(source, options=options, name=name, registry=registry)
 
 
@@ -80,10 +89,11 @@ def verify(
     source: Source | Graph,
     lowered: Source | Graph | Lowered,
     *,
-    target: str = "stablehlo",
-    oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] = "exact",
-    trust_flags: bool = False,
+    target: TargetLike | None = None,
+    oob: Literal["xla", "spec"] | None = None,
+    float_mode: Literal["exact", "reassociate"] | None = None,
+    trust_flags: bool | None = None,
+    registry: CompositeLoweringRegistry | None = None,
     level: Literal["auto", "scatter", "full"] = "auto",
     inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -94,7 +104,8 @@ def verify(
 
     Args:
       source, lowered: the two versions; the first one holds the scatters.
-      target, oob, float_mode, trust_flags: as they were given to `lower`.
+      target, oob, float_mode, trust_flags, registry: as they were given to `lower`; by default what lowered says,
+        where it is a `Lowered`, else the defaults of `lower`.
       level: "scatter" runs each scatter alone, "full" the whole module too, "auto" the whole module if it fits.
       inputs: arguments of the whole module; by default seeded random ones.
       seed, runs: of the random inputs.
@@ -106,14 +117,26 @@ def verify(
     before = _text_of(source)
     after = lowered.text if isinstance(lowered, Lowered) else _text_of(lowered)
     made_with = lowered.options if isinstance(lowered, Lowered) else None
-    # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
-    options = Options(target, oob, float_mode, trust_flags, keep_unsupported="stablehlo.scatter" in after)
+    rules_used = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
+    by_default = made_with or Options()
+    options = Options(
+        by_default.target if target is None else target_of(target),
+        by_default.oob if oob is None else oob,
+        by_default.float_mode if float_mode is None else float_mode,
+        by_default.trust_flags if trust_flags is None else trust_flags,
+        # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
+        keep_unsupported="stablehlo.scatter" in after,
+    )
+    again = options
+    if isinstance(lowered, Lowered):  # by number: a pattern of a line would miss in a module that is printed anew
+        kept = tuple(f"#{record.number}" for record in lowered.records if not record.rule)
+        again = replace(lowered.options, only=(), skip=kept)
     return _verify(
         before,
         after,
-        convert=lambda text: _lower(text, options=options, name="cut-out").text,
-        rebuild=lambda text: _lower(text, options=made_with or options, name="first version").text,
-        oob=oob,
+        convert=lambda text: _lower(text, options=options, name="cut-out", registry=rules_used).text,
+        rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).text,
+        oob=options.oob,
         level=level,
         inputs=inputs,
         seed=seed,
@@ -135,7 +158,8 @@ class RuleRow:
       classes: the facts that it is for.
       form: its canonical form in a line.
       place: file and line.
-      emits: the operations that it may build.
+      emits: the operations that it may build; `stablehlo.map` stands for the scatter's region, which becomes
+        elementwise ops where it can.
       refused: why the target does not take it, or "".
     """
 
@@ -147,14 +171,17 @@ class RuleRow:
     refused: str
 
 
-def rules(target: str = "stablehlo", registry: CompositeLoweringRegistry | None = None) -> tuple[RuleRow, ...]:
+def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry | None = None) -> tuple[RuleRow, ...]:
     """The canonical form of every class under a target, from the registry, the most specific rules first.
 
+    What a target refuses of a rule is told as far as it does not depend on a scatter's element types and region.
+
     Raises:
-      InputError: there is no such target.
+      InputError: there is no such target, or its file does not describe one.
+      PluginError: the rules of an installed distribution cannot be used.
     """
-    described = target_named(target)
-    found = (registry or default_registry()).rules(SCATTER)
+    described = target_of(target)
+    found = (registry or installed_registry()).rules(SCATTER)
     return tuple(
         RuleRow(
             rule.name.removeprefix("scatter_to_"),
@@ -162,7 +189,7 @@ def rules(target: str = "stablehlo", registry: CompositeLoweringRegistry | None 
             rule.form,
             rule.place,
             rule.emits,
-            "; ".join(r for op in rule.emits if (r := described.refusal(op)) is not None),
+            "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
         )
         for rule in sorted(found, key=lambda rule: (-len(rule.constraints), rule.name))
     )

@@ -4,12 +4,12 @@ import gc
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import jax.export
 
 from hlo_lower import mlir
-from hlo_lower.errors import NotLoweredError
+from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import (
     Builder,
     Graph,
@@ -22,12 +22,13 @@ from hlo_lower.graph import (
     to_portable_artifact,
     to_text,
 )
-from hlo_lower.lowerings import default_registry
+from hlo_lower.legality import refused_of
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.plan import SCATTER, Options, Plan, plan_scatters, select_plans
-from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.plan import SCATTER, Options, Plan, plan_scatters, select_plans, where_of
+from hlo_lower.plugins import installed_registry
+from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.targets import Target, target_named
+from hlo_lower.targets import Target
 
 SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -39,12 +40,25 @@ class Lowered:
       graph: the rewritten module.
       records: one per scatter of the input, in program order.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
+      unsupported: those of them that no rule fits.
       op_count: operations in the input.
       options: how it was lowered.
+      registry: the rules that were given; None where they were those that are installed.
     """
 
-    def __init__(self, graph: Graph, records: tuple[ScatterRecord, ...], op_count: int, options: Options) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        records: tuple[ScatterRecord, ...],
+        op_count: int,
+        options: Options,
+        *,
+        unsupported: int = 0,
+        registry: CompositeLoweringRegistry | None = None,
+    ) -> None:
         self.options = options
+        self.registry = registry
+        self.unsupported = unsupported
         self.graph = graph
         self.records = records
         self.op_count = op_count
@@ -69,12 +83,22 @@ class Lowered:
 
         An `Exported` that was given keeps its calling convention (pytrees, names); a bare module gets flat arguments
         and results.
+
+        Raises:
+          InputError: the signature of a bare module has no form in JAX, or it is partitioned over several devices.
         """
         if self.graph.exported is not None:
             return replace(self.graph.exported, mlir_module_serialized=self.portable())
-        from hlo_lower.verify.run import exported_from_module
+        from hlo_lower.verify.run import CannotRunError, exported_from_module
 
-        return exported_from_module(self.portable())
+        try:
+            return exported_from_module(self.portable())
+        except CannotRunError as error:
+            raise InputError(
+                self.graph.name,
+                f"the module cannot become a jax.export.Exported: {error}",
+                next_step="write it as text, bytecode or a portable artifact",
+            ) from None
 
 
 @contextmanager
@@ -89,12 +113,6 @@ def _collection_paused() -> Generator[None]:
             gc.enable()
 
 
-@cache
-def _built_in_rules() -> CompositeLoweringRegistry:
-    """The built-in registry, built and checked once; nobody else adds to this one."""
-    return default_registry()
-
-
 def classify(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> tuple[ScatterRecord, ...]:
@@ -103,11 +121,11 @@ def classify(
     Args:
       graph: a module as `read` gives it.
       options: policy and target; only, skip and keep_unsupported do not matter.
-      registry: the rules; by default the built-in ones.
+      registry: the rules; by default the built-in ones and those of installed plug-ins.
     """
     options = options or Options()
     with _collection_paused():
-        return tuple(plan.record for plan in plan_scatters(graph, options, registry or _built_in_rules()))
+        return tuple(plan.record for plan in plan_scatters(graph, options, registry or installed_registry()))
 
 
 def lower(
@@ -123,7 +141,7 @@ def lower(
       source: whatever `read` takes, or a graph, which is left as it is.
       options: how; by default everything to plain StableHLO under XLA's out-of-bounds policy.
       name: name for messages and records.
-      registry: the rules; by default the built-in ones.
+      registry: the rules; by default the built-in ones and those of installed plug-ins.
 
     Raises:
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
@@ -140,23 +158,23 @@ def _lower(
     if isinstance(source, Graph):
         graph.has_locations, graph.exported = source.has_locations, source.exported
     op_count = graph.op_count
-    plans = plan_scatters(graph, options, registry or _built_in_rules())
+    plans = plan_scatters(graph, options, registry or installed_registry())
     chosen = select_plans(plans, options, graph)
     for plan in chosen:
         if plan.error is not None and not options.keep_unsupported:
             raise plan.error
-    target = target_named(options.target)
     uncalled: set[str] = set()
     with mlir.active(graph.context):
         for plan in chosen:
-            uncalled |= _rewrite(graph, plan, target)
+            uncalled |= _rewrite(graph, plan, options.target)
     erase_uncalled(graph, uncalled)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
     asked = {id(plan) for plan in chosen}
     records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
-    return Lowered(graph, records, op_count, options)
+    unsupported = sum(plan.error is not None for plan in chosen)
+    return Lowered(graph, records, op_count, options, unsupported=unsupported, registry=registry)
 
 
 def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
@@ -172,17 +190,51 @@ def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     """Lower one scatter in place; the result names functions that may have lost their last call."""
     if plan.choice is None or plan.scatter is None or plan.facts is None:
         return set()
-    node = plan.node
+    node, rule = plan.node, plan.choice.rule
     build = Builder.before(node)
-    values = plan.choice.rule.lowering(ScatterLowering(plan.scatter, plan.facts, graph, build))
-    for op in sorted({built.name for built in build.built}):
-        refusal = target.refusal(op)
-        if refusal is not None:
-            raise NotLoweredError(str(graph.location(node)), f"{SCATTER}: {plan.choice.rule.place} {refusal}")
+    try:
+        values = tuple(rule.lowering(ScatterLowering(plan.scatter, plan.facts, graph, build)))
+        given = [value.raw.type for value in values]
+    except Exception as error:
+        if not rule.origin:
+            raise  # a mistake of our own
+        told = (str(error).splitlines() or [""])[0]
+        raise _broken(graph, plan, rule, f"raised {type(error).__name__}: {told}") from error
+    wanted = [result.raw.type for result in node.results]
+    if given != wanted:
+        told = [", ".join(map(str, types)) or "nothing" for types in (given, wanted)]
+        raise _broken(graph, plan, rule, f"gives {told[0]} instead of {told[1]}")
+    refusal = refused_of(target, graph, build.built)
+    if refusal is not None:
+        raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
     _keep_attributes(node, [value.node for value in values], build)
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
     return erase(graph, node)
+
+
+def _broken(graph: Graph, plan: Plan, rule: Rule, what: str) -> NotLoweredError:
+    """A rule did not give what replaces the scatter."""
+    return NotLoweredError(
+        where_of(graph, plan.node),
+        f"{SCATTER}: the rule {rule.name} {what}",
+        facts=f"the rule is at {rule.place}",
+        next_step=f"report it to whoever wrote the rule; --skip '#{plan.record.number}' leaves this scatter",
+    )
+
+
+def _built_illegally(graph: Graph, plan: Plan, rule: Rule, op: str, reason: str) -> NotLoweredError:
+    """A rule built what the target does not take, although it was a candidate."""
+    declared = f"it declares {', '.join(rule.emits) or 'nothing'}"
+    next_step = f"--skip '#{plan.record.number}' leaves this scatter"
+    if op not in rule.emits:
+        next_step = f"add {op} to what the rule emits, so that it is no candidate here; {next_step}"
+    return NotLoweredError(
+        where_of(graph, plan.node),
+        f"{SCATTER}: the rule {rule.name} {reason}",
+        facts=f"the rule is at {rule.place}; {declared}",
+        next_step=next_step,
+    )
 
 
 def _keep_attributes(scatter: Node, replacements: Sequence[Node | None], build: Builder) -> None:

@@ -28,12 +28,11 @@ class Facts(Protocol):
 
 
 class Target(Protocol):
-    """What restricts the candidates: a reason why an op may not be emitted, or None."""
+    """What restricts the candidates: reasons why a rule's ops may not be emitted. Equal ones restrict alike."""
 
-    @property
-    def name(self) -> str: ...
+    def __hash__(self) -> int: ...
 
-    def refusal(self, op: str, /) -> str | None: ...
+    def refusals(self, ops: Sequence[str], /) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class Rule:
       constraints: fact name to accepted values.
       emits: names of the ops that it may build, those of the op's own region not counted.
       form: its canonical form in a line, for documentation.
-      place: "lowerings/insert_slice.py:31".
+      place: "lowerings/insert_slice.py:31"; of a plug-in with its origin behind it.
+      origin: the plug-in that it comes from, or "".
     """
 
     op: str
@@ -57,6 +57,7 @@ class Rule:
     emits: tuple[str, ...]
     form: str
     place: str
+    origin: str = ""
 
     def misses(self, facts: Facts) -> tuple[str, ...]:
         """The facts that it does not accept, each as "fact=value, needs a|b"."""
@@ -79,8 +80,8 @@ class Rule:
         return ", ".join(f"{name}={_names(accepted)}" for name, accepted in self.constraints.items()) or "anything"
 
 
-def _names(accepted: Iterable[Enum]) -> str:
-    return "|".join(sorted(str(value.value) for value in accepted))
+def _names(accepted: Iterable[object]) -> str:
+    return "|".join(sorted(str(value.value) if isinstance(value, Enum) else repr(value) for value in accepted))
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,10 @@ class NoRuleError(Exception):
 
 
 class RuleList:
-    """Rules of one family, written down where they are defined; `CompositeLoweringRegistry.extend` takes them in."""
+    """Rules of one family, written down where they are defined; `CompositeLoweringRegistry.extend` takes them in.
+
+    A plug-in is such a list under a name of the entry point group `hlo_lower.rules`.
+    """
 
     def __init__(self) -> None:
         self.entries: list[tuple[str, Callable[..., Any], Sequence[str], str, Mapping[str, Iterable[Enum]]]] = []
@@ -108,7 +112,15 @@ class RuleList:
     def lowers(
         self, op: str, *, emits: Sequence[str] = (), form: str = "", **constraints: Iterable[Enum]
     ) -> Callable[[Lowering], Lowering]:
-        """Write a lowering down under an op and constraints on its facts."""
+        """Write a lowering down under an op and constraints on its facts.
+
+        Args:
+          op: the op that it lowers ("stablehlo.scatter").
+          emits: every op that it may build. "stablehlo.map" stands for the op's own region: where that is lifted to
+            whole windows, its ops are emitted instead.
+          form: the canonical form in a line.
+          **constraints: for each fact that matters the values that it takes; a fact that is not named may be anything.
+        """
 
         def register(lowering: Lowering) -> Lowering:
             self.entries.append((op, lowering, emits, form, constraints))
@@ -146,14 +158,18 @@ class CompositeLoweringRegistry:
 
         return register
 
-    def extend(self, rules: RuleList) -> None:
+    def extend(self, rules: RuleList, *, origin: str = "") -> None:
         """Register every rule of a list.
+
+        Args:
+          rules: the list.
+          origin: the plug-in that it comes from; it is shown with the rule's place.
 
         Raises:
           RegistryError: as `lowers`.
         """
         for op, lowering, emits, form, constraints in rules.entries:
-            self.add(op, lowering, emits=emits, form=form, constraints=constraints)
+            self.add(op, lowering, emits=emits, form=form, constraints=constraints, origin=origin)
 
     def add(
         self,
@@ -163,13 +179,18 @@ class CompositeLoweringRegistry:
         emits: Sequence[str],
         form: str,
         constraints: Mapping[str, Iterable[Enum]],
+        origin: str = "",
     ) -> Rule:
         """Register a lowering; `lowers` is the same as a decorator."""
-        place = _place(lowering)
-        name = str(getattr(lowering, "__name__", lowering))
+        place = f"{_place(lowering)} ({origin})" if origin else _place(lowering)
+        name = getattr(lowering, "__name__", "")
+        if not callable(lowering) or not isinstance(name, str) or not name.isidentifier():
+            raise RegistryError(f"{place}: {lowering!r} is not a function with a name")
+        if isinstance(emits, str):
+            raise RegistryError(f"{place}: {name}: emits is a sequence of op names, not {emits!r}")
         if op not in self._domains:
             raise RegistryError(f"{place}: {name} lowers {op}, which has no domains; known: {', '.join(self._domains)}")
-        accepted = {fact: frozenset(values) for fact, values in constraints.items()}
+        accepted = {fact: _accepted(f"{place}: {name}: {fact}", values) for fact, values in constraints.items()}
         for fact, values in accepted.items():
             domain = self._domains[op].get(fact)
             if domain is None:
@@ -181,7 +202,7 @@ class CompositeLoweringRegistry:
             if other.name == name or other.constraints == accepted:
                 same = "name" if other.name == name else "constraints"
                 raise RegistryError(f"{place}: {name} has the {same} of {other.name} at {other.place}")
-        rule = Rule(op, name, lowering, accepted, tuple(emits), form, place)
+        rule = Rule(op, name, lowering, accepted, tuple(emits), form, place, origin)
         self._rules[op].append(rule)
         self._chosen.clear()
         return rule
@@ -190,28 +211,38 @@ class CompositeLoweringRegistry:
         """The rules of an op by name."""
         return tuple(sorted(self._rules.get(op, ()), key=lambda rule: rule.name))
 
-    def check(self) -> None:
+    def check(self, targets: Iterable[Target] = ()) -> None:
         """Find ambiguities: enumerate, for each op, the facts as far as any rule tells them apart.
+
+        Args:
+          targets: the rules that each of these takes are checked apart: a target may refuse just the rule that is more
+            specific than two others.
 
         Raises:
           RegistryError: two unbeaten rules fit the same facts; the message names both places and the facts.
         """
-        for op, domains in self._domains.items():
-            for facts in _distinguished(self.rules(op), domains):
-                unbeaten = self._unbeaten([r for r in self.rules(op) if not r.misses(facts)], domains)
-                if len(unbeaten) > 1:
-                    listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
-                    told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
-                    raise RegistryError(f"{op}: {listed} are both most specific for {told}")
+        for op in self._domains:
+            self._check_rules(op, self.rules(op))
+            for target in targets:
+                self._check_rules(op, [rule for rule in self.rules(op) if not target.refusals(rule.emits)])
+
+    def _check_rules(self, op: str, rules: Sequence[Rule]) -> None:
+        domains = self._domains[op]
+        for facts in _distinguished(rules, domains):
+            unbeaten = self._unbeaten([rule for rule in rules if not rule.misses(facts)], domains)
+            if len(unbeaten) > 1:
+                listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
+                told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
+                raise RegistryError(f"{op}: {listed} are both most specific for {told}")
 
     def select(self, op: str, facts: Facts, target: Target) -> Choice:
         """The most specific rule that fits the facts and emits only what the target takes.
 
         Raises:
           NoRuleError: none fits.
-          RegistryError: two do, neither more specific (only where `check` was not called).
+          RegistryError: two do, neither more specific (where `check` was not called, or not with this target).
         """
-        key = (op, target.name, *(facts[name] for name in self._domains[op]))
+        key = (op, target, *(facts[name] for name in self._domains[op]))
         if key not in self._chosen:
             self._chosen[key] = self._select(op, facts, target)
         return self._chosen[key]
@@ -219,15 +250,17 @@ class CompositeLoweringRegistry:
     def _select(self, op: str, facts: Facts, target: Target) -> Choice:
         fitting: list[Rule] = []
         rejected: list[tuple[Rule, str]] = []
+        distance: dict[str, tuple[int, int, str]] = {}
         for rule in self.rules(op):
-            reasons = [*rule.misses(facts), *(r for r in map(target.refusal, rule.emits) if r)]
-            if reasons:
-                rejected.append((rule, "; ".join(reasons)))
+            misses, refusals = rule.misses(facts), target.refusals(rule.emits)
+            if misses or refusals:
+                rejected.append((rule, "; ".join((*misses, *refusals))))
+                distance[rule.name] = (len(misses), len(refusals), rule.name)
             else:
                 fitting.append(rule)
         if not fitting:
-            nearest = sorted(rejected, key=lambda pair: (pair[1].count(";"), pair[0].name))
-            raise NoRuleError(op, nearest[:3])
+            # What fits the facts comes first: then it is the target that stands in the way.
+            raise NoRuleError(op, sorted(rejected, key=lambda pair: distance[pair[0].name])[:3])
         unbeaten = self._unbeaten(fitting, self._domains[op])
         if len(unbeaten) > 1:
             raise RegistryError(f"{op}: {' and '.join(f'{r.name} ({r.place})' for r in unbeaten)} both fit")
@@ -250,6 +283,13 @@ def _distinguished(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> It
         representatives[fact] = list(classes.values())
     for values in product(*representatives.values()):
         yield dict(zip(representatives, values, strict=True))
+
+
+def _accepted(what: str, values: Iterable[Enum]) -> Accepted:
+    try:
+        return frozenset(values)
+    except TypeError:
+        raise RegistryError(f"{what} must be a set of values, not {values!r}") from None
 
 
 def _place(lowering: Callable[..., Any]) -> str:

@@ -22,7 +22,9 @@ _OUTPUT = flags.DEFINE_string(
     "output", None, "The file that is written: text, or bytecode if its name ends in .mlirbc."
 )
 flags.DEFINE_alias("o", "output")
-_TARGET = flags.DEFINE_string("target", "stablehlo", "The consumer that the module is made for.")
+_TARGET = flags.DEFINE_string(
+    "target", "stablehlo", "The consumer that the module is made for, or the file of one (npu.toml)."
+)
 _OOB = flags.DEFINE_enum("oob", "xla", ["xla", "spec"], "What happens to updates out of bounds.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the inputs that both versions run on.")
 
@@ -39,12 +41,12 @@ def convert(path: str, output: str) -> int:
     lowered = lower(path, target=_TARGET.value, oob=_OOB.value)
     data = lowered.bytecode() if output.endswith(".mlirbc") else lowered.text.encode()
     converted = time.perf_counter()
-    verdict = hl.verify(path, lowered, target=_TARGET.value, oob=_OOB.value, seed=_SEED.value)
+    verdict = hl.verify(path, lowered, seed=_SEED.value)
     report = ModuleReport(
         path,
         lowered.op_count,
         lowered.records,
-        _TARGET.value,
+        lowered.options.target.name,
         _OOB.value,
         scatters_left=lowered.scatters_left,
         verification=verdict.summary(),

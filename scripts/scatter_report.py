@@ -1,50 +1,54 @@
-"""Report every scatter of modules: one table per file, and totals.
+"""Report every scatter of modules, also of whole folders: a table or a line per module, and totals.
 
 python scripts/scatter_report.py decode.mlir prefill.mlir
+python scripts/scatter_report.py --jobs 8 --format html --output zoo.html zoo/ other.mlir
 python scripts/scatter_report.py --all --oob spec modules/*.mlir
 """
 
-import shutil
 import sys
 from collections.abc import Sequence
 
 from absl import app, flags
 
-import hlo_lower as hl
+from hlo_lower.cli.output import STANDARD, check_writable
+from hlo_lower.cli.streams import page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_OK, HloLowerError
-from hlo_lower.report import ModuleReport, render_json, render_markdown, render_text
+from hlo_lower.report import FORMATS, render
+from hlo_lower.report.progress import progress
+from hlo_lower.selection import classify_modules, default_jobs, select
 
-_FORMAT = flags.DEFINE_enum("format", "text", ["text", "json", "markdown"], "What the report is written as.")
-_ALL = flags.DEFINE_bool("all", False, "One line per scatter, alike ones too.")
-_TARGET = flags.DEFINE_string("target", "stablehlo", "The consumer that rules are chosen for.")
+_FORMAT = flags.DEFINE_enum("format", "text", FORMATS, "What the report is written as.")
+_OUTPUT = flags.DEFINE_string("output", STANDARD, "The file that it is written to; - is standard output.")
+_ALL = flags.DEFINE_bool("all", False, "Every module in full, one line per scatter, alike ones too.")
+_TARGET = flags.DEFINE_string("target", "stablehlo", "The consumer that rules are chosen for, or the file of one.")
 _OOB = flags.DEFINE_enum("oob", "xla", ["xla", "spec"], "What happens to updates out of bounds.")
+_JOBS = flags.DEFINE_integer("jobs", None, "Processes that share the modules; by default as many as pay.", 1)
+_TIMEOUT = flags.DEFINE_float("timeout", None, "Seconds after which a module is given up.", 0.001)
 
 
-def report_of(path: str) -> ModuleReport:
-    """Classify the scatters of a file; a file that cannot be read is reported with its error."""
-    try:
-        graph = hl.read(path)
-        records = hl.classify(graph, target=_TARGET.value, oob=_OOB.value)
-    except HloLowerError as error:
-        return ModuleReport(path, target=_TARGET.value, oob=_OOB.value, error=str(error))
-    return ModuleReport(path, graph.op_count, records, _TARGET.value, _OOB.value)
+def report(paths: Sequence[str]) -> int:
+    """Write the report of all modules; exit code 2 if one of them cannot be read."""
+    check_writable(_OUTPUT.value)
+    modules = select(paths)
+    jobs = _JOBS.value or default_jobs(len(modules))
+    with progress() as tell:
+        reports = classify_modules(
+            modules, target=_TARGET.value, oob=_OOB.value, jobs=jobs, timeout=_TIMEOUT.value, progress=tell
+        )
+    page = page_of(sys.stdout) if _OUTPUT.value == STANDARD else {}
+    show(render(reports, _FORMAT.value, show_all=_ALL.value, **page), _OUTPUT.value)
+    return EXIT_BAD_INPUT if any(report.error is not None for report in reports) else EXIT_OK
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the report of all files; exit code 2 if one of them cannot be read."""
-    paths = argv[1:]
-    if not paths:
+    """Report the modules that the arguments name; a mistake of the user is a message and exit code 2."""
+    if not argv[1:]:
         raise app.UsageError("name a module: scripts/scatter_report.py FILE...")
-    reports = [report_of(path) for path in paths]
-    if _FORMAT.value == "json":
-        print(render_json(reports), end="")
-    elif _FORMAT.value == "markdown":
-        print(render_markdown(reports, show_all=_ALL.value), end="")
-    else:
-        color = sys.stdout.isatty()
-        width = shutil.get_terminal_size((160, 24)).columns
-        print(render_text(reports, show_all=_ALL.value, width=width, color=color), end="")
-    return EXIT_BAD_INPUT if any(report.error for report in reports) else EXIT_OK
+    try:
+        return report(argv[1:])
+    except HloLowerError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.scatter.facts import DOMAINS
 
 
 def step(state, pos, row):
@@ -48,6 +50,33 @@ def test_lowered_exported_of_text_is_flat(exported):
 def test_classify_says_what_lower_does(exported):
     """The records of classify are those of lower."""
     assert [r.to_json() for r in hl.classify(hl.read(exported))] == [r.to_json() for r in hl.lower(exported).records]
+
+
+def test_verify_takes_its_options_from_what_was_lowered():
+    """A module lowered under another policy, target and registry is verified under these, without saying so again."""
+    source = jax.jit(lambda x, i, u: x.at[i].set(u, mode="drop")).lower(STATE["cache"], np.int32(0), ROW)
+    lowered = hl.lower(source, oob="spec", target=hl.Target("npu"), trust_flags=True)
+    verdict = hl.verify(source, lowered, level="scatter")
+    assert verdict.ok
+    assert lowered.options.target.name == "npu"
+    with pytest.raises(hl.InputError, match="no target named 'tpu9'"):
+        hl.verify(source, lowered, target="tpu9")
+
+
+def test_verify_uses_the_registry_of_what_was_lowered():
+    """A wrong rule of a registry of one's own is found: the cut-outs are converted by the same rules."""
+    wrong = RuleList()
+
+    @wrong.lowers("stablehlo.scatter", emits=("stablehlo.convert",), form="nothing, wrongly")
+    def scatter_to_nothing(op):
+        return op.scatter.promoted_operands(op.build)
+
+    registry = CompositeLoweringRegistry({"stablehlo.scatter": DOMAINS})
+    registry.extend(wrong)
+    source = jax.jit(lambda x, i, u: x.at[i].set(u)).lower(STATE["cache"], np.int32(0), ROW)
+    verdict = hl.verify(source, hl.lower(source, registry=registry), level="scatter")
+    assert [scatter.status for scatter in verdict.scatters] == ["differs"]
+    assert hl.verify(source, hl.lower(source), level="scatter").ok
 
 
 def test_rules_have_rows():

@@ -11,14 +11,15 @@ PACKAGE = Path(hlo_lower.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
-    *("mlir", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings", "targets", "verify"),
-    *("report", "export", "plan", "pipeline", "api", "__init__", "cli", "__main__"),
+    *("mlir", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings", "targets", "plugins"),
+    *("legality", "verify", "report", "export", "plan", "pipeline", "selection", "jit", "api", "__init__", "cli"),
+    "__main__",
 )
 """A layer imports itself, `errors` and what stands before it."""
 
 NARROWER = {
     "registry": (),
-    "targets": (),
+    "targets": ("mlir",),  # op names are checked against jaxlib
     "verify": ("mlir", "scatter.reference"),
     "report": ("scatter.record",),
 }

@@ -371,7 +371,8 @@ def test_no_rule_is_an_error_of_four_lines():
         hl.lower(MODULE, registry=registry, name="m.mlir")
     lines = str(error.value).splitlines()
     assert lines[0] == "m.mlir:3:8: stablehlo.scatter: no lowering for target stablehlo"
-    assert "facts:   subset=Point combiner=assign offsets=runtime in_bounds=unknown unique=proved oob=xla" in lines[1]
+    facts = "subset=Point combiner=assign dtype=i32 offsets=runtime in_bounds=unknown unique=proved oob=xla"
+    assert lines[1] == f"  facts:   {facts}"
     assert "nearest: scatter_to_operand (lowerings/nothing.py:" in lines[2]
     assert lines[2].endswith("subset=Point, needs Empty")
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"

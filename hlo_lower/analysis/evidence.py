@@ -1,6 +1,6 @@
 """Evidence: the chain of operations that a fact rests on, formatted only when somebody reads it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -40,9 +40,18 @@ class Evidence:
                 stack.append((step, True))
                 stack.extend((parent, False) for parent in reversed(step.parents))
 
-    def lines(self, graph: Graph) -> tuple[str, ...]:
-        """The steps as text, each with its place."""
-        return tuple(s.text if s.location is None else f"{s.text} at {graph.place(s.location)}" for s in self.steps())
+    def lines(self, graph: Graph, moved: Mapping[mlir.RawLocation, mlir.RawLocation] | None = None) -> tuple[str, ...]:
+        """The steps as text, each with its place.
+
+        Args:
+          graph: the module.
+          moved: for the evidence of a twin (`hlo_lower.analysis.twins`): places to take instead.
+        """
+        moved = moved or {}
+        return tuple(
+            s.text if s.location is None else f"{s.text} at {graph.place(moved.get(s.location, s.location))}"
+            for s in self.steps()
+        )
 
 
 def merge(parts: tuple[Evidence | None, ...]) -> tuple[Evidence, ...]:

@@ -34,6 +34,7 @@ class IndexAnalysis:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: dict[tuple[Value, Frame | None], Interval] = {}
+        self._pending: set[tuple[Value, Frame | None]] = set()
         self.assumed: Mapping[tuple[Value, Frame | None], Interval] = {}
 
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval:
@@ -47,8 +48,11 @@ class IndexAnalysis:
         key = (value, frame)
         known = self._known.get(key)
         if known is None:
-            self._known[key] = self._unknown(value, "a value that depends on itself")
+            if key in self._pending:
+                return self._unknown(value, "a value that depends on itself")
+            self._pending.add(key)
             known = self._compute(value, frame, depth)
+            self._pending.discard(key)
             self._known[key] = known
         return known
 

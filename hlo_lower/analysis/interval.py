@@ -7,7 +7,7 @@ bounds are exact, and a result that leaves its type is widened to the whole type
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,8 @@ class Interval:
     def __post_init__(self) -> None:
         # Arithmetic on arrays of rank 0 gives scalars, whose integers would be int64 again.
         dtype = bounds_dtype(self.element_type)
-        self.lo, self.hi = np.asarray(self.lo, dtype), np.asarray(self.hi, dtype)
+        self.lo = np.asarray(self.lo, dtype)
+        self.hi = self.lo if self.hi is self.lo else np.asarray(self.hi, dtype)
 
     @classmethod
     def of_type(cls, shape: tuple[int, ...], element_type: str, evidence: Evidence | None = None) -> "Interval":
@@ -107,8 +108,9 @@ class Interval:
 
 def _bounds(value: Any) -> Bounds:
     """Bounds that stay exact: NumPy gives Python integers for objects of rank 0, and makes int64 of those again."""
-    array: Bounds = np.asarray(value)
-    return np.asarray(value, object) if isinstance(value, int) or array.dtype == object else array
+    if isinstance(value, np.ndarray):
+        return cast(Bounds, value)
+    return np.asarray(value, object) if isinstance(value, int) else np.asarray(value)
 
 
 def lesser(a: Any, b: Any) -> Bounds:
@@ -133,7 +135,7 @@ def _axes(values: NDArray[Any]) -> list[tuple[int, int]]:
 def wrapped(shape: tuple[int, ...], element_type: str, lo: Bounds, hi: Bounds, evidence: Evidence | None) -> Interval:
     """An arithmetic result: elements that may leave the type may wrap around, and so may be anything in it."""
     low, high = type_range(element_type) or (0, 0)
-    outside = np.asarray((lo < low) | (hi > high), np.bool_)
-    if outside.any():
+    outside = (lo < low) | (hi > high)
+    if np.any(outside):
         lo, hi = pick(outside, low, lo), pick(outside, high, hi)
     return Interval(shape, element_type, lo, hi, evidence)

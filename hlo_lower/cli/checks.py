@@ -2,16 +2,30 @@
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hlo_lower.cli.output import STANDARD
 from hlo_lower.errors import InputError
 
+if TYPE_CHECKING:
+    from hlo_lower.targets import Target
 
-def check_target(name: str) -> None:
-    """Check that there is such a target."""
-    from hlo_lower.targets import target_named
 
-    target_named(name)
+def check_target(name: str) -> "Target":
+    """Check that there is such a target, and that its file, where it is one, describes one."""
+    from hlo_lower.targets import target_of
+
+    return target_of(name)
+
+
+def check_inputs(inputs: str | None, level: str) -> None:
+    """Check that arrays for the whole module are not given where it is not run."""
+    if inputs and level in ("scatter", "off"):
+        raise InputError(
+            inputs,
+            f"inputs are for the whole module, and --verify {level} does not run it",
+            next_step="leave --inputs out, or --verify full",
+        )
 
 
 def check_one_standard(what: str, names: Sequence[str]) -> None:

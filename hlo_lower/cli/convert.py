@@ -5,9 +5,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_one_standard, check_target
+from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, check_target
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
-from hlo_lower.cli.inputs import module_source
+from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.options import add_exactness, add_policy
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
@@ -15,9 +15,11 @@ from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
 
 if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
+    from hlo_lower.targets import Target
     from hlo_lower.verify import Verdict
 
 VERIFY_LEVELS = ("auto", "scatter", "full", "off")
+PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -27,16 +29,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_policy(command)
     add_exactness(command)
     command.add_argument(
-        "--only", metavar="LOCATION", action="append", default=[], help="lower only these (pattern); repeatable"
+        "--only", metavar="LOCATION", action="append", default=[], help=f"lower only these: {PATTERN}; repeatable"
     )
     command.add_argument(
-        "--skip", metavar="LOCATION", action="append", default=[], help="lower all but these (pattern); repeatable"
+        "--skip", metavar="LOCATION", action="append", default=[], help=f"lower all but these: {PATTERN}; repeatable"
     )
     command.add_argument(
         "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
     )
     command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help="each scatter, the module, or both")
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
+    command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON")
 
@@ -46,10 +49,11 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.report import ModuleReport
 
-    _check(args)
+    target = _check(args)
+    inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
     how: dict[str, Any] = {
-        "target": args.target,
+        "target": target,
         "oob": args.oob,
         "float_mode": args.float_mode,
         "trust_flags": args.trust_flags,
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     lowered = lower(source, name=args.input, **kept, **how)
     data = lowered_bytes(lowered, args.emit or form_for(args.output))
     converted = time.perf_counter()
-    verdict = _verified(args, source, lowered, how)
+    verdict = _verified(args, source, lowered, inputs, how)
     verified = time.perf_counter()
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {_in_words(verdict)}; {args.output} was not written")
@@ -70,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         args.input,
         lowered.op_count,
         lowered.records,
-        args.target,
+        target.name,
         args.oob,
         scatters_left=lowered.scatters_left,
         verification=verdict.summary() if verdict else None,
@@ -79,24 +83,27 @@ def run(args: argparse.Namespace) -> int:
         verdict=verdict.to_json() if verdict else None,
     )
     _write(args, data, report)
-    refused = sum(not record.rule and not record.why_not for record in lowered.records)
-    if args.keep_unsupported and refused:
+    if lowered.unsupported:
         noun = "scatter" if len(lowered.records) == 1 else "scatters"
-        complain(f"{refused:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
+        complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
         return EXIT_NOT_LOWERED
     return EXIT_OK
 
 
-def _check(args: argparse.Namespace) -> None:
-    check_target(args.target)
+def _check(args: argparse.Namespace) -> "Target":
+    target = check_target(args.target)
+    check_inputs(args.inputs, args.verify)
     check_one_standard("output", [args.output, args.report or ""])
     check_writable(args.output)
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
+    return target
 
 
-def _verified(args: argparse.Namespace, source: Any, lowered: Any, how: dict[str, Any]) -> "Verdict | None":
+def _verified(
+    args: argparse.Namespace, source: Any, lowered: Any, inputs: Any, how: dict[str, Any]
+) -> "Verdict | None":
     """The verdict, or None where verification is off."""
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
@@ -104,7 +111,7 @@ def _verified(args: argparse.Namespace, source: Any, lowered: Any, how: dict[str
     if args.verify == "off":
         return None
     with progress() as tell:
-        return hl.verify(source, lowered, level=args.verify, progress=tell, **how)
+        return hl.verify(source, lowered, level=args.verify, inputs=inputs, progress=tell, **how)
 
 
 def _in_words(verdict: "Verdict") -> str:

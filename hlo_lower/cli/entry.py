@@ -24,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
     except HloLowerError as error:
+        if args.debug and error.__cause__ is not None:  # what a plug-in or a user's function raised
+            traceback.print_exception(error.__cause__)
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:

@@ -2,16 +2,28 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.output import STANDARD
 from hlo_lower.errors import InputError
+
+if TYPE_CHECKING:
+    from hlo_lower.selection import Selected
 
 
 def module_source(name: str) -> Path | bytes:
     """A module as `hl.read` takes it: a path, or the bytes of standard input for "-"."""
     return sys.stdin.buffer.read() if name == STANDARD else Path(name)
+
+
+def selected_modules(names: Sequence[str]) -> "tuple[Selected, ...]":
+    """The modules that files, folders and "-" name (see `hlo_lower.selection.select`)."""
+    from hlo_lower.selection import Selected, select
+
+    standard = (Selected(STANDARD, ".", sys.stdin.buffer.read()) for _ in range(names.count(STANDARD)))
+    return select([next(standard) if name == STANDARD else name for name in names])
 
 
 def arrays_of(file: str) -> list[Any] | dict[str, Any]:

@@ -8,7 +8,9 @@ FLOAT_MODES = ("exact", "reassociate")
 
 def add_target(command: argparse.ArgumentParser) -> None:
     """Add --target."""
-    command.add_argument("--target", metavar="T", default="stablehlo", help="consumer; default: stablehlo")
+    command.add_argument(
+        "--target", metavar="T", default="stablehlo", help="consumer, or the file of one (npu.toml); default: stablehlo"
+    )
 
 
 def add_policy(command: argparse.ArgumentParser) -> None:

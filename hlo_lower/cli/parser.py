@@ -49,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
         description = command.what[0].upper() + command.what[1:] + "."
         own = commands.add_parser(command.name, help=command.what, description=description, allow_abbrev=False)
         own.set_defaults(run=command.run)
-        own.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+        own.add_argument("--debug", action="store_true", help="show the traceback behind an error")
         command.add_arguments(own)
     return parser
 

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
-    check_target(args.target)
+    target = check_target(args.target)
     check_one_standard("input", [args.before, args.after])
     inputs = arrays_of(args.inputs) if args.inputs else None
     before, after = module_source(args.before), module_source(args.after)
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         verdict = hl.verify(
             before,
             after,
-            target=args.target,
+            target=target,
             oob=args.oob,
             float_mode=args.float_mode,
             trust_flags=args.trust_flags,

@@ -26,6 +26,7 @@ class Builder:
         self._point = point
         self._location = location
         self.built: list[Node] = [] if built is None else built
+        self._splats: dict[tuple[str, mlir.RawType], Value] = {}
 
     @classmethod
     def before(cls, node: Node) -> "Builder":
@@ -81,6 +82,13 @@ class Builder:
         return self._value("stablehlo.constant", [], raw_type, {"value": mlir.dense_attribute(array, raw_type)})
 
     def _splat(self, text: str, raw_type: mlir.RawType) -> Value:
+        """A constant with the same value everywhere; the same one again is the one that was built before."""
+        known = self._splats.get((text, raw_type))
+        if known is None:
+            known = self._splats[text, raw_type] = self._new_splat(text, raw_type)
+        return known
+
+    def _new_splat(self, text: str, raw_type: mlir.RawType) -> Value:
         value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
         return self._value("stablehlo.constant", [], raw_type, {"value": value})
 

@@ -188,6 +188,11 @@ class Node(_View):
         return tuple(Block(block) for region in self.raw.regions for block in region.blocks)
 
     @property
+    def has_regions(self) -> bool:
+        """Whether it has any region, which may take values from around it."""
+        return len(self.raw.regions) > 0
+
+    @property
     def parent(self) -> "Node | None":
         """The node around it: a function, a while, a case, the module."""
         parent = self.raw.parent

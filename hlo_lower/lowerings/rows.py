@@ -55,9 +55,9 @@ def scatter_to_shifted_rows(op: ScatterLowering) -> Sequence[Value]:
 def scatter_to_shifted_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     """Lower a run of rows that are combined with what is there.
 
-    As `scatter_to_shifted_rows`; each element inside is combined once with what lies at its place, because the rows
-    differ, so sums keep their order. Rows outside keep their value by the select, whatever the region computes (trap
-    19).
+    Equal as `scatter_to_shifted_rows` is; each element inside is combined once with what lies at its place, because the
+    rows differ, so sums keep their order. Rows outside keep their value by the select, whatever the region computes
+    (trap 19).
     """
     return one_window(op)
 
@@ -101,7 +101,7 @@ def scatter_to_wrapped_rows(op: ScatterLowering) -> Sequence[Value]:
 def scatter_to_wrapped_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     """Lower a run of combined rows whose negative indices have been normalised.
 
-    As `scatter_to_wrapped_rows`. Combined twice, a row would count twice, so the second window is written only if
-    %first and %last differ; they are equal just when the run is in one piece.
+    Equal as `scatter_to_wrapped_rows` is. Combined twice, a row would count twice, so the second window is written only
+    if %first and %last differ; they are equal just when the run is in one piece.
     """
     return one_window(op)

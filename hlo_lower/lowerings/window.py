@@ -70,7 +70,7 @@ def write_position(
     parts = op.arrangement.parts
     starts = [_starts(op, build, part, vector, coordinates) for part, vector in zip(parts, vectors, strict=True)]
     current = list(operands)
-    for part, own in zip(parts, starts, strict=True):
+    for number, (part, own) in enumerate(zip(parts, starts, strict=True)):
         tile = DynamicTile(
             op.scatter.operand_shape, own, op.facts.layout.window, op.facts.guarded_dims, op.facts.masked_dims
         )
@@ -78,7 +78,7 @@ def write_position(
         for run in part.moved if reads_current(op) else ():
             here = build.compare(own[run.operand_dim], "NE", starts[0][run.operand_dim])
             is_apart = here if is_apart is None else build.elementwise("and", is_apart, here)
-        current = _write(op, build, tile, current, updates, is_apart, captured)
+        current = _write(op, build, tile, current, updates, number, is_apart, captured)
     return current
 
 
@@ -88,6 +88,7 @@ def _write(
     tile: DynamicTile,
     operands: Sequence[Value],
     updates: Sequence[Value],
+    part: int,
     condition: Value | None,
     captured: Mapping[Value, Value] | None,
 ) -> list[Value]:
@@ -95,7 +96,7 @@ def _write(
     inside = tile.is_inside(build)
     if inside is not None:
         condition = inside if condition is None else build.elementwise("and", condition, inside)
-    shifted = tile.shifted(build)
+    shifted = tile.shifted(build, spare=part)
     place = shifted.tile
     aligned = [shifted.align(build, u) for u in updates]
     covered = shifted.is_covered(build)

@@ -1,6 +1,6 @@
 """One module as a headline, and its totals as lines: the same words in text, Markdown and HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
 from hlo_lower.report.row import rule_name
@@ -30,24 +30,41 @@ def summary(total: Totals) -> list[tuple[str, str]]:
     """What the totals say, as pairs of a title and a line."""
     if not total.scatters:
         return []
-    guards = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
-    if total.never_in_bounds:
-        guards += f", {total.never_in_bounds:,} never in bounds"
-    return [
+    lines = [
         ("kinds", counted(total.kinds)),
         ("subsets", counted(total.subsets)),
         ("combiners", counted(total.combiners)),
-        ("rules", ", ".join(f"{count:,} {rule_name(rule)}" for rule, count in total.rules.items())),
-        ("guards", guards),
+        ("rules", counted_rules(total)),
+        ("no rule", counted(total.no_rule)),
+        ("guards", guards_told(total)),
     ]
+    if total.modules > 1:
+        lines.append(("guarded", counted(total.guard_causes)))
+    return [(title, line) for title, line in lines if line]
 
 
-def total_headline(total: Totals) -> str:
+def total_headline(total: Totals, of: str = "total") -> str:
     """ "total: 3 modules (1 unreadable), 5,449 ops, 160 scatters -> 0"."""
     unreadable = f" ({total.unreadable:,} unreadable)" if total.unreadable else ""
     left = "" if total.scatters_left is None else f" -> {total.scatters_left:,}"
     counts = f"{plural(total.op_count, 'op')}, {plural(total.scatters, 'scatter')}{left}"
-    return f"total: {plural(total.modules, 'module')}{unreadable}, {counts}"
+    return f"{of}: {plural(total.modules, 'module')}{unreadable}, {counts}"
+
+
+def policies(reports: Sequence[ModuleReport]) -> str:
+    """ "target stablehlo, oob xla", that the modules have in common; more where they have not."""
+    return "; ".join(dict.fromkeys(f"target {report.target}, oob {report.oob}" for report in reports))
+
+
+def guards_told(total: Totals) -> str:
+    """ "80 needed, 80 proved away, 1 never in bounds"."""
+    told = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
+    return told + (f", {total.never_in_bounds:,} never in bounds" if total.never_in_bounds else "")
+
+
+def counted_rules(total: Totals) -> str:
+    """ "160 dynamic_update_slice, 2 none"."""
+    return counted({rule_name(rule): count for rule, count in total.rules.items()})
 
 
 def counted(counts: Mapping[str, int]) -> str:

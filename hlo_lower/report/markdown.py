@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from hlo_lower.report.alike import Group, fold, hidden_line
+from hlo_lower.report.alike import fold, hidden_line
 from hlo_lower.report.explain import explain as explain_lines
-from hlo_lower.report.headline import headline, summary, total_headline
+from hlo_lower.report.headline import headline, policies, summary, total_headline
 from hlo_lower.report.module import ModuleReport, Totals, totals
+from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, folder_rows, is_brief, module_row
 from hlo_lower.report.row import table_of
 
 ESCAPES = str.maketrans(
@@ -14,8 +15,17 @@ ESCAPES = str.maketrans(
 
 
 def render_markdown(reports: Sequence[ModuleReport], *, show_all: bool = False, explain: Collection[int] = ()) -> str:
-    """Render modules as Markdown: a table and a summary each, and a total where there are several."""
-    blocks = [block for report in reports for block in _module(report, show_all=show_all, explain=explain)]
+    """Render modules as Markdown: a table and a summary each, and totals by folder and over all of several.
+
+    More than `FEW` modules are a row each, unless all of them are asked for.
+    """
+    if is_brief(reports, show_all=show_all):
+        blocks = ["## Modules", escape(policies(reports)), _cells(MODULE_HEADERS, map(module_row, reports))]
+        blocks += [block for report in reports for block in _explained(report, explain)]
+    else:
+        blocks = [block for report in reports for block in _module(report, show_all=show_all, explain=explain)]
+    if rows := folder_rows(reports):
+        blocks += ["## Folders", _cells(FOLDER_HEADERS, rows)]
     if len(reports) > 1:
         total = totals(reports)
         blocks += ["## Total", escape(total_headline(total)), *_summary(total)]
@@ -43,17 +53,18 @@ def _module(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -
     blocks = [f"## {escape(file)}", escape(" · ".join(parts))]
     if report.records:
         groups = fold(report.records, show_all=show_all)
-        blocks.append(_rows(groups))
+        blocks.append(_cells(*table_of(groups)))
         if hidden := hidden_line(groups):
             blocks.append(escape(hidden))
-    for record in report.records:
-        if record.number in explain:
-            blocks.append("\n".join(f"    {line}" for line in explain_lines(record)))
-    return blocks + _summary(report.totals())
+    return [*blocks, *_explained(report, explain), *_summary(report.totals())]
 
 
-def _rows(groups: Sequence[Group]) -> str:
-    headers, rows = table_of(groups)
+def _explained(report: ModuleReport, numbers: Collection[int]) -> list[str]:
+    explained = [explain_lines(record) for record in report.records if record.number in numbers]
+    return ["\n".join(f"    {line}" for line in lines) for lines in explained]
+
+
+def _cells(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return table(headers, ([escape(cell) for cell in row] for row in rows))
 
 

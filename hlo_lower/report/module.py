@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hlo_lower.report.causes import guard_cause, refusal_cause
 from hlo_lower.scatter.record import ScatterRecord
 
 NOT_MEASURED = "not measured"
 NO_RULE = "none"
+LOOP = "while"
+TOP = "."
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class ModuleReport:
       verify_seconds: None where not measured.
       error: why it could not be read or converted; None where it could.
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
+      group: the folder that it is counted under, among several modules.
     """
 
     file: str
@@ -40,6 +44,7 @@ class ModuleReport:
     verify_seconds: float | None = None
     error: str | None = None
     verdict: Mapping[str, Any] | None = None
+    group: str = TOP
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""
@@ -60,10 +65,12 @@ class Totals:
       subsets: scatters per subset.
       combiners: scatters per combiner.
       rules: scatters per rule; those without one under "none".
-      guards_needed: scatters that may leave the operand's bounds.
+      looped: scatters that end in the loop, the rule below all others.
+      no_rule: why scatters have no rule.
+      guards_needed: scatters with a rule that may leave the operand's bounds.
       guards_proved_away: scatters that are proved to stay within them.
       never_in_bounds: scatters that write nothing, because no window fits.
-      guard_causes: why guards are needed, in the words of the records.
+      guard_causes: why guards are needed: what the written place comes from.
     """
 
     modules: int
@@ -75,6 +82,8 @@ class Totals:
     subsets: Mapping[str, int]
     combiners: Mapping[str, int]
     rules: Mapping[str, int]
+    looped: int
+    no_rule: Mapping[str, int]
     guards_needed: int
     guards_proved_away: int
     never_in_bounds: int
@@ -85,6 +94,7 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
     """Count what the records of these modules say."""
     records = [record for report in reports for record in report.records]
     bounds = Counter(record.in_bounds for record in records)
+    guarded = [record for record in records if record.rule and record.in_bounds == "unknown"]
     left = [report.scatters_left for report in reports if report.error is None]
     known = [count for count in left if count is not None]
     return Totals(
@@ -97,11 +107,19 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         subsets=_counts(record.subset for record in records),
         combiners=_counts(record.combiner for record in records),
         rules=_counts(record.rule or NO_RULE for record in records),
-        guards_needed=bounds["unknown"],
+        looped=sum(record.rule == LOOP for record in records),
+        no_rule=_counts(refusal_cause(record) for record in records if not record.rule),
+        guards_needed=len(guarded),
         guards_proved_away=bounds["always"],
         never_in_bounds=bounds["never"],
-        guard_causes=_counts(record.bounds for record in records if record.in_bounds == "unknown"),
+        guard_causes=_counts(guard_cause(record) for record in guarded),
     )
+
+
+def folders(reports: Sequence[ModuleReport]) -> list[tuple[str, list[ModuleReport]]]:
+    """The modules of each folder, folders by name, the one that was given (".") first."""
+    names = sorted({report.group for report in reports}, key=lambda name: (name != TOP, name))
+    return [(name, [report for report in reports if report.group == name]) for name in names]
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

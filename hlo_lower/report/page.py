@@ -1,8 +1,14 @@
-"""The page that text reports are written on."""
+"""The page that text reports are written on, and lines that stay on it."""
 
 import io
 
 from rich.console import Console
+from rich.text import Text
+
+from hlo_lower.report.headline import summary
+from hlo_lower.report.module import Totals
+
+MINOR = ("subsets", "combiners", "guarded")
 
 
 def new_page(width: int, *, color: bool) -> Console:
@@ -17,3 +23,21 @@ def new_page(width: int, *, color: bool) -> Console:
         markup=False,
         legacy_windows=False,
     )
+
+
+def print_summary(page: Console, total: Totals) -> None:
+    """Print what totals say, a line for each title."""
+    for title, line in summary(total):
+        print_wrapped(page, f"  {title + ':':<10} {line}", style="dim" if title in MINOR else "")
+
+
+def print_wrapped(page: Console, line: str, style: str = "") -> None:
+    """Print a line; where it is too long, go on below its own indentation."""
+    lead = len(line) - len(line.lstrip())
+    print_hanging(page, line[:lead], line.lstrip(), lead + 4, style)
+
+
+def print_hanging(page: Console, lead: str, text: str, indent: int, style: str = "") -> None:
+    """Print text behind a lead; where it is too long, go on below it at an indentation."""
+    for number, part in enumerate(Text(text).wrap(page, max(page.width - indent, 20)) or [Text()]):
+        page.print(Text(f"{' ' * indent if number else lead}{part.plain}".rstrip(), style=style), soft_wrap=True)

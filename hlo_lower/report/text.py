@@ -4,6 +4,7 @@ import io
 from collections.abc import Collection, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,10 +12,12 @@ from rich.text import Text
 from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
-from hlo_lower.report.headline import headline, summary, total_headline
-from hlo_lower.report.module import ModuleReport, Totals, totals
-from hlo_lower.report.page import new_page
+from hlo_lower.report.headline import headline, policies, total_headline
+from hlo_lower.report.module import ModuleReport, totals
+from hlo_lower.report.overview import is_brief
+from hlo_lower.report.page import new_page, print_summary, print_wrapped
 from hlo_lower.report.row import table_of
+from hlo_lower.report.text_overview import print_folders, print_modules
 
 PLAIN_WIDTH = 160
 FACTS = 6  # columns behind the numbers
@@ -38,25 +41,34 @@ def render_text(
     width: int = PLAIN_WIDTH,
     color: bool = False,
 ) -> str:
-    """Render modules as tables, a summary below each, and a total where there are several.
+    """Render modules as tables, a summary below each, and totals by folder and over all where there are several.
+
+    More than `FEW` modules are a line each, unless all of them are asked for.
 
     Args:
       reports: the modules, in the order in which they are told.
-      show_all: one line per scatter, alike ones too.
-      explain: numbers of the scatters that are explained below the table of their module.
+      show_all: every module in full, one line per scatter, alike ones too.
+      explain: numbers of the scatters that are explained below the table of their module, or of all modules.
       width: columns of the page.
       color: with ANSI colors.
     """
     page = new_page(width, color=color)
-    for number, report in enumerate(reports):
-        if number:
-            page.print()
-        _module(page, report, show_all=show_all, explain=explain)
+    if is_brief(reports, show_all=show_all):
+        page.print(Text(policies(reports), style="dim"), soft_wrap=True)
+        print_modules(page, reports)
+        for report in reports:
+            _explained(page, report, explain)
+    else:
+        for number, report in enumerate(reports):
+            if number:
+                page.print()
+            _module(page, report, show_all=show_all, explain=explain)
     if len(reports) > 1:
         total = totals(reports)
         page.print()
+        print_folders(page, reports)
         page.print(Text(total_headline(total), style="bold"))
-        _summary(page, total)
+        print_summary(page, total)
     assert isinstance(page.file, io.StringIO)
     return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
 
@@ -68,13 +80,17 @@ def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Col
         page.print(_table(groups, page.width))
         if hidden := hidden_line(groups):
             page.print(Text(f"  {hidden}", style="dim"))
+    _explained(page, report, explain)
+    print_summary(page, report.totals())
+
+
+def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) -> None:
     for record in report.records:
-        if record.number in explain:
+        if record.number in numbers:
             page.print()
             for line in explain_lines(record):
-                _wrapped(page, line)
+                print_wrapped(page, line)
             page.print()
-    _summary(page, report.totals())
 
 
 def _headline(page: Console, parts: Sequence[str]) -> None:
@@ -82,7 +98,7 @@ def _headline(page: Console, parts: Sequence[str]) -> None:
     line = Text()
     for number, part in enumerate(parts):
         text = Text(part, style="bold" if number == 0 else STYLES["error"] if part.startswith("error:") else "")
-        if number and line.cell_len + 3 + text.cell_len > page.width:
+        if number and line.cell_len + 3 + cell_len(part.split("\n")[0]) > page.width:
             page.print(line)
             line = Text("  ")
         elif number:
@@ -118,18 +134,3 @@ def _stacked(row: Sequence[str]) -> tuple[str, ...]:
 
 def _styled(cell: str) -> Text:
     return Text(cell, style=STYLES.get(cell.split(" ")[0].rstrip(":"), ""))
-
-
-def _summary(page: Console, total: Totals) -> None:
-    for title, line in summary(total):
-        _wrapped(page, f"  {title + ':':<10} {line}", style="dim" if title in ("subsets", "combiners") else "")
-
-
-def _wrapped(page: Console, line: str, style: str = "") -> None:
-    """Print a line; where it is too long, go on below its own indentation."""
-    indent = len(line) - len(line.lstrip()) + 4
-    first = True
-    for part in Text(line.strip()).wrap(page, max(page.width - indent, 20)):
-        lead = line[: len(line) - len(line.lstrip())] if first else " " * indent
-        page.print(Text(lead + part.plain, style=style), soft_wrap=True)
-        first = False

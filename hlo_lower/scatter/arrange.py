@@ -71,21 +71,28 @@ class Arrangement:
         return build.elementwise("subtract", kept, build.constant(run.size - 1, last.static_shape, element))
 
     def updates(self, build: Builder) -> list[Value]:
-        """The updates in the region's types, [kept..., W0, ..., W(R-1)] with the runs in the window."""
-        return [self._arranged(build, u) for u in self.scatter.canonical_updates(build)]
+        """The updates in the region's types, [kept..., W0, ..., W(R-1)] with the runs in the window.
+
+        One transpose at most, from the updates as given: a second one would keep compilers from seeing that, more often
+        than not, both together change nothing.
+        """
+        types = self.scatter.region_types
+        return [self._arranged(build, build.convert(v, t)) for v, t in zip(self.scatter.updates, types, strict=True)]
 
     def _arranged(self, build: Builder, value: Value) -> Value:
         scatter, layout = self.scatter, self.layout
         m = len(scatter.scatter_shape)
-        first, limit = [0] * (m + scatter.rank), list(value.static_shape)
+        scatter_dims, window_dims = scatter.update_permutation[:m], scatter.update_permutation[m:]
+        first, limit = [0] * len(value.static_shape), list(value.static_shape)
         for n in layout.repeated:
-            first[n] = limit[n] - 1
+            first[scatter_dims[n]] = limit[scatter_dims[n]] - 1
         value = build.slice(value, first, limit)
-        value = build.reverse(value, [run.scatter_dim for run in layout.runs if run.is_reversed])
-        merged = {run.operand_dim: run.scatter_dim for run in layout.runs}
-        taken = {*layout.kept, *merged.values()}
-        idle = [n for n in range(m) if n not in taken]
-        order: list[int] = [*idle, *layout.kept]
+        value = build.reverse(value, [scatter_dims[run.scatter_dim] for run in layout.runs if run.is_reversed])
+        merged = {run.operand_dim: scatter_dims[run.scatter_dim] for run in layout.runs}
+        taken = {*(scatter_dims[n] for n in layout.kept), *merged.values()}
+        idle = [d for d in scatter_dims if d not in taken]
+        place = dict(zip(scatter.window_dims, window_dims, strict=True))
+        order = [*idle, *(scatter_dims[n] for n in layout.kept)]
         for dim in range(scatter.rank):
-            order += [merged[dim], m + dim] if dim in merged else [m + dim]
+            order += [dims[dim] for dims in (merged, place) if dim in dims]
         return build.reshape(build.transpose(value, order), (*layout.kept_shape, *layout.window))

@@ -35,6 +35,7 @@ class CanonicalScatter:
       index_dims: for each component of the index vector the operand dim that it addresses.
       batching: for each batching dim (operand dim, scatter dim) whose position it takes.
       update_permutation: dims of the updates as given in the order scatter dims, window dims.
+      window_dims: operand dims of those window dims, neither inserted nor batching dims.
       region_types: element type that the region computes each operand in; wider than the operand's if it promotes.
     """
 
@@ -47,6 +48,7 @@ class CanonicalScatter:
     index_dims: tuple[int, ...]
     batching: tuple[tuple[int, int], ...]
     update_permutation: tuple[int, ...]
+    window_dims: tuple[int, ...]
     region_types: tuple[mlir.RawType, ...]
 
     @property
@@ -163,6 +165,7 @@ def canonicalize(node: Node) -> CanonicalScatter:
             for operand_dim, indices_dim in zip(operand_batching, indices_batching, strict=True)
         ),
         update_permutation=(*scatter_dims, *update_window_dims),
+        window_dims=tuple(kept),
         region_types=tuple(mlir.tensor_element(a.raw.type) for a in node.blocks[0].arguments[:arity]),
     )
 

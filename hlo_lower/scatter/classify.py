@@ -20,6 +20,7 @@ from hlo_lower.scatter.constant_map import ConstantMap, solve
 from hlo_lower.scatter.facts import (
     Arity,
     Drops,
+    Finding,
     FloatMode,
     InBounds,
     Offsets,
@@ -30,7 +31,6 @@ from hlo_lower.scatter.facts import (
     Windows,
 )
 from hlo_lower.scatter.layout import Layout, lay_out, single
-from hlo_lower.scatter.record import Fact
 from hlo_lower.scatter.regime import SIZES, Regime, SizeTable
 from hlo_lower.subset import Subset
 
@@ -66,16 +66,17 @@ def classify(
     if constant and subset in MANY_WINDOWS:
         solved = _solved(scatter, region, interval, windows, oob, sizes)
     unique, unique_why = _unique(scatter, subset, layout, solved, trust_flags=trust_flags)
-    facts = (
-        Fact.known("subset", subset.value, subset_why),
-        Fact.known("combiner", ", ".join(c.value for c in region.combiners), *region.why),
-        Fact("windows", windows.value, lambda: (*placement.lines(), *_lines(graph, interval.evidence))),
-        Fact.known("in_bounds", in_bounds.value, f"under oob={oob.value}"),
-        Fact.known("unique", unique.value, unique_why),
-        Fact("offsets", "constant" if constant else "runtime", lambda: _lines(graph, interval.evidence)),
+    proof = (interval.evidence,) if interval.evidence is not None else ()
+    findings = (
+        Finding("subset", subset.value, (subset_why,)),
+        Finding("combiner", ", ".join(c.value for c in region.combiners), region.why),
+        Finding("windows", windows.value, (*placement.lines(), *proof)),
+        Finding("in_bounds", in_bounds.value, (f"under oob={oob.value}",)),
+        Finding("unique", unique.value, (unique_why,)),
+        Finding("offsets", "constant" if constant else "runtime", proof),
     )
     if layout.why:
-        facts += (Fact("layout", _layout_value(layout), lambda: (*layout.why, *_lines(graph, *layout.proofs))),)
+        findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
     return ScatterFacts(
         subset=subset,
         combiner=region.common,
@@ -95,7 +96,7 @@ def classify(
         guarded_dims=guarded,
         masked_dims=masked,
         constant_map=solved,
-        evidence=facts,
+        findings=findings,
         bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
     )
 
@@ -284,10 +285,6 @@ def _is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
 def shape_text(shape: tuple[int | None, ...]) -> str:
     """A shape as MLIR writes it: "1x8x64x16"; "scalar" for rank 0, "?" for a dynamic size."""
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
-
-
-def _lines(graph: Graph, *proofs: Evidence | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line for proof in proofs if proof is not None for line in proof.lines(graph)))
 
 
 def _layout_value(layout: Layout) -> str:

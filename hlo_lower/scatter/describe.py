@@ -1,12 +1,19 @@
 """Put a classified scatter into words: its record."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
 from hlo_lower import mlir
+from hlo_lower.analysis import Evidence
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.classify import shape_text
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import Fact, ScatterRecord
 from hlo_lower.subset import Subset
+
+Moved: TypeAlias = Mapping[mlir.RawLocation, mlir.RawLocation]
 
 
 def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
@@ -30,8 +37,47 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         in_bounds=facts.in_bounds.value,
         bounds=_named(graph, facts.bounds_note),
         unique=facts.unique.value,
-        facts=facts.evidence,
+        facts=_facts(graph, facts, {}),
     )
+
+
+def describe_twin(
+    graph: Graph, number: int, node: Node, facts: ScatterFacts, twin: ScatterRecord, moved: Moved
+) -> ScatterRecord:
+    """The record of a scatter from that of its twin: all but the places are the same.
+
+    Args:
+      graph: the module.
+      number: the scatter's number.
+      node: the scatter.
+      facts: what is known of both.
+      twin: the record of the other one.
+      moved: for the places in the evidence of the other one, those of this one.
+    """
+    location = graph.location(node)
+    return replace(
+        twin,
+        number=number,
+        function=graph.function_of(node).name,
+        location=str(location),
+        scope=location.scope,
+        facts=_facts(graph, facts, moved),
+    )
+
+
+def _facts(graph: Graph, facts: ScatterFacts, moved: Moved) -> tuple[Fact, ...]:
+    """The findings, put into words when somebody reads them."""
+    return tuple(Fact(f.name, f.value, lambda f=f: tuple(_sentences(graph, f.steps, moved))) for f in facts.findings)
+
+
+def _sentences(graph: Graph, steps: Iterable[str | Evidence], moved: Moved) -> Iterator[str]:
+    told: set[str] = set()
+    for step in steps:
+        lines = (step,) if isinstance(step, str) else step.lines(graph, moved)
+        for line in lines:
+            if line not in told:
+                told.add(line)
+                yield line
 
 
 def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: str) -> ScatterRecord:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from hlo_lower.analysis import Combiner, RegionFacts
+from hlo_lower.analysis import Combiner, Evidence, RegionFacts
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
-from hlo_lower.scatter.record import Fact
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import Subset
 
@@ -101,6 +100,20 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One fact as it was found.
+
+    Attributes:
+      name, value: the fact and its value as text.
+      steps: what proves it, or why it is not proved, causes first: sentences, and evidence with its places.
+    """
+
+    name: str
+    value: str
+    steps: tuple[str | Evidence, ...]
+
+
+@dataclass(frozen=True)
 class ScatterFacts:
     """The facts of one scatter.
 
@@ -112,7 +125,7 @@ class ScatterFacts:
       guarded_dims: operand dims in which a window may reach out of the operand, which drops all of it.
       masked_dims: operand dims in which it may, which drops the elements outside.
       constant_map: which update lands where, if all indices are constant and the class is solved by that.
-      evidence: every fact with its proof or its reason, for the record.
+      findings: every fact with its proof or its reason, for the record.
       bounds_note: in a few words, why the bounds need a guard or none.
     """
 
@@ -134,7 +147,7 @@ class ScatterFacts:
     guarded_dims: tuple[int, ...]
     masked_dims: tuple[int, ...]
     constant_map: ConstantMap | None
-    evidence: tuple[Fact, ...]
+    findings: tuple[Finding, ...]
     bounds_note: str
 
     def __getitem__(self, name: str) -> Enum:

@@ -6,16 +6,20 @@
     loose      the data places the windows
 
 Positions along runs merge into the window, so that what is left are the kept positions: loose and batch dims. A batch
-dim along which nothing else moves is a run, too, from row 0 to the last.
+dim along which nothing else moves is a run, too, from row 0 to the last. Merging leaves the order of the updates on
+each element as it is: rows of a run differ, and repeated positions write the same places with the same drops, so all
+but the last are overwritten.
 
 A run is a claim about index columns: `v[p] = v[0] + p` modulo 2^width of the index type. Rows whose exact number
 `v[0] + p` lies outside the type are negative after wrapping around, so they are dropped as they would be without it,
 as long as `D + S` is at most 2^(width-1) (trap 41). For unsigned types nothing may wrap around at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+
+import numpy as np
 
 from hlo_lower.analysis import (
     AffineAnalysis,
@@ -104,6 +108,30 @@ class _Column:
     def moves_with(self) -> set[int]:
         return positions([self.form])
 
+    @property
+    def normalized(self) -> Normalized | None:
+        """The normalised index that it is, or None."""
+        symbols = list(self.form.terms.items())
+        if self.form.constant or len(symbols) != 1 or symbols[0][1] != 1:
+            return None
+        return symbols[0][0] if isinstance(symbols[0][0], Normalized) else None
+
+    def is_coordinate(self, n: int, scatter: CanonicalScatter) -> bool:
+        """Whether it is the coordinate along scatter dim n, from the operand dim's first row to its last."""
+        size, form = scatter.scatter_shape[n], self.form
+        if scatter.window[self.operand_dim] != 1 or scatter.operand_shape[self.operand_dim] != size:
+            return False
+        if form.constant != 0 or form.terms != {Position(n): 1}:
+            return False
+        return form.width == 0 or size <= 1 << (form.width - 1)
+
+    def in_words(self) -> str:
+        """The form, for whoever asks why it is a run or none."""
+        inner = self.normalized
+        if inner is not None:
+            return f"dim {self.operand_dim}: {in_words(inner.inner)}, negative ones moved up by {inner.offset}"
+        return f"dim {self.operand_dim}: {in_words(self.form)}"
+
 
 MAX_WRAPPED = 2
 """Runs that may wrap, in one scatter: each doubles the number of windows that are written."""
@@ -126,38 +154,53 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
     if scatter.positions <= 1:
         return single(scatter)
     columns = _columns(scatter, affine, interval)
-    movers = {
-        n: [column for column in columns if n in column.moves_with]
-        for n, size in enumerate(scatter.scatter_shape)
-        if size > 1
-    }
+    explicit = {n: dim for dim, n in scatter.batching}
     runs: dict[int, Run] = {}
     batch: dict[int, int] = {}
     repeated: list[int] = []
-    loose: list[int] = []
-    explicit = {n: dim for dim, n in scatter.batching}
-    for n, moving in movers.items():
-        coordinates = (
-            [explicit[n]] if n in explicit else [c.operand_dim for c in moving if _is_coordinate(c, n, scatter)]
-        )
+    loose: dict[int, str] = {}
+    for n in (n for n, size in enumerate(scatter.scatter_shape) if size > 1):
+        moving = [column for column in columns if n in column.moves_with]
+        coordinates = [explicit[n]] if n in explicit else [c.operand_dim for c in moving if c.is_coordinate(n, scatter)]
         others = [c for c in moving if c.operand_dim not in coordinates]
-        run = None
-        if not coordinates and len(others) == 1:
-            run = _run(others[0], n, scatter, affine, inside=_is_inside(others[0], scatter, interval))
-        if not moving and n not in explicit:
-            (repeated if assigns else loose).append(n)
-        elif len(coordinates) == 1 and not others:
-            runs[n] = Run(coordinates[0], n, scatter.scatter_shape[n])
-        elif coordinates:
+        if coordinates and (others or len(coordinates) > 1):
             batch[n] = coordinates[0]
-        elif run is not None and run.operand_dim not in {r.operand_dim for r in runs.values()}:
-            runs[n] = run
+        elif coordinates:
+            runs[n] = Run(coordinates[0], n, scatter.scatter_shape[n])
+        elif not others:
+            if assigns:
+                repeated.append(n)
+            else:
+                loose[n] = "every position combines with the same place"
+        elif len(others) > 1:
+            loose[n] = f"dims {', '.join(str(c.operand_dim) for c in others)} move along it"
+        elif isinstance(found := _run(others[0], n, scatter, affine, interval), str):
+            loose[n] = found
+        elif found.operand_dim in {run.operand_dim for run in runs.values()}:
+            loose[n] = f"dim {found.operand_dim} is a run along another dim"
+        elif found.is_wrapped and sum(run.is_wrapped for run in runs.values()) == MAX_WRAPPED:
+            loose[n] = f"more than {MAX_WRAPPED} runs may come in two parts"
         else:
-            loose.append(n)
-    wrapped = [n for n, run in runs.items() if run.is_wrapped]
-    loose += wrapped[MAX_WRAPPED:]
-    # Merging a dim in front of a loose one would change the order in which windows on the same place are applied.
-    loose += [n for n in (*runs, *repeated) if n not in loose and n < max(loose, default=-1)]
+            runs[n] = found
+    moves_with = {c.operand_dim: c.moves_with for c in columns}
+    for n, run in runs.items():
+        # Rows of a run that goes its own way never meet, so each sees the loose positions behind it in their order.
+        # Rows that shift with a loose position may meet those of another, and so may rows that wrap onto each other.
+        behind = {m for m in loose if m > n}
+        meets = bool(moves_with.get(run.operand_dim, set()) & behind)
+        if meets or (behind and run.is_wrapped and run.size > scatter.operand_shape[run.operand_dim]):
+            loose[n] = "merging it would change the order of windows that may meet"
+    return _layout(scatter, columns, runs, batch, repeated, loose)
+
+
+def _layout(
+    scatter: CanonicalScatter,
+    columns: Sequence["_Column"],
+    runs: Mapping[int, Run],
+    batch: Mapping[int, int],
+    repeated: Sequence[int],
+    loose: Mapping[int, str],
+) -> Layout:
     merged = tuple(run for n, run in runs.items() if n not in loose)
     window = list(scatter.window)
     for run in merged:
@@ -166,12 +209,12 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
     return Layout(
         runs=merged,
         batch=tuple((dim, n) for n, dim in batch.items()),
-        repeated=tuple(n for n in repeated if n not in loose),
+        repeated=tuple(repeated),
         loose=tuple(sorted(loose)),
         window=tuple(window),
         kept=kept,
         kept_shape=tuple(scatter.scatter_shape[n] for n in kept),
-        why=tuple(_told(column, scatter) for column in columns),
+        why=(*(c.in_words() for c in columns), *(f"p{n} is loose: {why}" for n, why in sorted(loose.items()))),
         proofs=tuple(c.form.evidence for c in columns if c.form.evidence is not None),
     )
 
@@ -206,53 +249,40 @@ def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: 
     return Linear(base, terms, evidence=interval.evidence)
 
 
-def _is_coordinate(column: _Column, n: int, scatter: CanonicalScatter) -> bool:
-    """Whether a column is the coordinate along scatter dim n, from the operand dim's first row to its last."""
-    size = scatter.scatter_shape[n]
-    fits = scatter.window[column.operand_dim] == 1 and scatter.operand_shape[column.operand_dim] == size
-    form = column.form
-    if not fits or form.constant != 0 or form.terms != {Position(n): 1}:
-        return False
-    return form.width == 0 or size <= 1 << (form.width - 1)
-
-
-def _is_inside(column: _Column, scatter: CanonicalScatter, interval: Interval) -> bool:
+def _is_inside(column: "_Column", scatter: CanonicalScatter, interval: Interval) -> bool:
     """Whether every start of a column is proved to lie inside."""
     index = dict(index_columns(scatter, len(interval.shape)))[column.operand_dim]
     lo, hi = (bounds[index] for bounds in interval.full())
     last = scatter.operand_shape[column.operand_dim] - scatter.window[column.operand_dim]
-    return bool((lo >= 0).all() and (hi <= last).all())
+    return bool(np.all(lo >= 0) and np.all(hi <= last))
 
 
-def _run(column: _Column, n: int, scatter: CanonicalScatter, affine: AffineAnalysis, *, inside: bool) -> Run | None:
-    """The run that a column makes along scatter dim n, if it is the only one that moves along it."""
+def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval) -> Run | str:
+    """The run that a column makes along scatter dim n, if it is the only one that moves along it; or why it is none."""
     dim, form, offset = column.operand_dim, column.form, 0
     if scatter.window[dim] != 1:
-        return None
-    symbols = list(form.terms)
-    if form.constant == 0 and len(symbols) == 1 and isinstance(symbols[0], Normalized) and form.terms[symbols[0]] == 1:
-        form, offset = symbols[0].inner, symbols[0].offset
+        return f"windows of extent {scatter.window[dim]} in dim {dim} overlap or leave gaps"
+    moved_up = column.normalized
+    if moved_up is not None:
+        form, offset = moved_up.inner, moved_up.offset
     stride, size, extent = form.stride(n), scatter.scatter_shape[n], scatter.operand_shape[dim]
-    if stride not in (1, -1) or (offset and (stride != 1 or offset < extent)):
-        return None
+    if stride is None:
+        return f"dim {dim} is {in_words(form)}"
+    if stride not in (1, -1) or (offset and stride != 1):
+        return f"dim {dim} moves by {stride} from one position to the next"
+    if offset and offset < extent:
+        return f"negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}"
     run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
-    if form.width == 0 or (inside and not offset) or affine.is_exact(form, scatter.indices):
+    inside = not offset and _is_inside(column, scatter, interval)
+    if form.width == 0 or inside or affine.is_exact(form, scatter.indices):
         return run
     is_signed = not scatter.indices.element_type.startswith("u")
-    harmless = size + max(extent, offset) + form.drift <= 1 << (form.width - 1)
-    return run if is_signed and harmless else None
+    if is_signed and size + max(extent, offset) + form.drift <= 1 << (form.width - 1):
+        return run
+    return f"dim {dim} may wrap around in {'i' if is_signed else 'ui'}{form.width} and come back inside"
 
 
-def _told(column: _Column, scatter: CanonicalScatter) -> str:
-    """A column's form in words, for whoever asks why it is a run or none."""
-    dim, form = column.operand_dim, column.form
-    inner = next((s for s in form.terms if isinstance(s, Normalized)), None)
-    if inner is not None:
-        return f"dim {dim}: {_in_words(inner.inner)}, negative ones moved up by {inner.offset}"
-    return f"dim {dim}: {_in_words(form)}"
-
-
-def _in_words(form: Linear) -> str:
+def in_words(form: Linear) -> str:
     """ "a base + p0", "16 * p0 + p1", "placed by gather"."""
     parts: list[str] = []
     unknown: Sequence[Element] = [s for s in form.terms if isinstance(s, Element) and positions([Linear(0, {s: 1})])]

@@ -44,7 +44,7 @@ def lift(
     """
     shape = updates[0].static_shape
     lifter = _Lifter(build, graph, shape, captured or {})
-    if not lifter.can_lift(region):
+    if not can_lift(graph, region):
         return _map(build, region, [*currents, *updates], shape, captured or {})
     return lifter.apply(region, [*currents, *updates])
 
@@ -66,24 +66,26 @@ def captured_values(region: Block) -> list[Value]:
     return list(captured)
 
 
+def can_lift(graph: Graph, block: Block) -> bool:
+    """Whether every node of a region, and of the functions that it calls, is elementwise on scalars."""
+    return all(_can_lift_node(graph, node) for node in list(block.nodes)[:-1])
+
+
+def _can_lift_node(graph: Graph, node: Node) -> bool:
+    if not all(v.is_tensor and v.shape == () for v in (*node.operands, *node.results)):
+        return False
+    if node.name == "func.call":
+        callee = graph.functions.get(node.callee)
+        return callee is not None and callee.has_body and can_lift(graph, callee.body)
+    return node.name in LIFTED_OPS or node.name == "stablehlo.constant"
+
+
 class _Lifter:
     def __init__(self, build: Builder, graph: Graph, shape: tuple[int, ...], captured: Mapping[Value, Value]) -> None:
         self._captured = captured
         self._build = build
         self._graph = graph
         self._shape = shape
-
-    def can_lift(self, block: Block) -> bool:
-        """Whether every node of a block, and of the functions that it calls, is elementwise on scalars."""
-        return all(self._can_lift_node(node) for node in list(block.nodes)[:-1])
-
-    def _can_lift_node(self, node: Node) -> bool:
-        if not all(v.is_tensor and v.shape == () for v in (*node.operands, *node.results)):
-            return False
-        if node.name == "func.call":
-            callee = self._graph.functions.get(node.callee)
-            return callee is not None and callee.has_body and self.can_lift(callee.body)
-        return node.name in LIFTED_OPS or node.name == "stablehlo.constant"
 
     def apply(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
         """The values that a block returns, for arguments of the window's shape."""

@@ -1,24 +1,110 @@
-"""A target as data: which operations it refuses, each with the reason."""
+"""A target as data: which operations it takes, and on which element types."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+ALWAYS_TAKEN = frozenset({"stablehlo.return"})
+"""The terminator of a region: whoever takes the op takes it."""
 
 
 @dataclass(frozen=True)
 class Target:
     """A consumer of StableHLO.
 
+    An operation is taken if it is one of `ops` and not refused, and each element type among its operands and results
+    (starts, predicates and counters included) is one of `dtypes`, not refused, and one of the operation's `op_dtypes`.
+    What is not given restricts nothing. Two targets are equal if all of this is.
+
     Attributes:
       name: as on the command line.
       description: one line.
-      refused: operations that it does not take, with the reason; all others are taken.
+      refused: operations that it does not take, each with the reason.
+      ops: the operations that it takes; None: all but the refused ones.
+      dtypes: the element types that it takes, as MLIR prints them ("f32", "ui8", "i1"); None: all but the refused.
+      refused_dtypes: element types that it takes on no operation, each with the reason.
+      op_dtypes: for some operations, the element types that they are taken on, out of those that are taken at all.
     """
 
     name: str
-    description: str
+    description: str = ""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    ops: Collection[str] | None = None
+    dtypes: Collection[str] | None = None
+    refused_dtypes: Mapping[str, str] = field(default_factory=dict[str, str])
+    op_dtypes: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
-    def refusal(self, op: str) -> str | None:
-        """Why the target does not take an operation, or None if it does."""
-        reason = self.refused.get(op)
-        return None if reason is None else f"emits {op}, which {self.name} refuses: {reason}"
+    def __post_init__(self) -> None:
+        """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
+        op_dtypes = {op: _frozen("op_dtypes", dtypes) for op, dtypes in self.op_dtypes.items()}
+        taken = {
+            "refused": dict(self.refused),
+            "ops": None if self.ops is None else _frozen("ops", self.ops),
+            "dtypes": None if self.dtypes is None else _frozen("dtypes", self.dtypes),
+            "refused_dtypes": dict(self.refused_dtypes),
+            "op_dtypes": op_dtypes,
+        }
+        for name, value in taken.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _hash(self) -> int:
+        maps = (self.refused, self.refused_dtypes, self.op_dtypes)
+        return hash((self.name, self.description, self.ops, self.dtypes, *(frozenset(m.items()) for m in maps)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def refuses_op(self, op: str) -> str | None:
+        """Why an operation is not taken on any element type ("" where there is no more to say), or None if it is."""
+        if op in self.refused:
+            return self.refused[op]
+        return None if self.ops is None or op in self.ops or op in ALWAYS_TAKEN else ""
+
+    def refuses_dtype(self, dtype: str) -> str | None:
+        """Why an element type is not taken on any operation, or None if it is."""
+        if dtype in self.refused_dtypes:
+            return self.refused_dtypes[dtype]
+        return None if self.dtypes is None or dtype in self.dtypes else ""
+
+    def refuses_op_on(self, op: str, dtype: str) -> bool:
+        """Whether an operation is refused on an element type that is taken elsewhere."""
+        taken = self.op_dtypes.get(op)
+        return taken is not None and dtype not in taken and op not in ALWAYS_TAKEN
+
+    @property
+    def restricts_dtypes(self) -> bool:
+        """Whether there is an element type that it does not take on some operation."""
+        return self.dtypes is not None or bool(self.refused_dtypes or self.op_dtypes)
+
+    @property
+    def restricts_only_scatter(self) -> bool:
+        """Whether it takes every op but scatter, on every element type."""
+        return self.ops is None and not self.restricts_dtypes and self.refused.keys() <= {"stablehlo.scatter"}
+
+    def refusal(self, op: str, dtypes: Collection[str] = ()) -> str | None:
+        """Why the target does not take an operation with these element types on it, or None if it does."""
+        reason = self.refuses_op(op)
+        if reason is not None:
+            return _told(f"emits {op}, which {self.name} refuses", reason)
+        for dtype in sorted(dtypes):
+            reason = self.refuses_dtype(dtype)
+            if reason is not None:
+                return _told(f"emits {op} on {dtype}, which {self.name} refuses", reason)
+            if self.refuses_op_on(op, dtype):
+                return f"emits {op}, which {self.name} refuses for {dtype}"
+        return None
+
+    def refusals(self, ops: Sequence[str]) -> tuple[str, ...]:
+        """Why the target does not take operations, whatever their element types; empty if it takes all of them."""
+        return tuple(reason for op in dict.fromkeys(ops) if (reason := self.refusal(op)) is not None)
+
+
+def _told(what: str, reason: str) -> str:
+    return f"{what}: {reason}" if reason else what
+
+
+def _frozen(what: str, names: Collection[str]) -> frozenset[str]:
+    if isinstance(names, str):
+        raise TypeError(f"{what} is a collection of names, not {names!r}")
+    return frozenset(names)

@@ -141,9 +141,9 @@ def test_html_needs_nothing_else(decode):
 
 
 def test_html_has_charts_tables_and_modules(decode):
-    """The total comes first with bars, then the modules, then each module's table."""
+    """The total comes first with bars, then the modules, each with its table below it; the unreadable are told."""
     tags = Tags(render_html([decode, ModuleReport("bad.mlir", error="gone")], explain=(1,)))
-    assert tags.seen.count("table") == 2
+    assert (tags.seen.count("table"), tags.seen.count("details")) == (1, 1)
     for word in ("Kinds", "Rules", "Guards", "guarded: argument pos", "gone", "because argument 3 of @main"):
         assert word in tags.text
     assert "total: 2 modules (1 unreadable)" in tags.text

@@ -1,6 +1,9 @@
 """Totals are counted from records."""
 
-from hlo_lower.report import ModuleReport, totals
+from collections import Counter
+from dataclasses import replace
+
+from hlo_lower.report import ModuleReport, folders, totals
 
 
 def test_counts_per_kind_subset_combiner_and_rule(decode):
@@ -16,7 +19,37 @@ def test_guards_follow_in_bounds(decode):
     """A guard is needed where in_bounds is unknown, and proved away where it is always."""
     total = decode.totals()
     assert (total.guards_needed, total.guards_proved_away, total.never_in_bounds) == (1, 2, 1)
-    assert total.guard_causes == {"guarded: argument pos": 1}
+    assert total.guard_causes == {"argument": 1}
+
+
+def test_a_scatter_without_a_rule_has_no_guard(record):
+    """It is counted under the reason why it has none, and needs no guard, whatever its bounds."""
+    refused = record(1, rule="", why="", in_bounds="unknown", bounds="dynamic shape tensor<?x8xf32>")
+    total = totals([ModuleReport("a.mlir", 7, (refused, record(2, in_bounds="unknown", bounds="guarded: gather")))])
+    assert (total.guards_needed, total.guard_causes) == (1, {"result of gather": 1})
+    assert total.no_rule == {"dynamic shape": 1}
+
+
+def test_scatters_that_end_in_the_loop_are_counted(record):
+    """The loop is the rule below all others."""
+    total = totals([ModuleReport("a.mlir", 7, (record(1, rule="while"), record(2)))])
+    assert (total.looped, total.scatters) == (1, 2)
+
+
+def test_folders_add_up_to_the_total(decode):
+    """Each module is in one folder, the one that was given first; what is counted by folder adds up."""
+    groups = ("b", ".", "a/c", "b")
+    reports = [replace(decode, file=f"{number}.mlir", group=group) for number, group in enumerate(groups)]
+    named = folders([*reports, ModuleReport("bad.mlir", error="gone", group="a")])
+    assert [(name, len(members)) for name, members in named] == [(".", 1), ("a", 1), ("a/c", 1), ("b", 2)]
+    total = totals([report for _, members in named for report in members])
+    for field in ("modules", "unreadable", "op_count", "scatters", "guards_needed", "looped"):
+        assert getattr(total, field) == sum(getattr(totals(members), field) for _, members in named)
+    for field in ("kinds", "rules", "guard_causes", "no_rule"):
+        added = Counter()
+        for _, members in named:
+            added.update(getattr(totals(members), field))
+        assert getattr(total, field) == dict(added)
 
 
 def test_several_modules_add_up(decode):

@@ -12,6 +12,24 @@ def test_scatter_report_goes_on_after_a_bad_file(script):
     assert "missing.mlir   error: missing.mlir: no such file" in done.stdout
 
 
+def test_scatter_report_takes_folders_and_writes_a_page(script, tmp_path):
+    """A tree is classified in processes of its own, and the page is written into a file."""
+    (tmp_path / "zoo" / "deep").mkdir(parents=True)
+    for name in ("a.mlir", "deep/b.mlir"):
+        (tmp_path / "zoo" / name).write_bytes((tmp_path / "decode.mlir").read_bytes())
+    done = script("scatter_report.py", "--jobs", "2", "--format", "html", "--output", "zoo.html", "zoo")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "total: 2 modules, 12 ops, 2 scatters" in (tmp_path / "zoo.html").read_text()
+
+
+def test_scatter_report_says_what_it_cannot_do(script, tmp_path):
+    """An empty folder is a message and exit code 2."""
+    (tmp_path / "empty").mkdir()
+    done = script("scatter_report.py", "empty")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("empty: is a directory without a module in it")
+
+
 def test_scatter_report_needs_a_file(script):
     """Without one it says how it is called."""
     done = script("scatter_report.py")

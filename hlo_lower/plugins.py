@@ -1,0 +1,122 @@
+"""Rules from installed distributions: the entry point group `hlo_lower.rules`.
+
+An entry point of the group names a `RuleList`. In the `pyproject.toml` of a distribution of its own:
+
+    [project.entry-points."hlo_lower.rules"]
+    npu = "my_npu.scatter_rules:rules"
+
+The rules of all such lists join the built-in ones, in no order: a rule is chosen before another one only because it is
+more specific, and what is ambiguous is an error. A plug-in that cannot be used is an error too, never left out: what a
+module is lowered to must not depend on what happened to import. `HLO_LOWER_NO_PLUGINS=1` leaves all of them out.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from hlo_lower.errors import HloLowerError, RegistryError
+from hlo_lower.lowerings import default_registry
+from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.targets import TARGETS
+
+GROUP = "hlo_lower.rules"
+WITHOUT = "HLO_LOWER_NO_PLUGINS"
+
+
+class PluginError(HloLowerError):
+    """An installed distribution adds rules that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A list of rules, and where it comes from.
+
+    Attributes:
+      distribution: name and version ("my-npu 1.2").
+      entry_point: its name in the group.
+      rules: the list.
+    """
+
+    distribution: str
+    entry_point: str
+    rules: RuleList
+
+    @property
+    def origin(self) -> str:
+        """For messages and reports: "my-npu 1.2, entry point npu"."""
+        return f"{self.distribution}, entry point {self.entry_point}"
+
+
+def installed_registry() -> CompositeLoweringRegistry:
+    """The built-in rules and those of installed plug-ins, checked; the same one each time, to which nobody adds.
+
+    Raises:
+      PluginError: a plug-in cannot be imported, is no `RuleList`, or contradicts another one or the built-in rules.
+    """
+    return _registry(not os.environ.get(WITHOUT))
+
+
+@cache
+def _registry(with_plugins: bool) -> CompositeLoweringRegistry:
+    return registry_with(find_plugins() if with_plugins else ())
+
+
+def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
+    """A fresh registry with the built-in rules and those of plug-ins, checked for ambiguity.
+
+    Raises:
+      PluginError: a rule is registered wrongly, or two contradict each other; the message names the plug-ins.
+    """
+    registry = default_registry()
+    for plugin in plugins:
+        try:
+            registry.extend(plugin.rules, origin=plugin.origin)
+        except RegistryError as error:
+            raise _unusable(plugin.distribution, plugin.entry_point, str(error)) from None
+    try:
+        registry.check(TARGETS)
+    except RegistryError as error:
+        raise PluginError(
+            "",
+            f"the rules of plug-ins contradict others: {error}",
+            facts=f"plug-ins: {'; '.join(plugin.origin for plugin in plugins)}",
+            next_step=f"constrain one of the two further; {WITHOUT}=1 runs without plug-ins",
+        ) from None
+    return registry
+
+
+def find_plugins() -> tuple[Plugin, ...]:
+    """The plug-ins of all distributions that Python can import from, by distribution and name.
+
+    Raises:
+      PluginError: one cannot be imported, or is no `RuleList`.
+    """
+    found = sorted(entry_points(group=GROUP), key=lambda point: (_distribution(point), point.name, point.value))
+    return tuple(_load(point) for point in found)
+
+
+def _load(point: EntryPoint) -> Plugin:
+    distribution = _distribution(point)
+    try:
+        rules = point.load()
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+        told = (str(error).splitlines() or [""])[0]
+        reason = f"{point.value} cannot be imported: {type(error).__name__}: {told}"
+        raise _unusable(distribution, point.name, reason) from error
+    if not isinstance(rules, RuleList):
+        raise _unusable(distribution, point.name, f"{point.value} is a {type(rules).__name__}, not a RuleList")
+    return Plugin(distribution, point.name, rules)
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "a distribution without a name"
+
+
+def _unusable(distribution: str, entry_point: str, reason: str) -> PluginError:
+    return PluginError(
+        f"{distribution}, entry point {entry_point} of {GROUP}",
+        f"the plug-in cannot be used: {reason}",
+        next_step=f"update or uninstall {distribution.split(' ', maxsplit=1)[0]}; {WITHOUT}=1 runs without plug-ins",
+    )

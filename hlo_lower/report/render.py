@@ -1,0 +1,30 @@
+"""A report in one of its formats."""
+
+from collections.abc import Collection, Sequence
+
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.markdown import render_markdown
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.text import PLAIN_WIDTH, render_text
+
+FORMATS = ("text", "json", "markdown", "html")
+
+
+def render(
+    reports: Sequence[ModuleReport],
+    form: str = "text",
+    *,
+    show_all: bool = False,
+    explain: Collection[int] = (),
+    width: int = PLAIN_WIDTH,
+    color: bool = False,
+) -> str:
+    """Render modules in a format of FORMATS; the keywords are those of `render_text`, as far as the format has them."""
+    if form == "json":
+        return render_json(reports)
+    if form == "markdown":
+        return render_markdown(reports, show_all=show_all, explain=explain)
+    if form == "html":
+        return render_html(reports, show_all=show_all, explain=explain)
+    return render_text(reports, show_all=show_all, explain=explain, width=width, color=color)

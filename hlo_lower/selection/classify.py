@@ -1,0 +1,72 @@
+"""One module, from its file to its report; whatever goes wrong with it is said there."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hlo_lower.errors import HloLowerError
+from hlo_lower.report import ModuleReport
+from hlo_lower.scatter.record import Fact, ScatterRecord
+from hlo_lower.selection.files import Selected
+from hlo_lower.targets import Target
+
+WARM_UP = b"func.func public @main() { return }"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What scatters mean, for whom, and what a rule may assume: the keywords of `classify`."""
+
+    target: Target
+    oob: Literal["xla", "spec"] = "xla"
+    float_mode: Literal["exact", "reassociate"] = "exact"
+    trust_flags: bool = False
+
+
+def classify_one(policy: Policy, module: Selected) -> ModuleReport:
+    """Read a module and classify its scatters; an error becomes the report's, none is raised.
+
+    The evidence is put into words at once: the report holds nothing of the module, and can go to another process.
+    """
+    try:
+        if module.error is not None:
+            raise module.error
+        return _classified(policy, module)
+    except HloLowerError as error:
+        return failed(policy, module, str(error))
+    except Exception as error:
+        return failed(policy, module, internal(module.file, error))
+
+
+def failed(policy: Policy, module: Selected, error: str) -> ModuleReport:
+    """The report of a module that could not be read or classified."""
+    return ModuleReport(module.file, target=policy.target.name, oob=policy.oob, error=error, group=module.group)
+
+
+def internal(file: str, error: BaseException) -> str:
+    """The message of an error that is not the user's."""
+    told = (str(error).splitlines() or [""])[0]
+    return (
+        f"{file}: internal error: {type(error).__name__}: {told}\n"
+        f"  next:    this is a mistake in hlo-lower: please report it with hlo-lower report --debug {file}"
+    )
+
+
+def warm_up(policy: Policy) -> None:
+    """Import what classification needs and build its rules, so that the first module does not wait for it."""
+    classify_one(policy, Selected("", "", WARM_UP))
+
+
+def _classified(policy: Policy, module: Selected) -> ModuleReport:
+    from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
+    from hlo_lower.pipeline import classify
+    from hlo_lower.plan import Options
+
+    graph = read(module.source, module.file)
+    options = Options(policy.target, policy.oob, policy.float_mode, policy.trust_flags)
+    records = tuple(_in_words(record) for record in classify(graph, options=options))
+    return ModuleReport(module.file, graph.op_count, records, policy.target.name, policy.oob, group=module.group)
+
+
+def _in_words(record: ScatterRecord) -> ScatterRecord:
+    facts = (Fact.known(fact.name, fact.value, *fact.evidence) for fact in record.facts)
+    return replace(record, facts=tuple(facts))

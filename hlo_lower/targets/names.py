@@ -1,0 +1,82 @@
+"""The names in a target: each an operation or an element type that exists, so that a misspelt one restricts nothing."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, cast
+
+from hlo_lower.errors import InputError
+from hlo_lower.targets.target import Target
+
+NUMPY_NAMES = {"float": "f", "bfloat": "bf", "int": "i", "uint": "ui"}
+"""What people write for element types, and how MLIR begins them."""
+
+NEXT_STEP = 'write operations with their dialect ("stablehlo.while") and element types as MLIR does ("f32", "ui8")'
+
+
+def check_names(target: Target, where: str) -> None:
+    """Check that every operation and element type of a target exists, and that no entry contradicts another.
+
+    Raises:
+      InputError: one does not; the message says what may have been meant.
+    """
+    from hlo_lower import mlir  # only where there is a target file to read: it brings JAX
+
+    context = mlir.make_context()
+    for key, ops in (("ops", target.ops or ()), ("refused", target.refused), ("op_dtypes", target.op_dtypes)):
+        for op in sorted(ops):
+            if not context.is_registered_operation(op):
+                raise InputError(where, f"{key}: there is no operation {op!r}", _meant(op), next_step=NEXT_STEP)
+    overall = (("dtypes", target.dtypes or ()), ("refused_dtypes", target.refused_dtypes))
+    for key, dtypes in (*overall, *((f"op_dtypes: {op}", found) for op, found in sorted(target.op_dtypes.items()))):
+        for dtype in sorted(dtypes):
+            if mlir.dtype_of(dtype) is None:
+                raise InputError(
+                    where, f"{key}: there is no element type {dtype!r}", _meant_dtype(dtype), next_step=NEXT_STEP
+                )
+    _check_consistent(target, where)
+
+
+def _check_consistent(target: Target, where: str) -> None:
+    """Refuse entries that could never have an effect."""
+    if both := _first(op for op in sorted(target.ops or ()) if op in target.refused):
+        raise InputError(where, f"{both} is among ops and among refused", next_step="keep it in one of them")
+    if both := _first(dtype for dtype in sorted(target.dtypes or ()) if dtype in target.refused_dtypes):
+        raise InputError(where, f"{both} is among dtypes and among refused_dtypes", next_step="keep it in one of them")
+    for op, dtypes in sorted(target.op_dtypes.items()):
+        if target.refuses_op(op) is not None:
+            raise InputError(
+                where, f"op_dtypes: {op} is not taken at all", next_step="add it to ops, or leave it out of op_dtypes"
+            )
+        if refused := _first(dtype for dtype in sorted(dtypes) if target.refuses_dtype(dtype) is not None):
+            raise InputError(
+                where,
+                f"op_dtypes: {op}: {refused} is not taken on any operation",
+                next_step="op_dtypes narrows: add it to dtypes, and narrow the other operations",
+            )
+
+
+def _first(found: Iterable[str]) -> str:
+    return next(iter(found), "")
+
+
+def _meant(op: str) -> str:
+    """What may have been meant by a name that is no operation."""
+    context = mlir.make_context()
+    for dialect in ("stablehlo", "chlo", "func"):
+        if context.is_registered_operation(f"{dialect}.{op}"):
+            return f"did you mean {dialect}.{op}?"
+    if not op.startswith("stablehlo."):
+        return "an operation is named with its dialect"
+    dialect = cast(Any, mlir.stablehlo)
+    ops = {str(getattr(getattr(dialect, name), "OPERATION_NAME", "")) for name in dir(dialect)}
+    close = difflib.get_close_matches(op, ops, n=1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _meant_dtype(dtype: str) -> str:
+    """What may have been meant by a name that is no element type."""
+    letters = dtype.rstrip("0123456789")
+    guess = "i1" if dtype in ("bool", "pred") else NUMPY_NAMES.get(letters, "?") + dtype[len(letters) :]
+    return (
+        f"did you mean {guess}?" if mlir.dtype_of(guess) is not None else "f32, bf16, i32, ui8, i1, complex<f32>, ..."
+    )

@@ -1,0 +1,145 @@
+"""Many modules classified, however the work is spread."""
+
+import multiprocessing
+import os
+import pickle
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.errors import InputError
+from hlo_lower.report import FORMATS, render
+from hlo_lower.selection import Selected, classify_modules, default_jobs
+
+
+def by_name(reports):
+    """Reports by the name of their file."""
+    return {os.path.basename(report.file): report for report in reports}
+
+
+class Here(Executor):
+    """An executor that does the work when it is submitted, and breaks for a module of some name."""
+
+    def __init__(self, breaks_at=""):
+        self.breaks_at, self.submitted, self.broken = breaks_at, [], False
+
+    def submit(self, fn, /, *args, **kwargs):
+        """Do the work."""
+        if self.broken:
+            raise BrokenExecutor
+        future = Future()
+        self.submitted.append(args[-1].file)
+        if args[-1].file.endswith(self.breaks_at or "\0"):
+            self.broken = True
+            future.set_exception(BrokenExecutor())
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_bad_modules_are_reports_with_their_reason(zoo):
+    """An unreadable module has an error, one of symbolic shape a record without a rule; the others are classified."""
+    found = by_name(classify_modules(zoo))
+    assert found["recipe.mlir"].error.startswith(f"{zoo}/poly/recipe.mlir:1:1: ")
+    assert [report.error for name, report in found.items() if name != "recipe.mlir"] == [None] * 4
+    (refused,) = found["poly.mlir"].records
+    assert (refused.rule, refused.bounds) == ("", "dynamic shape tensor<?x4xf32>")
+    assert [record.kind for record in found["add.mlir"].records] == ["reduction_add"]
+    assert (found["plain.mlir"].op_count > 0, found["plain.mlir"].records) == (True, ())
+    assert [report.group for report in found.values()] == [".", "add", "add", "poly", "poly"]
+
+
+def test_however_the_work_is_spread_the_reports_are_the_same(zoo):
+    """In this process, in two of its own, in threads, in a pool: every format has the same bytes."""
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(1, mp_context=spawn) as processes:
+        ways = ({}, {"jobs": 2}, {"executor": threads}, {"executor": processes}, {"executor": Here()})
+        reports = [classify_modules(["zoo", "missing.mlir"], **way) for way in ways]
+    for form in FORMATS:
+        for explain in ((), (1,)):
+            texts = {render(report, form, explain=explain) for report in reports}
+            assert len(texts) == 1
+    assert "because" in texts.pop()  # the evidence has come along
+
+
+def test_a_module_that_crashes_the_parser_costs_itself(zoo, crash):
+    """jaxlib's parser dies of deep nesting; the module is a report with that reason, all others are done."""
+    (zoo / "deep.mlir").write_text(crash)
+    told = []
+    reports = classify_modules(zoo, jobs=2, progress=lambda *told_now: told.append(told_now))
+    assert by_name(reports)["deep.mlir"].error is not None
+    assert [os.path.basename(report.file) for report in reports if report.error] == ["deep.mlir", "recipe.mlir"]
+    assert told == [("modules", number, 6) for number in range(1, 7)]
+
+
+def test_an_executor_that_breaks_does_not_stop_the_rest(zoo):
+    """What it left undone is done in processes of their own; what it had done is kept."""
+    executor = Here(breaks_at="plain.mlir")
+    reports = classify_modules(zoo, executor=executor)
+    assert executor.submitted == [f"{zoo}/top.mlir", f"{zoo}/add/add.mlir", f"{zoo}/add/plain.mlir"]
+    assert render(reports, "json") == render(classify_modules(zoo), "json")
+
+
+def test_an_answer_that_does_not_come_through_is_a_report(zoo):
+    """Whatever an executor raises for a module becomes that module's reason."""
+
+    class Lossy(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            """Lose the answer."""
+            future = Future()
+            future.set_exception(ConnectionError("gone"))
+            return future
+
+    (report,) = classify_modules(zoo / "top.mlir", executor=Lossy())
+    assert "internal error: ConnectionError: gone" in report.error
+
+
+def test_an_internal_error_is_the_modules_own(zoo, monkeypatch):
+    """A mistake of the classifier stops nothing, and asks to be reported."""
+    monkeypatch.setattr("hlo_lower.pipeline.classify", lambda *args, **kwargs: 1 / 0)
+    errors = [report.error for report in classify_modules(zoo)]
+    assert sum("internal error: ZeroDivisionError: division by zero" in error for error in errors) == 4
+    assert "please report it with hlo-lower report --debug" in errors[0]
+
+
+def test_policy_is_passed_on(zoo):
+    """Records speak of the policy that was asked for."""
+    (report,) = classify_modules(zoo / "top.mlir", oob="spec")
+    assert (report.oob, report.records[0].oob) == ("spec", "spec")
+
+
+def test_content_is_read_as_it_is(zoo):
+    """Standard input comes as bytes, in its place among files."""
+    content = Selected("-", ".", (zoo / "top.mlir").read_bytes())
+    reports = classify_modules([content, zoo / "add" / "plain.mlir"])
+    assert [(report.file, len(report.records)) for report in reports] == [("-", 1), (f"{zoo}/add/plain.mlir", 0)]
+
+
+def test_mistakes_of_the_caller_are_errors(zoo):
+    """An unknown target, an empty folder, and a time limit that nobody could keep."""
+    (zoo / "empty").mkdir()
+    with pytest.raises(InputError, match="no target named 'toaster'"):
+        classify_modules(zoo, target="toaster")
+    with pytest.raises(InputError, match="without a module"):
+        classify_modules(zoo / "empty")
+    with pytest.raises(InputError, match="cannot be held to a time limit"):
+        classify_modules(zoo, executor=Here(), timeout=1)
+
+
+def test_records_of_a_graph_can_be_pickled(zoo):
+    """Evidence, which is put into words when it is read, arrives in words; the rest is equal."""
+    records = hl.classify(hl.read(zoo / "top.mlir"))
+    arrived = pickle.loads(pickle.dumps(records))
+    assert arrived == records
+    assert [record.to_json() for record in arrived] == [record.to_json() for record in records]
+    assert any(fact.evidence for fact in arrived[0].facts)
+
+
+@pytest.mark.parametrize(
+    ("modules", "cpus", "jobs"), [(1, 8, 1), (2, 8, 2), (3, 1, 1), (16, 8, 2), (17, 8, 3), (999, 8, 8)]
+)
+def test_jobs_suit_the_modules(monkeypatch, modules, cpus, jobs):
+    """One module needs no process; several get two, many as many as there are CPUs."""
+    monkeypatch.setattr("hlo_lower.selection.modules._cpus", lambda: cpus)
+    assert jobs == default_jobs(modules)

@@ -1,0 +1,80 @@
+"""Work in processes that die, hang or answer."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from hlo_lower.errors import InputError
+from hlo_lower.selection.processes import Lost, in_processes
+
+
+def double(number):
+    """Twice a number; 13 kills the process, 14 ends it, 15 hangs."""
+    if number == 13:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if number == 14:
+        sys.exit(7)
+    if number == 15:
+        time.sleep(600)
+    return 2 * number
+
+
+def fail():
+    """Keep a process from getting ready."""
+    os._exit(3)
+
+
+def answers(works, **how):
+    """The answers in the order of the works."""
+    return [answer for _, answer in sorted(in_processes(double, works, **how), key=lambda pair: pair[0])]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_process_that_dies_loses_its_own_work_only(jobs):
+    """The piece that killed it says how it died; all others are done, also those behind it."""
+    segfault, exited = (
+        Lost("the process that read it died: signal SIGSEGV"),
+        Lost("the process that read it died: exit code 7"),
+    )
+    assert answers([1, 13, 2, 14, 3], jobs=jobs) == [2, segfault, 4, exited, 6]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_hangs_is_killed():
+    """What is late is lost; what comes after it is done in a fresh process."""
+    start = time.monotonic()
+    assert answers([15, 1], jobs=1, timeout=0.5) == [Lost("was not done after 0.5 s, the time for a module"), 2]
+    assert time.monotonic() - start < 60
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_end_when_nobody_listens():
+    """Closing the generator, as an interrupt does, leaves no process behind, even one that hangs."""
+    work = in_processes(double, [1, 15, 15], jobs=2)
+    assert next(work) == (0, 2)
+    assert len(multiprocessing.active_children()) == 2
+    work.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_no_work_needs_no_process():
+    """Nothing is started for nothing."""
+    assert answers([], jobs=4) == []
+
+
+def test_processes_that_cannot_start_are_an_error():
+    """They are not started for ever; the message names the usual reason."""
+    with pytest.raises(InputError, match=r"could not start: exit code 3\n  next: .*__main__"):
+        list(in_processes(double, [1, 2], jobs=2, prepare=fail))
+    assert multiprocessing.active_children() == []
+
+
+def test_interrupts_reach_this_process_only():
+    """Control-C is handled as before once a process has started."""
+    before = signal.getsignal(signal.SIGINT)
+    assert answers([1], jobs=1) == [2]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,116 @@
+"""A target of one's own as a file: what it says is what the target does, and what it says wrongly is told."""
+
+import re
+
+import pytest
+
+from hlo_lower.errors import InputError
+from hlo_lower.targets import Target, read_target, target_of
+
+WHOLE = """\
+name = "npu"
+description = "the compiler of my NPU"
+ops = ["stablehlo.add", "stablehlo.dot_general", "chlo.erf", "func.call"]
+dtypes = ["f32", "i32", "i1", "complex<f32>"]
+
+[refused]
+"stablehlo.while" = "no control flow"
+
+[refused_dtypes]
+i64 = "32-bit addresses"
+
+[op_dtypes]
+"stablehlo.dot_general" = ["i32"]
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a target file and give its path."""
+
+    def write_file(text):
+        path = tmp_path / "my_npu.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return write_file
+
+
+def test_a_file_says_all_that_a_target_does(write):
+    """Each key is the field of its name."""
+    expected = Target(
+        "npu",
+        "the compiler of my NPU",
+        {"stablehlo.while": "no control flow"},
+        {"stablehlo.add", "stablehlo.dot_general", "chlo.erf", "func.call"},
+        {"f32", "i32", "i1", "complex<f32>"},
+        {"i64": "32-bit addresses"},
+        {"stablehlo.dot_general": {"i32"}},
+    )
+    assert expected == read_target(write(WHOLE))
+
+
+def test_an_empty_file_is_a_target_that_takes_everything(write):
+    """Nothing is required; the name is the file's."""
+    assert Target("my_npu") == read_target(write(""))
+
+
+def test_a_name_without_quotes_is_meant_as_one_name(write):
+    """TOML reads `stablehlo.while = ...` as a table in a table."""
+    target = read_target(write('[refused]\nstablehlo.while = "no"\n[op_dtypes.stablehlo]\nadd = ["f32"]\n'))
+    assert Target("my_npu", refused={"stablehlo.while": "no"}, op_dtypes={"stablehlo.add": {"f32"}}) == target
+
+
+def test_a_path_is_told_from_a_name(write, tmp_path, monkeypatch):
+    """What ends in .toml, holds a separator or is a Path is a file; anything else is the name of a built-in one."""
+    path = write("")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").write_text('name = "plain one"')
+    for named, name in ((path, "my_npu"), ("my_npu.toml", "my_npu"), ("./plain", "plain one")):
+        assert target_of(named).name == name
+    assert target_of(tmp_path / "plain").name == "plain one"
+    with pytest.raises(InputError, match="no target named 'plain'"):
+        target_of("plain")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "help_"),
+    [
+        ("opps = []", "unknown key 'opps'", "keys are name, description, ops"),
+        ("name = 3", "name: a string is wanted, not 3", "quotes"),
+        ('name = ""', "name: it is empty", "leave it out"),
+        ('dtypes = "f32"', "dtypes: a list of strings is wanted, not 'f32'", "write ["),
+        ("ops = [1]", "ops: a list of strings is wanted, not [1]", "write ["),
+        ('refused = ["stablehlo.add"]', "refused: a table is wanted", "[refused]"),
+        ('[refused]\n"stablehlo.add" = true', "refused: stablehlo.add: a string is wanted, not True", "quotes"),
+        ('[op_dtypes]\n"stablehlo.add" = "f32"', "op_dtypes: stablehlo.add: a list of strings is wanted", "write ["),
+        ('ops = ["add"]', "ops: there is no operation 'add'", "did you mean stablehlo.add?"),
+        ('ops = ["aten.add_"]', "ops: there is no operation 'aten.add_'", "with its dialect"),
+        ('[refused]\n"stablehlo.whlie" = ""', "there is no operation 'stablehlo.whlie'", "mean stablehlo.while?"),
+        ('dtypes = ["float32"]', "dtypes: there is no element type 'float32'", "did you mean f32?"),
+        ('dtypes = ["bool"]', "dtypes: there is no element type 'bool'", "did you mean i1?"),
+        ('[refused_dtypes]\nlong = ""', "refused_dtypes: there is no element type 'long'", "f32, bf16, i32"),
+        ('[op_dtypes]\n"stablehlo.add" = ["uint8"]', "op_dtypes: stablehlo.add: there is no element type", "mean ui8?"),
+        ('ops = ["stablehlo.add"]\n[refused]\n"stablehlo.add" = ""', "among ops and among refused", "one of them"),
+        ('dtypes = ["f32"]\n[refused_dtypes]\nf32 = ""', "among dtypes and among refused_dtypes", "one of them"),
+        ('ops = []\n[op_dtypes]\n"stablehlo.add" = ["f32"]', "stablehlo.add is not taken at all", "add it to ops"),
+        ('dtypes = ["f32"]\n[op_dtypes]\n"stablehlo.add" = ["i8"]', "i8 is not taken on any operation", "narrows"),
+        ("name = ", "not a TOML file: Invalid value", "quotes"),
+        (b"\xff\xfe", "not a TOML file: it is not UTF-8 text", "name a TOML file"),
+    ],
+)
+def test_a_wrong_file_is_told(write, text, what, help_):
+    """The message begins with the path, says what is wrong, and what would be right."""
+    path = write(text)
+    with pytest.raises(InputError, match=re.escape(what)) as error:
+        read_target(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert help_ in str(error.value).split("\n", 1)[1]
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    """A missing file and a folder are told as such."""
+    with pytest.raises(InputError, match="no such target file"):
+        target_of(str(tmp_path / "missing.toml"))
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        target_of(tmp_path)

@@ -1,0 +1,265 @@
+"""`hl.jit`: what `jax.jit` gives, bit for bit, without a scatter in what is compiled."""
+
+import functools
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+
+
+def step(state, row, pos, *, scale=1.0, mode="set"):
+    """Write a row of a cache."""
+    rows = state["cache"]
+    rows = rows.at[pos].set(row * scale) if mode == "set" else rows.at[pos].add(row * scale)
+    return {"cache": rows}, row * scale
+
+
+def state(dtype=jnp.float32):
+    """A fresh cache."""
+    return {"cache": jnp.zeros((8, 4), dtype)}
+
+
+ROW = jnp.arange(4.0) + 1
+
+
+def same(actual, expected):
+    """Equal in structure, values, element types and weak types."""
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert (a.dtype, a.weak_type, a.shape) == (b.dtype, b.weak_type, b.shape)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((ROW, 3), {}),
+        ((ROW, jnp.int32(-1)), {"scale": 2.5}),
+        ((ROW, np.int32(8)), {"mode": "add"}),
+        ((2.0, 3), {}),
+        ((), {"row": ROW, "pos": 7, "scale": jnp.bfloat16(3)}),
+    ],
+    ids=["python number", "array", "out of bounds", "scalar row", "names"],
+)
+def test_it_gives_what_jit_gives(args, kwargs):
+    """Pytrees, keywords, defaults, Python numbers and static values go in, and the same comes out as of jax.jit."""
+    fast = hl.jit(step, static_argnames="mode")
+    same(fast(state(), *args, **kwargs), jax.jit(step, static_argnames="mode")(state(), *args, **kwargs))
+
+
+def test_what_is_compiled_has_no_scatter():
+    """The module under the call is the lowered one, and `.lowered` shows it: text, and records with source places."""
+    fast = hl.jit(step)
+    assert "stablehlo.scatter" not in jax.jit(lambda *args: fast(*args)).lower(state(), ROW, 3).as_text()
+    lowered = fast.lowered(state(), ROW, 3)
+    assert isinstance(lowered, hl.Lowered)
+    assert lowered.scatters_left == 0
+    [record] = lowered.records
+    assert (record.file, record.writes) == ("step", "tile [pos, :] of 8x4")
+    assert record.location.startswith("test_jit.py:")
+
+
+def test_lowered_takes_shapes():
+    """Shapes are enough, and static arguments are values."""
+    fast = hl.jit(step, static_argnames="mode")
+    shapes = {"cache": jax.ShapeDtypeStruct((16, 4), "float32")}
+    row = jax.ShapeDtypeStruct((4,), "float32")
+    assert fast.lowered(shapes, row, 3, mode="add").records[0].combiner == "add"
+    assert fast.lowered(shapes, row, 3).records[0].combiner == "assign"
+
+
+@pytest.mark.parametrize("donate", [{"donate_argnums": 0}, {"donate_argnames": "state"}])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_donated_buffer_is_written_in_place(donate, named):
+    """The argument is gone after the call, by position and by name, and its bytes are those of the result."""
+    fast = hl.jit(step, **donate)
+    given = state()
+    place = given["cache"].unsafe_buffer_pointer()
+    result, _ = fast(state=given, row=ROW, pos=3) if named else fast(given, ROW, 3)
+    assert given["cache"].is_deleted()
+    assert result["cache"].unsafe_buffer_pointer() == place
+
+
+def test_what_is_not_donated_stays():
+    """Without donation the argument is not touched."""
+    given = state()
+    hl.jit(step)(given, ROW, 3)
+    assert not given["cache"].any()
+
+
+def test_it_is_lowered_once_for_a_signature():
+    """Other values of the same types are the same compilation; another type, weak type or static value is a new one."""
+    traced = []
+
+    def fn(x, i, n):
+        traced.append(n)
+        return x.at[i].set(n)
+
+    fast = hl.jit(fn, static_argnums=2)
+    x, i = jnp.zeros(4), jnp.int32(0)
+    for args in ((x, i, 1), (x + 1, i + 1, 1)):
+        fast(*args)
+    once = len(traced)
+    for number, args in enumerate([(x, i, 2), (x, 0, 2), (x.astype(jnp.int8), i, 2), (jnp.zeros(5), i, 2)], start=2):
+        fast(*args)
+        fast(*args)
+        assert len(traced) == number * once
+
+
+def test_the_64_bit_flag_is_part_of_the_signature():
+    """The same call under the flag is lowered for 64 bits."""
+    fast = hl.jit(lambda x: jnp.zeros(3).at[0].set(x))
+    assert fast(1.0).dtype == np.float32
+    with jax.enable_x64(True):
+        assert fast(1.0).dtype == np.float64
+    assert fast(1.0).dtype == np.float32
+
+
+def test_it_is_called_within_other_functions():
+    """Under jax.jit, in a loop, in a branch, in a scan, and in what is exported, it is a function like any other."""
+    fast = hl.jit(lambda x, i: x.at[i].add(1.0))
+    x = jnp.zeros(4)
+    calls = {
+        "jit": jax.jit(fast)(x, 1),
+        "cond": jax.lax.cond(x[0] == 0, lambda x: fast(x, 1), lambda x: x, x),
+        "scan": jax.lax.scan(lambda x, i: (fast(x, i), None), x, jnp.array([1]))[0],
+        "loop": jax.lax.fori_loop(1, 2, lambda i, x: fast(x, i), x),
+        "export": jax.export.export(jax.jit(lambda x: fast(x, 1)))(x).call(x),
+        "itself": hl.jit(lambda x: fast(x, 1))(x),
+    }
+    for found in calls.values():
+        assert found.tolist() == [0, 1, 0, 0]
+    assert jax.eval_shape(fast, x, 1).shape == (4,)
+
+
+def test_derivatives_and_batches_are_lowered_inside():
+    """hl.jit(jax.grad(f)) and hl.jit(jax.vmap(f)) have no scatter left and give what JAX gives."""
+
+    def loss(table, tokens):
+        return (table[tokens] ** 2).sum()
+
+    table, tokens = jnp.arange(8.0), jnp.array([1, 1, 2])
+    gradient = hl.jit(jax.grad(loss))
+    same(gradient(table, tokens), jax.jit(jax.grad(loss))(table, tokens))
+    assert gradient.lowered(table, tokens).records[0].combiner == "add"
+    batched = hl.jit(jax.vmap(lambda x, i: x.at[i].set(1.0)))
+    assert batched(jnp.zeros((2, 3)), jnp.array([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("what", "call"),
+    [
+        ("differentiated", lambda fast: jax.grad(lambda row: fast(state(), row, 3)[1].sum())(ROW)),
+        ("differentiated", lambda fast: jax.jvp(lambda row: fast(state(), row, 3)[1], (ROW,), (ROW,))),
+        ("batched", lambda fast: jax.vmap(lambda row: fast(state(), row, 3))(ROW[None])),
+    ],
+    ids=["grad", "jvp", "vmap"],
+)
+def test_from_outside_they_are_refused(what, call):
+    """What JAX would derive would not be lowered, so it is an error that says where to put the transformation."""
+    with pytest.raises(hl.InputError, match=f"step: a function under hl.jit cannot be {what} from outside") as error:
+        call(hl.jit(step))
+    assert "put it inside: hl.jit(jax." in error.value.next_step
+
+
+def test_a_scatter_without_a_form_is_an_error():
+    """The error is that of hl.lower, and says how to keep the scatter."""
+    target = hl.Target("npu", refused={"stablehlo.select": "it does not select"})
+    with pytest.raises(hl.NotLoweredError, match="no lowering for target npu") as error:
+        hl.jit(step, target=target)(state(), ROW, 3)
+    assert error.value.next_step == "keep_unsupported=True leaves what has no lowering as it is"
+    kept = hl.jit(step, target=target, keep_unsupported=True)
+    same(kept(state(), ROW, 3), jax.jit(step)(state(), ROW, 3))
+    assert kept.lowered(state(), ROW, 3).scatters_left == 1
+
+
+def test_the_policy_is_that_of_lower():
+    """Under oob="spec" single elements are dropped, where jax.jit drops the window."""
+
+    def write(x, i):
+        return jax.lax.dynamic_slice(x, (0,), (4,)).at[0].set(0.0) + jax.lax.scatter(
+            x,
+            i[None],
+            jnp.ones(2),
+            jax.lax.ScatterDimensionNumbers((0,), (), (0,)),
+            mode=jax.lax.GatherScatterMode.FILL_OR_DROP,
+        )
+
+    x, i = jnp.zeros(4), jnp.int32(3)
+    assert hl.jit(write)(x, i).tolist() == [0, 0, 0, 0]
+    assert hl.jit(write, oob="spec")(x, i).tolist() == [0, 0, 0, 1]
+
+
+def test_what_export_does_not_take_is_told():
+    """A callback and a captured tracer are errors that say what to do."""
+    with pytest.raises(hl.InputError, match=r"<lambda>: jax\.export does not take the function: .*callback"):
+        hl.jit(lambda x: jax.pure_callback(np.asarray, x, x))(ROW)
+    with pytest.raises(hl.InputError, match="takes a traced value from around it") as error:
+        jax.jit(lambda y: hl.jit(lambda x: x.at[0].set(y))(ROW))(1.0)
+    assert error.value.next_step == "pass the value as an argument"
+
+
+def test_what_the_function_raises_is_its_own():
+    """An exception of the user's function comes as it is."""
+
+    def fn(x):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        hl.jit(fn)(ROW)
+
+
+def test_it_looks_like_the_function():
+    """Name, docstring and the function itself are kept; it works as a decorator and as a method."""
+    fast = hl.jit(step)
+    assert (fast.__name__, fast.__doc__, fast.__wrapped__) == ("step", step.__doc__, step)
+
+    class Model:
+        @hl.jit(static_argnums=0)
+        def write(self, x):
+            return x.at[0].set(1.0)
+
+    assert Model().write(jnp.zeros(2)).tolist() == [1, 0]
+    partial = hl.jit(functools.partial(step, mode="add"))
+    assert partial(state(), ROW, 0)[0]["cache"][0].tolist() == ROW.tolist()
+
+
+def test_without_jit_it_is_the_function():
+    """Under jax.disable_jit nothing is lowered, and values can be looked at."""
+    with jax.disable_jit():
+        assert hl.jit(lambda x: x.at[int(x[0])].set(1.0))(jnp.zeros(2)).tolist() == [1, 0]
+
+
+def test_an_unknown_target_is_told_at_once():
+    """A mistyped target fails where the function is wrapped, not where it is called."""
+    with pytest.raises(hl.InputError, match="no target named 'npu9'"):
+        hl.jit(step, target="npu9")
+
+
+SHARDED = """
+import jax, jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+import hlo_lower as hl
+write = lambda cache, pos, row: cache.at[:, pos].set(row)
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = jax.make_mesh((2,), ("x",), axis_types=(kind,))
+    cache = jax.device_put(jnp.zeros((4, 8)), NamedSharding(mesh, P("x")))
+    row = jax.device_put(jnp.ones(4), NamedSharding(mesh, P("x")))
+    with jax.set_mesh(mesh):
+        wanted = jax.jit(write)(cache, jnp.int32(3), row)
+        found = hl.jit(write, donate_argnums=0)(cache, jnp.int32(3), row)
+    assert (found == wanted).all() and cache.is_deleted()
+    assert found.sharding.is_equivalent_to(wanted.sharding, 2), (found.sharding, wanted.sharding)
+"""
+
+
+def test_arrays_stay_where_they_are():
+    """Arrays on several devices give a result on the same devices, on automatic and on explicit meshes."""
+    program = f"import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=2'{SHARDED}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,291 @@
+"""A target restricts what a scatter is lowered to: before it is built, and once more after."""
+
+from pathlib import Path
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.analysis import Combiner
+from hlo_lower.lowerings import default_registry
+from hlo_lower.lowerings.loop import scatter_to_while
+from hlo_lower.lowerings.window import one_window
+from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds, OutOfBounds, Unique
+from hlo_lower.subset import Subset
+
+SCATTER = "stablehlo.scatter"
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("[!r]*.mlir"))
+POINT = {
+    "subset": {Subset.POINT},
+    "combiner": {Combiner.MUL},
+    "in_bounds": {InBounds.UNKNOWN},
+    "drops": {Drops.WINDOWS},
+}
+
+
+def module(dtype="f32", index="i32", body="stablehlo.return %b : tensor<DTYPE>", windows=None):
+    """A point write, or one of several points, with this region."""
+    indices, updates = ("1", "") if windows is None else (f"{windows}x1", f"{windows}x")
+    ivd = "" if windows is None else ", index_vector_dim = 1"
+    return f"""
+func.func private @twice(%x: tensor<{dtype}>) -> tensor<{dtype}> {{
+  %y = stablehlo.add %x, %x : tensor<{dtype}>
+  return %y : tensor<{dtype}>
+}}
+func.func public @main(%o: tensor<8x{dtype}>, %i: tensor<{indices}x{index}>, %u: tensor<{updates}{dtype}>)
+    -> (tensor<8x{dtype}>, tensor<{dtype}>) {{
+  %r = "stablehlo.scatter"(%o, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0]{ivd}>}}> ({{
+  ^bb0(%a: tensor<{dtype}>, %b: tensor<{dtype}>):
+    {body.replace("DTYPE", dtype)}
+  }}) : (tensor<8x{dtype}>, tensor<{indices}x{index}>, tensor<{updates}{dtype}>) -> tensor<8x{dtype}>
+  %z = stablehlo.constant dense<0> : tensor<{dtype}>
+  %t = func.call @twice(%z) : (tensor<{dtype}>) -> tensor<{dtype}>
+  return %r, %t : tensor<8x{dtype}>, tensor<{dtype}>
+}}
+""".replace("dense<0>", "dense<0>" if dtype.startswith("i") else "dense<0.0>")
+
+
+MULTIPLY = "%c = stablehlo.multiply %a, %b : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
+CALL = "%c = func.call @twice(%a) : (tensor<DTYPE>) -> tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
+OPAQUE = "%c = stablehlo.optimization_barrier %a : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
+
+
+def npu(**says):
+    """A target of this name."""
+    return hl.Target("npu", **says)
+
+
+def refused(text, target, **options):
+    """The error of lowering for a target."""
+    with pytest.raises(hl.NotLoweredError) as error:
+        hl.lower(text, target=target, name="m.mlir", **options)
+    assert error.value.exit_code == 3
+    return str(error.value).splitlines()
+
+
+# --- before it is built ---
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "says"),
+    [
+        (module("bf16"), npu(refused_dtypes={"bf16": "32 bits"}), "needs bf16, which npu refuses: 32 bits"),
+        (module(index="i64"), npu(dtypes={"f32", "i32", "i1"}), "needs i64, which npu refuses"),
+        (module(), npu(dtypes={"f32", "i32"}), "needs i1, which npu refuses"),
+        (
+            module(),
+            npu(op_dtypes={"stablehlo.select": {"i32"}}),
+            "emits stablehlo.select, which npu refuses for f32, i1",
+        ),
+        (
+            module(),
+            npu(refused={"stablehlo.dynamic_update_slice": "no writes"}),
+            "emits stablehlo.dynamic_update_slice, which npu refuses: no writes",
+        ),
+        (
+            module(body=MULTIPLY),
+            npu(refused={"stablehlo.multiply": "it only adds"}),
+            "emits stablehlo.multiply, which npu refuses: it only adds",
+        ),
+        (
+            module(body=CALL),
+            npu(refused={"stablehlo.add": "it only multiplies"}),
+            "emits stablehlo.add, which npu refuses: it only multiplies",
+        ),
+        (
+            module(body=OPAQUE),
+            npu(refused={"stablehlo.map": "no regions"}),
+            "stablehlo.map, which npu refuses: no regions",
+        ),
+        (
+            module(body=OPAQUE),
+            npu(refused={"stablehlo.optimization_barrier": "no barriers"}),
+            "emits stablehlo.optimization_barrier, which npu refuses: no barriers",
+        ),
+        (module(windows=5, body=MULTIPLY), npu(refused={"stablehlo.while": "no loops"}), "npu refuses: no loops"),
+        (
+            module("bf16", windows=5, body=MULTIPLY),
+            npu(op_dtypes={"stablehlo.while": {"f32", "i32"}}),
+            "emits stablehlo.while, which npu refuses for bf16",
+        ),
+    ],
+    ids=[
+        *("element type", "index type", "mask", "op on a type", "op", "op of the region", "op of a called function"),
+        *("map", "op within a map", "loop", "loop on a type"),
+    ],
+)
+def test_what_the_target_refuses_is_named(text, target, says):
+    """Where no form is legal, the error names the place, the target, and the op or type that it refuses."""
+    lines = refused(text, target)
+    assert lines[0].startswith("m.mlir:")
+    assert lines[0].endswith("stablehlo.scatter: no lowering for target npu")
+    assert "subset=" in lines[1]
+    assert says in lines[2]
+    assert lines[-1] == "  next:    hlo-lower report --explain 1 m.mlir"
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        (module(body=MULTIPLY), npu(refused={"stablehlo.map": "the region is lifted"})),
+        (module(body=CALL), npu(refused={"func.call": "the region is lifted"})),
+        (module(), npu(refused={"stablehlo.while": "one window needs no loop"})),
+        (module(), npu(refused={"stablehlo.multiply": "it is not in the region"})),
+        (module(index="i32"), npu(refused_dtypes={"i64": "starts are i32"})),
+        (module("bf16"), npu(op_dtypes={"stablehlo.compare": {"i32", "i1"}})),
+    ],
+    ids=["map", "call", "loop", "multiply", "i64", "compare on starts"],
+)
+def test_what_is_not_needed_may_be_refused(text, target):
+    """A target loses no form to an op or a type that the form does not have."""
+    assert hl.lower(text, target=target).scatters_left == 0
+
+
+def test_the_next_best_form_is_chosen():
+    """A rule that the target cannot take leaves its place to the next specific one, and the record says why."""
+    rules = RuleList()
+
+    @rules.lowers(SCATTER, **POINT, emits=("stablehlo.sort",), form="sorted")
+    def scatter_to_sorted(op):
+        return one_window(op)
+
+    registry = default_registry()
+    registry.extend(rules)
+    for target, rule in ((npu(), "sorted"), (npu(refused={"stablehlo.sort": "it does not sort"}), "guarded_")):
+        [record] = hl.classify(hl.read(module(body=MULTIPLY)), target=target, registry=registry)
+        assert record.rule.startswith(rule)
+    told = {other.rule: other.reason for other in record.why_not}
+    assert told["scatter_to_sorted"] == "emits stablehlo.sort, which npu refuses: it does not sort"
+
+
+def test_targets_of_one_name_are_not_mixed_up():
+    """What was chosen for a target says nothing about another one of the same name."""
+    graph = hl.read(module())
+    targets = (npu(), npu(refused={"stablehlo.select": "no"}), npu(dtypes={"f32"}), npu())
+    chosen = [hl.classify(graph, target=target)[0].rule != "" for target in targets]
+    assert chosen == [True, False, False, True]
+
+
+def test_a_refused_scatter_can_be_kept():
+    """With keep_unsupported it stays and is counted, and its record says what stood in the way."""
+    lowered = hl.lower(module(), target=npu(dtypes={"f32"}), keep_unsupported=True)
+    assert (lowered.scatters_left, lowered.unsupported) == (1, 1)
+    assert lowered.records[0].why == "kept, no lowering: stablehlo.scatter: no lowering for target npu"
+    assert "needs i1" in lowered.records[0].why_not[0].reason
+    assert hl.lower(module(), skip=["#1"]).unsupported == 0
+
+
+def test_two_rules_that_only_a_refused_one_settles():
+    """Where a target refuses the rule that is more specific than two others, neither of these is taken: an error."""
+    rules = RuleList()
+    combiner, subset = {"combiner": {Combiner.MUL}}, {"subset": {Subset.POINT}}
+    narrow = {"in_bounds": {InBounds.UNKNOWN}, "drops": {Drops.WINDOWS}, "oob": {OutOfBounds.XLA}}
+    for name, constraints, emits in (
+        ("scatter_to_both", {**combiner, **subset}, ("stablehlo.sort",)),
+        ("scatter_to_one", combiner, ()),
+        ("scatter_to_other", subset, ()),
+    ):
+
+        def lowering(op):
+            return one_window(op)
+
+        lowering.__name__ = name
+        rules.lowers(SCATTER, **constraints, **narrow, unique={Unique.PROVED}, emits=emits)(lowering)
+    registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+    registry.extend(rules)
+    registry.check()
+    text = module(body=MULTIPLY)
+    assert hl.lower(text, registry=registry).records[0].rule == "both"
+    unsorted = npu(refused={"stablehlo.sort": "it does not sort"})
+    with pytest.raises(hl.RegistryError, match=r"scatter_to_one .* and scatter_to_other"):
+        registry.check([unsorted])
+    lines = refused(text, unsorted, registry=registry)
+    assert lines[0].endswith("no one rule for target npu")
+    assert "scatter_to_one" in lines[1]
+    assert "scatter_to_other" in lines[1]
+
+
+# --- after it is built ---
+
+
+def registry_with(lowering, *emits):
+    """The built-in rules and one that is chosen for the point write."""
+    rules = RuleList()
+    rules.lowers(SCATTER, **POINT, emits=emits, form="mine")(lowering)
+    registry = default_registry()
+    registry.extend(rules, origin="mine 1.0")
+    return registry
+
+
+def scatter_to_loop(op):
+    """A loop, with everything in it."""
+    return scatter_to_while(op)
+
+
+def scatter_to_call(op):
+    """A call of a function that the module has."""
+    callee = {"callee": mlir.parse_attribute("@twice")}
+    update = op.scatter.updates[0]
+    op.build.op("func.call", [update], [update.raw.type], callee)
+    return one_window(op)
+
+
+@pytest.mark.parametrize(
+    ("lowering", "target", "says"),
+    [
+        (scatter_to_loop, npu(refused={"stablehlo.while": "no loops"}), "stablehlo.while, which npu refuses: no loops"),
+        (scatter_to_loop, npu(refused={"stablehlo.multiply": "no"}), "stablehlo.multiply, which npu refuses: no"),
+        (scatter_to_loop, npu(refused_dtypes={"i1": "no masks"}), "on i1, which npu refuses: no masks"),
+        (scatter_to_call, npu(refused={"stablehlo.add": "no sums"}), "emits stablehlo.add, which npu refuses: no sums"),
+    ],
+    ids=["op", "op in a region", "type in a region", "op in a called function"],
+)
+def test_what_was_built_is_checked_again(lowering, target, says):
+    """A rule that declares too little is told with its place and what to declare; nothing is left of its work."""
+    graph = hl.read(module(body=MULTIPLY))
+    before = hl.graph.to_text(graph)
+    lines = refused(graph, target, registry=registry_with(lowering))
+    assert lines[0].startswith("m.mlir:")
+    assert f"the rule {lowering.__name__} emits" in lines[0]
+    assert says in lines[0]
+    assert "test_legality.py:" in lines[1]
+    assert "(mine 1.0); it declares nothing" in lines[1]
+    assert "to what the rule emits" in lines[2]
+    assert hl.graph.to_text(graph) == before
+
+
+@pytest.mark.parametrize(
+    ("lowering", "says"),
+    [
+        (lambda op: (), "gives nothing instead of tensor<8xf32>"),
+        (lambda op: op.scatter.updates, "gives tensor<f32> instead of tensor<8xf32>"),
+        (lambda op: {}["key"], "raised KeyError: 'key'"),
+    ],
+    ids=["no result", "another type", "an exception"],
+)
+def test_a_rule_that_does_not_work_is_told(lowering, says):
+    """What a rule from outside gives must fit; where it does not, the error names the rule and its place."""
+    lowering.__name__ = "scatter_to_nonsense"
+    lines = refused(module(body=MULTIPLY), "stablehlo", registry=registry_with(lowering))
+    assert lines[0].endswith(f"stablehlo.scatter: the rule scatter_to_nonsense {says}")
+    assert "test_legality.py:" in lines[1]
+    assert "--skip '#1' leaves this scatter" in lines[2]
+
+
+def ops_in(node):
+    """The ops in a node's regions."""
+    return {op for block in node.blocks for inner in block.nodes for op in ({inner.name} | ops_in(inner))}
+
+
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_built_in_rules_declare_what_they_emit(path, oob):
+    """A target that takes only what the chosen rules declare, and the ops of the regions, takes what they build."""
+    graph = hl.read(path)
+    records = hl.classify(graph, oob=oob)
+    emits = {rule.name: rule.emits for rule in hl.rules()}
+    ops = {op for record in records for op in emits[record.rule]}.union(*(ops_in(node) for node in graph.scatters))
+    lowered = hl.lower(path, oob=oob, target=npu(ops=ops | {"stablehlo.broadcast_in_dim"}))
+    assert [record.rule for record in records] == [record.rule for record in lowered.records]

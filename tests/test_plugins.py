@@ -1,0 +1,211 @@
+"""Rules of installed distributions: a real one is made in a folder on the import path."""
+
+import importlib
+import os
+import subprocess
+import sys
+from itertools import permutations
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import plugins
+
+RULES = """\
+from hlo_lower import RuleList
+from hlo_lower.analysis import Combiner
+from hlo_lower.lowerings.window import one_window
+from hlo_lower.scatter.facts import Drops, InBounds
+from hlo_lower.subset import Subset
+
+rules = RuleList()
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset={Subset.POINT},
+    combiner={Combiner.ASSIGN},
+    in_bounds={InBounds.UNKNOWN},
+    drops={Drops.WINDOWS},
+    emits=("stablehlo.dynamic_update_slice",),
+    form="a write of my own",
+)
+def scatter_to_NAME(op):
+    return one_window(op)
+"""
+MODULE = """
+func.func public @main(%o: tensor<8xi32>, %i: tensor<1xi32>, %u: tensor<i32>) -> tensor<8xi32> {
+  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    stablehlo.return %b : tensor<i32>
+  }) : (tensor<8xi32>, tensor<1xi32>, tensor<i32>) -> tensor<8xi32>
+  return %r : tensor<8xi32>
+}
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a distribution with a module and entry points; give the folder that it is in."""
+    monkeypatch.delenv(plugins.WITHOUT, raising=False)
+    modules = []
+
+    def installed(name, source, entry_points="", folder="site"):
+        site = tmp_path / folder
+        info = site / f"{name.replace('-', '_')}-1.2.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+        module = name.replace("-", "_") + "_rules"
+        (info / "entry_points.txt").write_text(f"[hlo_lower.rules]\n{entry_points or f'mine = {module}:rules'}\n")
+        (site / f"{module}.py").write_text(source)
+        modules.append(module)
+        monkeypatch.syspath_prepend(str(site))
+        plugins._registry.cache_clear()
+        return site
+
+    yield installed
+    plugins._registry.cache_clear()
+    for module in modules:
+        sys.modules.pop(module, None)
+    importlib.invalidate_caches()
+
+
+def refused(call=hl.rules):
+    """The error that a plug-in gives."""
+    with pytest.raises(hl.PluginError) as error:
+        call()
+    assert error.value.exit_code == 2
+    assert f"{plugins.WITHOUT}=1 runs without plug-ins" in error.value.next_step
+    return str(error.value)
+
+
+def test_rules_of_a_distribution_are_used(install):
+    """They are chosen by every function where they are more specific, and shown with file, distribution and name."""
+    install("npu-rules", RULES.replace("NAME", "own_write"))
+    place = "site/npu_rules_rules.py:10 (npu-rules 1.2, entry point mine)"
+    assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
+    [record] = hl.classify(hl.read(MODULE))
+    assert record.rule == "own_write"
+    assert record.why.endswith(f": a write of my own, by {place}")
+    lowered = hl.lower(MODULE)
+    assert lowered.records[0].rule == "own_write"
+    assert hl.verify(MODULE, lowered).ok
+
+
+def test_without_plugins(install, monkeypatch):
+    """An environment variable leaves all of them out, and a registry that is given takes their place."""
+    install("npu-rules", RULES.replace("NAME", "own_write"))
+    [record] = hl.classify(hl.read(MODULE), registry=plugins.registry_with(()))
+    assert record.rule == "guarded_dynamic_update_slice"
+    monkeypatch.setenv(plugins.WITHOUT, "1")
+    assert "own_write" not in [row.name for row in hl.rules()]
+
+
+OTHER = RULES.replace("Combiner.ASSIGN}", "Combiner.ADD}")
+
+
+def test_the_order_of_plugins_does_not_matter(install):
+    """Distributions on the import path in any order give the same rules."""
+    found = []
+    for number, order in enumerate(permutations((("a-rules", RULES), ("b-rules", OTHER)))):
+        for name, source in order:
+            install(name, source.replace("NAME", name[0]), folder=f"site{number}/{name}")
+        found.append([(row.name, row.classes) for row in hl.rules()])
+        sys.path[:2] = []
+    assert found[0] == found[1]
+    assert {"a", "b"} < {name for name, _ in found[0]}
+
+
+@pytest.mark.parametrize(
+    ("source", "entry_points", "says"),
+    [
+        (
+            "import not_there",
+            "",
+            "npu_rules_rules:rules cannot be imported: ModuleNotFoundError: No module named 'not_the",
+        ),
+        ("rules = (", "", "npu_rules_rules:rules cannot be imported: SyntaxError: '(' was never closed"),
+        ("1 / 0", "", "npu_rules_rules:rules cannot be imported: ZeroDivisionError: division by zero"),
+        ("", "", "npu_rules_rules:rules cannot be imported: AttributeError: module 'npu_rules_rules' has no attribute"),
+        ("rules = []", "", "npu_rules_rules:rules is a list, not a RuleList"),
+        ("rules = []", "mine = npu_rules_rules", "npu_rules_rules is a module, not a RuleList"),
+        (
+            RULES.replace('"stablehlo.scatter"', '"stablehlo.gather"'),
+            "",
+            "lowers stablehlo.gather, which has no domains",
+        ),
+        (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "", "combiner must be a set of values, not <Combiner"),
+        (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "", "combiner must be some of add|"),
+        (RULES.replace("combiner=", "combine="), "", "constrains combine, which is no fact of stablehlo.scatter"),
+        (
+            RULES.replace('("stablehlo.dynamic_update_slice",)', '"stablehlo.add"'),
+            "",
+            "emits is a sequence of op names",
+        ),
+        (RULES.replace("NAME", "while"), "", "scatter_to_while has the name of scatter_to_while at lowerings/loop.py"),
+    ],
+    ids=[
+        *("missing import", "syntax", "exception", "missing name", "a list", "a module", "op", "a value for a set"),
+        *("value", "fact", "emits", "name"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_an_error(install, source, entry_points, says):
+    """It is never left out: the error names the distribution, the entry point and the reason."""
+    install("npu-rules", source, entry_points)
+    told = refused()
+    assert told.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
+    assert says in told
+    assert refused(lambda: hl.lower(MODULE)) == told
+
+
+def test_two_plugins_that_contradict_each_other(install):
+    """Two rules, neither more specific, are an error that names both distributions and entry points."""
+    for name, more in (("a", "unique={Unique.PROVED}"), ("b", "oob={OutOfBounds.XLA}")):
+        source = RULES.replace("NAME", name).replace("InBounds\n", "InBounds, OutOfBounds, Unique\n")
+        install(f"{name}-rules", source.replace("drops=", f"{more}, drops="), folder=name)
+    told = refused()
+    assert told.startswith("the rules of plug-ins contradict others: stablehlo.scatter: ")
+    for name in ("a", "b"):
+        assert f"scatter_to_{name} ({name}/{name}_rules_rules.py:10 ({name}-rules 1.2, entry point mine))" in told
+
+
+def test_a_plugin_that_contradicts_the_built_in_rules(install):
+    """A rule that crosses a built-in one is an error that names both places."""
+    install("npu-rules", RULES.replace("NAME", "any_drop").replace("drops={Drops.WINDOWS},\n", ""))
+    told = refused()
+    assert "scatter_to_any_drop (site/npu_rules_rules.py:10 (npu-rules 1.2, entry point mine))" in told
+    assert "(lowerings/" in told
+
+
+def test_the_command_line_uses_plugins(install, tmp_path):
+    """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
+    site = install("npu-rules", RULES.replace("NAME", "own_write"))
+    (tmp_path / "m.mlir").write_text(MODULE)
+
+    def run(*argv, **env):
+        path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+        return subprocess.run(
+            [sys.executable, "-m", "hlo_lower", *argv],
+            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "250", **env},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    shown = run("rules").stdout
+    assert "own_write" in shown
+    assert "npu-rules 1.2, entry point mine" in shown
+    converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "scatter")
+    assert (converted.returncode, converted.stderr) == (0, "")
+    assert "own_write" in converted.stdout
+    assert "own_write" not in run("rules", **{plugins.WITHOUT: "1"}).stdout
+    (tmp_path / "out.mlir").unlink()
+    (site / "npu_rules_rules.py").write_text("1 / 0")
+    failed = run("convert", "m.mlir", "-o", "out.mlir")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert failed.stderr.startswith("npu-rules 1.2, entry point mine of hlo_lower.rules: the plug-in cannot be used: ")
+    assert "Traceback" not in failed.stderr
+    assert "ZeroDivisionError" in run("rules", "--debug").stderr.split("\nnpu-rules")[0]
+    assert not (tmp_path / "out.mlir").exists()
