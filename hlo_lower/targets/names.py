@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, cast
 
+from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.targets.target import Target
 
@@ -19,8 +20,6 @@ def check_names(target: Target, where: str) -> None:
     Raises:
       InputError: one does not; the message says what may have been meant.
     """
-    from hlo_lower import mlir  # only where there is a target file to read: it brings JAX
-
     context = mlir.make_context()
     for key, ops in (("ops", target.ops or ()), ("refused", target.refused), ("op_dtypes", target.op_dtypes)):
         for op in sorted(ops):
