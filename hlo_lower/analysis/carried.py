@@ -4,6 +4,9 @@ To show that a carried value stays in an interval J: the value before the loop i
 body, where the condition holds) then so is what the body returns. J is not searched for long: a few candidates follow
 from the value before the loop, the condition and the body, and the first that the proof accepts is taken. That covers
 counters with known bounds, ring buffers (`(i + 1) % n`) and everything that a clamp holds in each iteration.
+
+JAX often counts twice, once for the condition and once for the body. So a value that grows by a known step is also
+bounded by how often the loop can run, which another counter says: `i < n` with step s from a runs (n - a) / s times.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +23,9 @@ from hlo_lower.graph import Block, Node, Value
 MAX_NESTED = 2
 """How many assumptions a proof may rest on: a counter within a counter."""
 
+MAX_FOLLOWED = 20
+"""How many calls and conversions are followed to find a step."""
+
 Key = tuple[Value, Frame | None]
 Hull = tuple[int, int]
 
@@ -31,6 +37,8 @@ class Analysis(Protocol):
     def assumed(self) -> Mapping[Key, Interval]: ...
 
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
+
+    def callee(self, call: Node) -> Block | None: ...
 
     def assuming(self, assumed: Mapping[Key, Interval]) -> "Analysis": ...
 
@@ -68,16 +76,93 @@ def carried(
         assumed = analysis.assuming({(argument, frame): entering(hull)})
         return assumed.interval(returned, frame, depth + 1).hull()
 
+    is_body = inside is not None and inside == body
     whole = type_range(before.element_type)
     assert whole is not None
+    counted = _counted(analysis, loop, number, before.hull(), frame, depth, in_body=is_body)
+    if counted is not None and _within(counted, whole):
+        why = f"grows by a known step while the condition holds: [{counted[0]}, {counted[1]}]"
+        return _uniform(before, counted).because(Evidence.at(loop, why, merge((before.evidence,))))
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
         if _within(following(candidate), candidate):
-            low, high = candidate
-            why = Evidence.at(loop, f"stays in [{low}, {high}] in each iteration", merge((before.evidence,)))
-            is_body = inside is not None and inside == body
             told = entering(candidate) if is_body else _uniform(before, candidate)
-            return told.because(why)
+            if told.is_unbounded:
+                return None
+            low, high = told.hull()
+            why = f"stays in [{low}, {high}] in each iteration"
+            return told.because(Evidence.at(loop, why, merge((before.evidence,))))
     return None
+
+
+def _counted(
+    analysis: Analysis, loop: Node, number: int, before: Hull, frame: Frame | None, depth: int, *, in_body: bool
+) -> Hull | None:
+    """The hull of a value that grows by a known step, from how often the loop can run at most."""
+    condition, body = loop.blocks
+    step = _step(analysis, body, number, frame, depth)
+    if step is None:
+        return None
+    most: int | None = None
+    for n, counter in enumerate(condition.arguments):
+        if counter.shape != () or counter.tensor_type is None or type_range(counter.element_type) is None:
+            continue
+        own = _step(analysis, body, n, frame, depth)
+        if own is None or own[0] <= 0:
+            continue
+        first = analysis.interval(loop.operand(n), frame, depth + 1).hull()[0]
+        whole = type_range(counter.element_type) or (0, 0)
+        limit = _where_true(analysis, condition, n, frame, depth, whole)[1]
+        # Up to the limit no sum may leave the type, or the counter would start again from below.
+        if limit == whole[1] or limit + own[1] > whole[1]:
+            continue
+        times = max(0, (limit - first) // own[0] + 1)
+        most = times if most is None else min(most, times)
+    if most is None:
+        return None
+    times = max(most - 1, 0) if in_body else most
+    return before[0] + min(0, times * step[0]), before[1] + max(0, times * step[1])
+
+
+def _step(analysis: Analysis, body: Block, number: int, frame: Frame | None, depth: int) -> Hull | None:
+    """The hull of what a loop's body adds to one of its values, or None where it does something else with it."""
+    argument = body.argument(number)
+
+    def is_argument(value: Value, own: Frame | None) -> bool:
+        value, own = _followed(analysis, value, own)
+        return value == argument and own == frame
+
+    returned, own = _followed(analysis, body.terminator.operand(number), frame)
+    node = returned.node
+    if node is None or node.name not in ("stablehlo.add", "stablehlo.subtract"):
+        return None
+    a, b = node.operands
+    if node.name == "stablehlo.add" and is_argument(b, own):
+        a, b = b, a
+    if not is_argument(a, own) or returned.element_type == "i1":
+        return None
+    low, high = analysis.interval(b, own, depth + 1).hull()
+    whole = type_range(returned.element_type)
+    if (low, high) == whole:
+        return None
+    return (low, high) if node.name == "stablehlo.add" else (-high, -low)
+
+
+def _followed(analysis: Analysis, value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
+    """A value as it comes out of calls, as an argument goes into them, and through conversions to its own type."""
+    for _ in range(MAX_FOLLOWED):
+        node = value.node
+        if node is None:
+            block = value.block
+            if frame is None or block is None or block.owner.name != "func.func":
+                return value, frame
+            value, frame = frame.call.operand(value.number), frame.caller
+        elif node.name == "func.call" and (callee := analysis.callee(node)) is not None:
+            value, frame = callee.terminator.operand(value.number), Frame(node, frame)
+        elif node.name == "stablehlo.convert" and node.operand(0).raw.type == value.raw.type:
+            value = node.operand(0)
+        else:
+            return value, frame
+    return value, frame
 
 
 def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hull]:
@@ -106,8 +191,12 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
         node = pending.pop().node
         if node is None:
             continue
-        if node.name == "stablehlo.and":
-            pending.extend(node.operands)
+        if node.name == "stablehlo.and" or (node.name == "stablehlo.convert" and node.result().element_type == "i1"):
+            pending.extend(o for o in node.operands if o.element_type == "i1")
+        elif node.name == "stablehlo.compare" and node.operand(0).element_type == "i1":
+            left, right = node.operands
+            if comparison_direction(node) == "NE" and analysis.interval(right, frame, depth + 1).hull() == (0, 0):
+                pending.append(left)
         elif node.name == "stablehlo.compare" and argument in node.operands and argument.shape == ():
             direction = comparison_direction(node)
             left, right = node.operands

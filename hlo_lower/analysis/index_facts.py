@@ -14,9 +14,10 @@ from hlo_lower import mlir
 from hlo_lower.analysis.carried import carried, reduced
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.given import given, subjects
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
-from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose, comparison_direction
-from hlo_lower.graph import Graph, Node, Value
+from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
+from hlo_lower.graph import Block, Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is followed, by recursion. Beyond it nothing is known, and the evidence says so."""
@@ -151,6 +152,11 @@ class IndexAnalysis:
         parents = merge(tuple(t.evidence for t in told))
         return told[0].between(lo, hi).because(Evidence(why, None if node is None else node.raw.location, parents))
 
+    def callee(self, call: Node) -> Block | None:
+        """The body of the function that a call names, or None where it has none."""
+        function = self._graph.functions.get(call.callee)
+        return function.body if function is not None and function.has_body else None
+
     def _call_result(self, value: Value, call: Node, frame: Frame | None, depth: int) -> Interval:
         callee = self._graph.functions.get(call.callee)
         if callee is None or not callee.has_body:
@@ -198,11 +204,24 @@ class IndexAnalysis:
         if not (is_tracked(value) and is_tracked(predicate)):
             return self._unknown(value, "select", node)
         condition = self.interval(predicate, frame, depth + 1)
-        refined = self._refinements(predicate, frame, depth)
-        if refined is None:
-            whole = (self.interval(on_true, frame, depth + 1), self.interval(on_false, frame, depth + 1))
-            return choose(node, condition, *whole)
-        subject, when_true, when_false = refined
+        whole = choose(node, condition, *(self.interval(v, frame, depth + 1) for v in (on_true, on_false)))
+        best = whole
+        for subject in subjects(predicate):
+            if is_tracked(subject) and any(self._is_of(branch, subject) for branch in (on_true, on_false)):
+                told = self._chosen_under(node, condition, subject, frame, depth)
+                if _width(told) < _width(best):
+                    best = told
+        least, greatest = best.hull()
+        if best is whole or least < 0:  # it did not help: the branches' own evidence says why
+            return best
+        return best.because(Evidence.at(node, f"normalised to [{least}, {greatest}]", merge((best.evidence,))))
+
+    def _chosen_under(
+        self, node: Node, condition: Interval, subject: Value, frame: Frame | None, depth: int
+    ) -> Interval:
+        """A select where each branch is looked at for those values of the subject with which it is taken."""
+        predicate, on_true, on_false = node.operands
+        when_true, when_false = (given(self, predicate, truth, subject, frame, depth) for truth in (True, False))
         branches = (
             self._under(on_true, subject, when_true, frame, depth),
             self._under(on_false, subject, when_false, frame, depth),
@@ -212,28 +231,13 @@ class IndexAnalysis:
             pick(when_false.lo > when_false.hi, 1, condition.lo),
             pick(when_true.lo > when_true.hi, 0, condition.hi),
         )
-        chosen = choose(node, condition, *branches)
-        least, greatest = chosen.hull()
-        if least < 0:  # it did not help: the branches' own evidence says why
-            return chosen
-        return chosen.because(Evidence.at(node, f"normalised to [{least}, {greatest}]", merge((chosen.evidence,))))
+        return choose(node, condition, *branches)
 
-    def _refinements(
-        self, predicate: Value, frame: Frame | None, depth: int
-    ) -> tuple[Value, Interval, Interval] | None:
-        """For a predicate `compare(x, bound)`: x, and what x is where the predicate is true and where it is false."""
-        node = predicate.node
-        if node is None or node.name != "stablehlo.compare":
-            return None
-        x, bound = node.operands
-        direction = comparison_direction(node)
-        if direction in ("EQ", "NE") or not is_tracked(x):
-            return None
-        told, limit = self.interval(x, frame, depth + 1), self.interval(bound, frame, depth + 1)
-        strict = 1 if direction in ("LT", "GE") else 0
-        below = told.between(told.lo, lesser(told.hi, limit.hi - strict))
-        above = told.between(greater(told.lo, limit.lo + (1 - strict)), told.hi)
-        return (x, below, above) if direction in ("LT", "LE") else (x, above, below)
+    @staticmethod
+    def _is_of(branch: Value, subject: Value) -> bool:
+        """Whether a branch is the subject or one op on it."""
+        node = branch.node
+        return branch == subject or (node is not None and subject in node.operands)
 
     def _under(self, branch: Value, subject: Value, refined: Interval, frame: Frame | None, depth: int) -> Interval:
         """A branch of a select where subject is known more closely: the subject itself or one op on it."""
@@ -249,6 +253,11 @@ class IndexAnalysis:
             if told is not None:
                 return told
         return self.interval(branch, frame, depth + 1)
+
+
+def _width(told: Interval) -> int:
+    least, greatest = told.hull()
+    return greatest - least
 
 
 def is_tracked(value: Value) -> bool:

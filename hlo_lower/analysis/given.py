@@ -1,0 +1,131 @@
+"""What a predicate tells of a value: its interval where the predicate is true, and where it is false.
+
+A predicate is a comparison or made of some: `and`, `or`, `not`, and one that is compared with a constant. Where
+nothing is told, the interval stays what it is.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.interval import Interval, greater, lesser, pick
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.graph import Node, Value
+
+MAX_DEPTH = 8
+"""Nested predicates that are looked into."""
+
+
+class Analysis(Protocol):
+    """What gives intervals: `IndexAnalysis`."""
+
+    def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
+
+
+def subjects(predicate: Value, depth: int = 0) -> list[Value]:
+    """The integer tensors of the predicate's shape that it compares, each once."""
+    node = predicate.node
+    if node is None or depth > MAX_DEPTH:
+        return []
+    found: list[Value] = []
+    for operand in node.operands:
+        tensor = operand.tensor_type
+        if tensor is None or tensor.shape != predicate.shape:
+            continue
+        if tensor.element_name == "i1":
+            found += subjects(operand, depth + 1)
+        elif node.name == "stablehlo.compare":
+            found.append(operand)
+    return list(dict.fromkeys(found))
+
+
+def given(
+    analysis: Analysis, predicate: Value, truth: bool, subject: Value, frame: Frame | None, depth: int, nested: int = 0
+) -> Interval:
+    """The interval of a value where a predicate is true, or false; it may leave an element no value (lo > hi).
+
+    Args:
+      analysis: gives the intervals.
+      predicate: an i1 tensor of the subject's shape.
+      truth: which of its values is given.
+      subject: one of its `subjects`.
+      frame: the call through which both are looked at.
+      depth: how many producers have been followed so far.
+      nested: how many predicates this one is a part of.
+    """
+    told = analysis.interval(subject, frame, depth + 1)
+    node = predicate.node
+    if node is None or nested > MAX_DEPTH:
+        return told
+
+    def part(number: int, truth: bool) -> Interval:
+        return given(analysis, node.operand(number), truth, subject, frame, depth, nested + 1)
+
+    match node.name:
+        case "stablehlo.compare" if node.operand(0).element_type == "i1":
+            for known, other in ((0, 1), (1, 0)):
+                value = analysis.interval(node.operand(known), frame, depth + 1)
+                direction = comparison_direction(node)
+                if direction in ("EQ", "NE") and value.lo.size and value.hull()[0] == value.hull()[1]:
+                    same = bool(value.hull()[0]) == (direction == "EQ")
+                    return part(other, truth == same)
+            return told
+        case "stablehlo.compare":
+            return _compared(analysis, node, truth, subject, told, frame, depth)
+        case "stablehlo.not":
+            return part(0, not truth)
+        case "stablehlo.and" | "stablehlo.or":
+            both = truth == (node.name == "stablehlo.and")
+            a, b = part(0, truth), part(1, truth)
+            return _met(a, b) if both else _joined(a, b)
+        case _:
+            return told
+
+
+def _compared(
+    analysis: Analysis, node: Node, truth: bool, subject: Value, told: Interval, frame: Frame | None, depth: int
+) -> Interval:
+    """The subject where `subject < bound`, or another comparison, is true or false."""
+    left, right = node.operands
+    direction = comparison_direction(node)
+    if left != subject:
+        if right != subject:
+            return told
+        left, right = right, left
+        direction = _MIRRORED.get(direction, direction)
+    limit = analysis.interval(right, frame, depth + 1)
+    if not truth:
+        direction = _NEGATED[direction]
+    match direction:
+        case "LT":
+            return told.between(told.lo, lesser(told.hi, limit.hi - 1))
+        case "LE":
+            return told.between(told.lo, lesser(told.hi, limit.hi))
+        case "GT":
+            return told.between(greater(told.lo, limit.lo + 1), told.hi)
+        case "GE":
+            return told.between(greater(told.lo, limit.lo), told.hi)
+        case "EQ":
+            return told.between(greater(told.lo, limit.lo), lesser(told.hi, limit.hi))
+        case _:  # not equal to one number: it may be an end of the interval
+            is_number = np.asarray(limit.lo == limit.hi)
+            lo = pick(is_number & np.asarray(told.lo == limit.lo), told.lo + 1, told.lo)
+            hi = pick(is_number & np.asarray(told.hi == limit.hi), told.hi - 1, told.hi)
+            return told.between(lo, hi)
+
+
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+_NEGATED = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}
+
+
+def _met(a: Interval, b: Interval) -> Interval:
+    return a.between(greater(a.lo, b.lo), lesser(a.hi, b.hi))
+
+
+def _joined(a: Interval, b: Interval) -> Interval:
+    """Either of two, of which one may be empty."""
+    no_a, no_b = np.asarray(a.lo > a.hi), np.asarray(b.lo > b.hi)
+    lo = pick(no_a, b.lo, pick(no_b, a.lo, lesser(a.lo, b.lo)))
+    hi = pick(no_a, b.hi, pick(no_b, a.hi, greater(a.hi, b.hi)))
+    return a.between(lo, hi)
