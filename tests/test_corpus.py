@@ -10,6 +10,9 @@ import hlo_lower as hl
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "modules"
 MODULES = sorted(CORPUS.glob("*/*.mlir"))
 DECODE = sorted(CORPUS.glob("torchax/*_decode*.mlir"))
+PREFILL = sorted(CORPUS.glob("torchax/*_prefill*.mlir"))
+WINDOWS = {"shifted_rows": 1, "wrapped_rows": 2, "dynamic_update_slice": 1}
+"""How many windows a rule writes; a run whose negative rows are moved up needs two (trap 39)."""
 
 needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
 
@@ -33,6 +36,26 @@ def test_decode_modules_write_their_caches_by_slices(path):
     assert {record.kind for record in lowered.records} == {"insert_slice"}
     assert '"stablehlo.scatter"' not in lowered.text
     for op, added in (("dynamic_update_slice", len(lowered.records)), ("while", 0)):
+        pattern = rf"stablehlo\.{op}\b"
+        assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", PREFILL, ids=name)
+def test_prefill_modules_write_their_caches_by_runs_of_rows(path):
+    """Each run of rows that a prefill step writes into a KV cache becomes one shifted window, or two where negative
+    rows are moved up; no loop is added, and nothing is left."""
+    before = path.read_text()
+    lowered = hl.lower(before)
+    caches = [record for record in lowered.records if record.rule in WINDOWS]
+    batched = [record for record in lowered.records if record.rule == "window_per_batch"]
+    assert caches
+    assert {record.kind for record in caches} == {"insert_slice"}
+    assert len(caches) + len(batched) == len(lowered.records)
+    assert '"stablehlo.scatter"' not in lowered.text
+    # "8 tiles [b, i, :] of 8x4x64": a window for each batch coordinate.
+    windows = sum(WINDOWS[r.rule] for r in caches) + sum(int(r.writes.split(" ")[0]) for r in batched)
+    for op, added in (("dynamic_update_slice", windows), ("while", 0)):
         pattern = rf"stablehlo\.{op}\b"
         assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added
 

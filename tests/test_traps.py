@@ -217,6 +217,69 @@ def test_trap_04_rows_are_dropped_one_by_one(oob):
     rows(3, 5, 2).check(*runs, [INT_MIN, INT_MAX, 0], oob=oob)
 
 
+RUN_LINES = """
+    %base = stablehlo.broadcast_in_dim %b, dims = [] : (tensor<{e}>) -> tensor<{n}x1x{e}>
+    %iota = stablehlo.iota dim = 0 : tensor<{n}x1x{e}>
+    %x = stablehlo.add %base, %iota : tensor<{n}x1x{e}>"""
+NORMALISED_LINES = """
+    %zero = stablehlo.constant dense<0> : tensor<{n}x1x{e}>
+    %by = stablehlo.constant dense<{size}> : tensor<{n}x1x{e}>
+    %above = stablehlo.add %x, %by : tensor<{n}x1x{e}>
+    %below = stablehlo.compare LT, %x, %zero, SIGNED : (tensor<{n}x1x{e}>, tensor<{n}x1x{e}>) -> tensor<{n}x1xi1>
+    %y = stablehlo.select %below, %above, %x : tensor<{n}x1xi1>, tensor<{n}x1x{e}>"""
+
+
+def check_run(
+    rows_: int, size: int, bases: Any, *, rule: str, element: str = "i32", combiner: str = "assign", offset: int = 0
+) -> None:
+    """A run of rows at a runtime base: the rule that lowers it, and the reference's result under both policies."""
+    case = rows(rows_, size, 2, index=element, combiner=combiner)
+    lines = (RUN_LINES + (NORMALISED_LINES if offset else "")).format(n=rows_, e=element, size=offset)
+    text = case.text().replace(f"%i: {tensor(case.indices, element)}", f"%b: tensor<{element}>")
+    text = text.replace("%r = ", f"{lines}\n    %r = ", 1).replace("(%op, %i,", f"(%op, {'%y' if offset else '%x'},")
+    for oob in ("xla", "spec"):
+        lowered = hl.lower(text, oob=oob)
+        assert lowered.records[0].rule == rule
+        executable = Executable(lowered.text, "exact")
+        for base in bases:
+            with np.errstate(all="ignore"):
+                base = np.asarray(base).astype(DTYPES[element])
+                x = base + np.arange(rows_).astype(DTYPES[element])
+                x = np.where(x < 0, x + np.asarray(offset, x.dtype), x) if offset else x
+            rng = np.random.default_rng(0)
+            operand, updates = some(rng, case.operand, "f32"), some(rng, case.updates, "f32")
+            expected = scatter([operand], x[:, None], [updates], case.dims, case.combine, [np.dtype("f4")], oob=oob)
+            found = first_difference(expected, executable.run([operand, base, updates]))
+            assert found is None, f"base {base}, oob={oob}: {found}"
+
+
+RULES_OF_RUNS = pytest.mark.parametrize(("combiner", "kind"), [("assign", "rows"), ("subtract", "updated_rows")])
+
+
+@RULES_OF_RUNS
+def test_trap_03_a_run_is_shifted_into_bounds(combiner, kind):
+    """A run of rows at every base keeps just the rows inside, and no pad is as large as the operand."""
+    check_run(4, 5, (*range(-6, 7), INT_MIN, INT_MAX), rule=f"shifted_{kind}", combiner=combiner)
+
+
+@RULES_OF_RUNS
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_trap_04_a_run_longer_than_the_operand(combiner, kind, size):
+    """One write of all rows drops them one by one, also where they are more than the operand has."""
+    check_run(7, size, range(-9, 10), rule=f"shifted_{kind}", combiner=combiner)
+
+
+@RULES_OF_RUNS
+@pytest.mark.parametrize("offset", [0, 5])
+@pytest.mark.parametrize("element", ["i32", "i64"])
+def test_trap_09_a_run_next_to_the_end_of_its_type(combiner, kind, element, offset):
+    """A base next to either end of its type, from which base + iota wraps around, writes what natively lies inside."""
+    info = np.iinfo(DTYPES[element])
+    ends = [info.min, info.min + 1, info.min + 3, info.max - 3, info.max - 1, info.max]
+    rule = f"{'wrapped' if offset else 'shifted'}_{kind}"
+    check_run(4, 5, ends, rule=rule, element=element, combiner=combiner, offset=offset)
+
+
 @POLICIES
 def test_trap_05_negative_indices(oob):
     """A negative index is out of bounds: it does not count from the end."""
@@ -864,3 +927,71 @@ def test_trap_46_one_value_as_two_operands():
     a, b = run(TWICE, f32([0, 0, 0, 0]), i32([[1], [2]]), f32([1, 2]), f32([3, 4]))
     assert [a.tolist(), b.tolist()] == [[0, 1, 2, 0], [0, 3, 4, 0]]
     assert hl.verify(TWICE, hl.lower(TWICE), level="scatter").ok
+
+
+@RULES_OF_RUNS
+@pytest.mark.parametrize(("rows_", "size", "offset"), [(3, 5, 5), (3, 5, 6), (7, 4, 4), (1, 4, 4)])
+def test_trap_39_wrapped_runs(combiner, kind, rows_, size, offset):
+    """A run whose negative rows are moved up one by one is written in two parts, in the order of its rows."""
+    bases = range(-rows_ - size - 2, size + 2)
+    rule = f"wrapped_{kind}"
+    if rows_ == 1:  # no run: one window
+        rule = "guarded_dynamic_update_slice" if combiner == "assign" else "guarded_updated_slice"
+    check_run(rows_, size, bases, rule=rule, combiner=combiner, offset=offset)
+
+
+CALLED = """
+module {{
+  func.func public @main(%a: tensor<6xf32>, %b: tensor<6xf32>, %up: tensor<3xf32>, %start: tensor<i32>)
+      -> (tensor<6xf32>, tensor<6xf32>) {{
+    %base = stablehlo.broadcast_in_dim %start, dims = [] : (tensor<i32>) -> tensor<3x1xi32>
+    %iota = stablehlo.iota dim = 0 : tensor<3x1xi32>
+    %up_ = stablehlo.add %base, %iota : tensor<3x1xi32>
+    %down = stablehlo.subtract %base, %iota : tensor<3x1xi32>
+    %r = func.call @write(%a, %up_, %up) : (tensor<6xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<6xf32>
+    %s = func.call @write(%b, {second}, %up) : (tensor<6xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<6xf32>
+    return %r, %s : tensor<6xf32>, tensor<6xf32>
+  }}
+  func.func private @write(%op: tensor<6xf32>, %i: tensor<3x1xi32>, %up: tensor<3xf32>) -> tensor<6xf32> {{
+    %s = "stablehlo.scatter"(%op, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+      ^bb0(%c: tensor<f32>, %u: tensor<f32>):
+        stablehlo.return %u : tensor<f32>
+    }}) : (tensor<6xf32>, tensor<3x1xi32>, tensor<3xf32>) -> tensor<6xf32>
+    return %s : tensor<6xf32>
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("second", "step", "rule"), [("%up_", 1, "shifted_rows"), ("%iota", None, "shifted_rows"), ("%down", -1, "while")]
+)
+def test_trap_40_a_run_at_every_call(second, step, rule):
+    """A callee's scatter is one of a run where each call passes a run that goes up; one call that does not ends it."""
+    text = CALLED.format(second=second)
+    lowered = hl.lower(text)
+    assert lowered.records[0].rule == rule
+    executable, updates = Executable(lowered.text, "exact"), [1, 2, 3]
+    for start in (-2, 0, 2, 4, 5, INT_MAX):
+        found = executable.run([f32(np.zeros(6)), f32(np.zeros(6)), f32(updates), i32(start)])
+        for result, begin, by in zip(found, (start, 0 if step is None else start), (1, step or 1), strict=True):
+            expected = [0.0] * 6
+            for k, value in enumerate(updates):
+                if 0 <= begin + by * k < 6:
+                    expected[begin + by * k] = value
+            assert result.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("element", "rows_", "size", "rule"),
+    [("i8", 200, 20, "while"), ("i8", 29, 100, "while"), ("i8", 28, 100, "shifted_rows"), ("ui8", 10, 100, "while")],
+)
+def test_trap_41_affine_wrap_around(element, rows_, size, rule):
+    """base + iota in a narrow type is a run only where what wraps around cannot come back into the operand."""
+    bases = [120, 127, 100, 99, 72, 0, 1] + ([-128, -1, -100] if element == "i8" else [255, 250])
+    check_run(rows_, size, bases, rule=rule, element=element)
+
+
+def test_trap_41_a_type_that_the_operand_is_longer_than():
+    """All of ui8 lies inside of 300 rows, and a run at 250 still goes on at 0."""
+    check_run(10, 300, [250, 0, 255], rule="while", element="ui8")

@@ -15,7 +15,7 @@ from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
 from hlo_lower.analysis.interval import Bounds, type_range
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, positions
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
@@ -31,6 +31,7 @@ class AffineAnalysis:
         self._graph = graph
         self._intervals = intervals
         self._pending: list[Value] = []
+        self._known: dict[tuple[Value, Place, Frame | None], Linear] = {}
 
     def element(self, value: Value, place: Place, frame: Frame | None = None, depth: int = 0) -> Linear:
         """The element of an integer tensor of static shape at a place.
@@ -43,15 +44,32 @@ class AffineAnalysis:
         """
         if depth > MAX_STEPS:
             return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
+        key = (value, place, frame)
+        known = self._known.get(key)
+        if known is not None:
+            return known
         node = value.node
-        found = (
-            self._argument(value, place, frame, depth)
-            if node is None
-            else self._result(value, node, place, frame, depth)
-        )
+        if node is None:
+            found = self._argument(value, place, frame, depth)
+            why = ""
+        else:
+            found = self._result(value, node, place, frame, depth)
+            why = plain_name(node.name)
+            if found is None and node.name in ELEMENTWISE:
+                place = self._narrowed(node, place, frame, depth)
         if found is None:
-            return self._opaque(value, place, frame, "" if node is None else plain_name(node.name))
+            found = self._opaque(value, place, frame, why)
+        if not self._pending:  # what is found on the way through a loop's body rests on what is assumed there
+            self._known[key] = found
         return found
+
+    def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
+        """The place at position 0 of the dims along which no operand of an elementwise op, and so nor its result, moves."""
+        if not all(is_tracked(operand) for operand in node.operands):
+            return place
+        operands = (self.element(o, place if o.shape else (), frame, depth + 1) for o in node.operands)
+        moving = positions(operands)
+        return tuple(_origin(c) if not positions([c]) & moving else c for c in place)
 
     def _opaque(self, value: Value, place: Place, frame: Frame | None, why: str) -> Linear:
         node = value.node
@@ -76,6 +94,8 @@ class AffineAnalysis:
             dim = node.integer("iota_dimension")
             step = Evidence.at(node, f"iota 0..{value.static_shape[dim] - 1}")
             return place[dim].in_width(width_of(value)).because(step)
+        if name in MOVING and not all(o.is_static for o in node.operands if o.is_tensor):
+            return None
         moved = _moved(node, name, place)
         if moved is not None:
             return self.element(moved[0], moved[1], frame, depth + 1)
@@ -172,12 +192,16 @@ class AffineAnalysis:
             return None
         subject, is_negative_true = compared
         moved, kept = (a, b) if is_negative_true else (b, a)
-        offset = moved.above(kept)
-        if offset is None or offset <= 0 or subject != kept:
+        offset, whole = moved.above(kept), type_range(node.result().element_type)
+        if offset is None or whole is None or subject != kept:
+            return None
+        offset = wrap(offset, *whole)
+        if offset <= 0:
             return None
         step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
         # Its value is a number of the type, so whatever wrapped around inside is settled.
-        return Linear(0, {Normalized(kept, offset): 1}, width_of(node.result()), evidence=step)
+        width = width_of(node.result())
+        return Linear(0, {Normalized(kept, offset, width): 1}, width, evidence=step)
 
     def _compared_with_zero(
         self, predicate: Value, place: Place, frame: Frame | None, depth: int
@@ -236,7 +260,7 @@ class AffineAnalysis:
         depth: int,
     ) -> Linear | None:
         """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
-        of them, and the rest becomes a base of its own."""
+        of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0."""
         forms = [self.element(v, place, f, depth + 1) for v, f in sources if v.is_static]
         if not forms or len(forms) < len(sources):
             return None
@@ -244,6 +268,8 @@ class AffineAnalysis:
             return forms[0]
         moving, settled = _split(forms[0])
         if any(_split(form)[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
+            return None
+        if not all(isinstance(symbol, Position) for symbol in moving):
             return None
         base = Element(value, frame, tuple(_origin(c) for c in place), f"one of {len(sources)}")
         drift = max(form.drift + abs(settled.constant) for form in forms)
@@ -270,6 +296,8 @@ class AffineAnalysis:
         step = following.plus(Linear(0, {own: 1}, following.width), -1)
         moving, _ = _split(initial)
         width = width_of(value)
+        if not all(isinstance(symbol, Position) for symbol in moving):
+            return None
         if any(form.width not in (0, width) for form in (initial, step)) or positions([step]):
             return None
         base = Element(value, frame, tuple(map(_origin, place)), "carried by while")
@@ -306,6 +334,9 @@ class AffineAnalysis:
 
 
 # --- places ---
+
+MOVING = ("broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "reshape", "dynamic_slice")
+"""Ops that move elements."""
 
 
 def _moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:

@@ -219,8 +219,8 @@ def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, de
     """The interval of a result of `reduce` or `reduce_window` that is one of what it folds, or a sum of few.
 
     If the body, given values in the hull of the operand and of the initial value, returns one in the same hull, so
-    does the whole fold: a maximum, a selection, the index of an argmax. A sum of n values in [lo, hi] is in
-    [min(n lo, 0), max(n hi, 0)] plus the initial value.
+    does the whole fold: a maximum, a selection, the index of an argmax. A sum of n values in [lo, hi] that begins
+    with 0 is in [min(n lo, 0), max(n hi, 0)].
     """
     count = len(node.results)
     operand, start = node.operand(number), node.operand(count + number)
@@ -250,9 +250,9 @@ def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, de
         return None
     terms = _folded_at_once(node, operand, result)
     low, high = folded.hull()
-    low, high = min(terms * low, 0) + min(first.hull()[0], 0), max(terms * high, 0) + max(first.hull()[1], 0)
+    low, high = min(terms * low, 0), max(terms * high, 0)
     allowed = type_range(operand.element_type)
-    if node.name != "stablehlo.reduce" and first.hull() != (0, 0):
+    if first.hull() != (0, 0):  # it may be added any number of times
         return None
     if allowed is None or not _within((low, high), allowed):
         return None

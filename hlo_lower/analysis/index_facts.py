@@ -173,7 +173,8 @@ class IndexAnalysis:
         operand = node.operand(value.number)
         if not is_tracked(operand) or 0 in value.static_shape:
             return None
-        told, dim = self.interval(operand, frame, depth + 1), node.integer("dimension")
+        told = self.interval(operand, frame, depth + 1)
+        dim = -1 if node.attribute("dimension") is None else node.integer("dimension")
         lo = told.lo.min(axis=dim, keepdims=True)
         hi = told.hi.max(axis=dim, keepdims=True)
         return told.between(lo, hi).because(Evidence.at(node, "sorted", merge((told.evidence,))))

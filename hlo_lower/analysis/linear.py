@@ -52,10 +52,11 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """A normalised negative index, `select(x < 0, x + offset, x)`."""
+    """A normalised negative index, `select(x < 0, x + offset, x)`, in a type of this width."""
 
     inner: "Linear"
     offset: int
+    width: int
 
 
 Symbol: TypeAlias = Position | Element | Start | Normalized

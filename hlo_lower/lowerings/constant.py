@@ -67,15 +67,16 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
         "stablehlo.select",
         "stablehlo.map",
     ),
-    form="select(constant mask, the updates padded in between, operand)",
+    form="select(mask, the updates padded in between, operand), the mask padded alike",
 )
 def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows whose rows are an even distance apart: `x.at[::2].set(y)`, a diagonal.
 
         %spread = stablehlo.pad %updates, low = first row, high = rows behind, interior = distance - 1
+        %mask   = the same of a splat of true
         %r      = stablehlo.select %mask, %spread, %operand
 
-    Equal: padding puts update k at first + k * distance, and the constant mask is true just there. Both policies; each
+    Equal: padding puts update k at first + k * distance, and true into the mask just there. Both policies; each
     row once. A pass over the operand, and nothing is looked up.
     """
     rows, build = _Rows(op), op.build
@@ -85,8 +86,9 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     if piece.is_reversed:
         values = [build.reverse(v, [rows.axis]) for v in values]
     behind = rows.solved.rows - (piece.target + (piece.size - 1) * piece.stride + 1)
-    values = [rows.spread(v, piece.target, behind, piece.stride - 1) for v in values]
-    return rows.restored(rows.chosen(values))
+    around = (piece.target, behind, piece.stride - 1)
+    hit = rows.spread(build.constant(1, (piece.size,), "i1"), 0, *around)
+    return rows.restored(rows.chosen([rows.spread(v, rows.axis, *around) for v in values], hit))
 
 
 @rules.lowers(
@@ -112,7 +114,10 @@ def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:
     inverse[rows.solved.targets] = rows.solved.sources
     wide = "i32" if rows.solved.update_rows < 1 << 31 else "i64"
     table = build.constant_array(inverse.reshape(-1, 1), wide)
-    return rows.restored(rows.chosen([build.gather_rows(u, table, rows.axis) for u in rows.updates]))
+    mask = np.zeros(rows.solved.rows, np.bool_)
+    mask[rows.solved.targets] = True
+    found = [build.gather_rows(u, table, rows.axis) for u in rows.updates]
+    return rows.restored(rows.chosen(found, build.constant_array(mask, "i1")))
 
 
 class _Rows:
@@ -169,22 +174,20 @@ class _Rows:
         starts[self.axis] = self._build.constant(target, (), element) if target else zero
         return self._build.dynamic_update_slice(operand, value, starts)
 
-    def spread(self, value: Value, low: int, high: int, interior: int) -> Value:
-        """Rows of updates with filling before, behind and in between."""
+    def spread(self, value: Value, axis: int, low: int, high: int, interior: int) -> Value:
+        """A value with filling before, behind and in between along an axis."""
 
         def along(size: int) -> list[int]:
-            return [size if d == self.axis else 0 for d in range(len(value.static_shape))]
+            return [size if d == axis else 0 for d in range(len(value.static_shape))]
 
         filling = self._build.zero(mlir.tensor_element(value.raw.type))
         return self._build.pad(value, filling, along(low), along(high), along(interior))
 
-    def chosen(self, values: Sequence[Value]) -> list[Value]:
-        """The operands where no row lands, and the region of them and the values elsewhere."""
+    def chosen(self, values: Sequence[Value], hit: Value) -> list[Value]:
+        """The operands where no row lands, and the region of them and the values where hit, one i1 per row, is true."""
         build, shape = self._build, self.operands[0].static_shape
         proposed = new_values(self._op, build, self.operands if reads_current(self._op) else values, values)
         if len(self.solved.targets) == self.solved.rows:
             return proposed
-        mask = np.zeros(self.solved.rows, np.bool_)
-        mask[self.solved.targets] = True
-        hit = build.broadcast(build.constant_array(mask, "i1"), shape, (self.axis,))
-        return [build.select(hit, new, old) for new, old in zip(proposed, self.operands, strict=True)]
+        mask = build.broadcast(hit, shape, (self.axis,))
+        return [build.select(mask, new, old) for new, old in zip(proposed, self.operands, strict=True)]

@@ -75,7 +75,7 @@ def write_position(
             op.scatter.operand_shape, own, op.facts.layout.window, op.facts.guarded_dims, op.facts.masked_dims
         )
         is_apart = None
-        for run in part.moved if reads_current(op) else ():
+        for run in part.by_last_row if reads_current(op) else ():
             here = build.compare(own[run.operand_dim], "NE", starts[0][run.operand_dim])
             is_apart = here if is_apart is None else build.elementwise("and", is_apart, here)
         current = _write(op, build, tile, current, updates, number, is_apart, captured)
@@ -131,7 +131,7 @@ def _starts(
 ) -> tuple[Value, ...]:
     """A scalar start per operand dim: the coordinate, a constant where it is known, else from the index vector."""
     scatter = op.scatter
-    moved = {run.operand_dim: run for run in part.moved}
+    moved = {run.operand_dim: run for run in part.by_last_row}
     starts: dict[int, Value] = dict(coordinates)
     known: dict[int, int] = {}
     for dim, size in enumerate(scatter.operand_shape):

@@ -13,10 +13,10 @@ class Part:
     """One of the windows of a kept position; a wrapped run has two.
 
     Attributes:
-      moved: the runs that are written as they follow from their last row, not from their first.
+      by_last_row: the runs that are placed by their last row, not by their first.
     """
 
-    moved: tuple[Run, ...]
+    by_last_row: tuple[Run, ...]
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Arrangement:
     def indices(self, build: Builder, part: Part) -> Value:
         """The index vectors of the first rows, [kept..., K], in the start type.
 
-        Of a run that is part of `part.moved` it is the vector of the last row: `first_of` goes back from there.
+        Of a run that is part of `part.by_last_row` it is the vector of the last row: `first_of` goes back from there.
         """
         scatter, layout = self.scatter, self.layout
         value = scatter.canonical_indices(build)
         first = [0] * (len(scatter.scatter_shape) + 1)
         limit = [*scatter.scatter_shape, len(scatter.index_dims)]
         for run in layout.runs:
-            at_end = run.is_reversed or run in part.moved
+            at_end = run.is_reversed or run in part.by_last_row
             first[run.scatter_dim] = run.size - 1 if at_end else 0
             limit[run.scatter_dim] = first[run.scatter_dim] + 1
         for n in layout.repeated:

@@ -85,11 +85,12 @@ class CanonicalScatter:
     def start_type(self) -> str:
         """The integer type that starts and bounds are computed in.
 
-        i32 where the index type is no wider and twice every size fits (`DynamicTile` adds a size to a size), else i64.
+        i32 where the index type is no wider and twice every size fits (`DynamicTile` adds a size to a size; a run is as
+        long as its scatter dim), else i64.
         A u32 is saturated before it is converted, so it needs no more; i64 and u64 stay 64 bits wide.
         """
         index_type = self.indices.element_type
-        fits = all(size < 1 << 30 for size in self.operand_shape)
+        fits = all(size < 1 << 30 for size in (*self.operand_shape, *self.scatter_shape))
         return "i32" if fits and not index_type.endswith("64") else "i64"
 
     # --- materialization ---

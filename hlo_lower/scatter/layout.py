@@ -111,10 +111,12 @@ class _Column:
     @property
     def normalized(self) -> Normalized | None:
         """The normalised index that it is, or None."""
-        symbols = list(self.form.terms.items())
-        if self.form.constant or len(symbols) != 1 or symbols[0][1] != 1:
+        terms = list(self.form.terms.items())
+        if self.form.constant or len(terms) != 1 or terms[0][1] != 1:
             return None
-        return symbols[0][0] if isinstance(symbols[0][0], Normalized) else None
+        symbol = terms[0][0]
+        # A conversion to a narrower type behind it may have put it somewhere else.
+        return symbol if isinstance(symbol, Normalized) and self.form.width >= symbol.width else None
 
     def is_coordinate(self, n: int, scatter: CanonicalScatter) -> bool:
         """Whether it is the coordinate along scatter dim n, from the operand dim's first row to its last."""
@@ -273,7 +275,8 @@ def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAna
     if offset and offset < extent:
         return f"negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}"
     run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
-    inside = not offset and _is_inside(column, scatter, interval)
+    # From one row to the next, a number that wraps around jumps by 2^width - 1: both cannot lie inside a smaller dim.
+    inside = not offset and extent < 1 << form.width and _is_inside(column, scatter, interval)
     if form.width == 0 or inside or affine.is_exact(form, scatter.indices):
         return run
     is_signed = not scatter.indices.element_type.startswith("u")

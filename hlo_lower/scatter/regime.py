@@ -22,10 +22,13 @@ class SizeTable:
     """The thresholds, each with what it was set by.
 
     Attributes:
-      few_windows: most windows that are unrolled.
-      dense_per_window: most elements of the operand, per window, for which a pass over the operand pays.
+      few_windows: most windows that are unrolled. Unrolled updates cost IREE 1.6 s of compile time at 32 of them and
+        7.5 s at 128; at run time XLA CPU writes them as fast as its own scatter.
+      dense_per_window: most elements of the operand, per window, for which a pass over the operand pays. A loop costs
+        IREE 12 us a window. On XLA CPU a pass took 0.7 (2,048 windows, 320 elements each) to 1.06 times the native
+        scatter's time (4,096 each), and in place, for a donated operand, 1.3 (256 each) to 2.1 times (4,096 each).
       constant_rows, growth: most rows of a constant table that replaces constant indices: as a number, or as a multiple
-        of the size of the indices, whichever is more.
+        of the size of the indices, whichever is more. They keep the module's text from growing; not measured.
     """
 
     few_windows: int = 16

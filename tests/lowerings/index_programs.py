@@ -7,7 +7,6 @@ import numpy as np
 from hlo_lower.scatter.reference import ScatterNumbers
 
 INDEX_TYPES = {"i8": np.int8, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32}
-SCALES = {"assign": 0, "add": 0, "mixed": 0}
 BODIES = {
     "assign": "stablehlo.return %u : tensor<i32>",
     "add": "%s = stablehlo.add %c, %u : tensor<i32>\n stablehlo.return %s : tensor<i32>",
@@ -27,16 +26,21 @@ class Program:
     """Lines of MLIR that compute an index tensor, and what they compute, from runtime arguments.
 
     Attributes:
-      element: the index type.
+      element: the index type of the lines that follow; `convert` changes it.
+      given: the type of the runtime arguments, the first index type.
       lines: the MLIR.
-      arguments: shape of each runtime argument, all of the index type.
+      arguments: shape of each runtime argument.
       steps: one NumPy function for each value that a line defines, by name; it takes the values so far.
     """
 
     element: str
+    given: str = ""
     lines: list[str] = field(default_factory=list)
     arguments: list[tuple[int, ...]] = field(default_factory=list)
     steps: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.given = self.element
 
     def value(self, text, shape, compute, operands=()):
         """Add a line `%name = text : type` and its NumPy twin; returns the name."""
@@ -80,6 +84,13 @@ class Program:
         )
         return self.value(text, shape, lambda x: np.broadcast_to(x.reshape(spread), shape), (name,))
 
+    def convert(self, name, element):
+        """convert to another index type, which lines from here on have."""
+        shape, before = self.shape(name), self.element
+        text = f"stablehlo.convert {{0}} : ({typed(shape, before)}) -> {typed(shape, element)}"
+        self.element = element
+        return self.value(text, shape, lambda x: x.astype(INDEX_TYPES[element]), (name,))
+
     def elementwise(self, op, a, b):
         """add, subtract, multiply, maximum, minimum of two values of one shape."""
         function = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
@@ -121,19 +132,46 @@ class Case:
     sizes: list[int]
 
 
-def column(rng, program, shape, size, window):
-    """A column [N0, ..., Nm] of starts in a dim: constant, run, coordinate, data, or some of them together."""
+KINDS = [
+    "run",
+    "run",
+    "run",
+    "run",
+    "coordinate",
+    "data",
+    "constant",
+    "uniform",
+    "strided",
+    "reversed",
+    "mixed",
+    "mixed",
+]
+STYLES = {"free": 0.35, "batched": 0.3, "runs": 0.2, "constant": 0.15}
+WIDER = {"i8": "i32", "i32": "i64", "ui8": "i32", "ui32": "i64"}
+
+
+def column(rng, program, shape, size, window, kind, along):
+    """A column [N0, ..., Nm] of starts in a dim: a constant, a run, a coordinate, data, or some of them together.
+
+    Args:
+      rng: draws what is left open.
+      program: takes the lines.
+      shape: the scatter dims.
+      size, window: extents of the operand dim and of the window in it.
+      kind: one of KINDS.
+      along: the scatter dim along which a run or a coordinate goes.
+    """
     dims = list(range(len(shape)))
-    kind = rng.choice(["run", "run", "run", "coordinate", "data", "constant", "uniform", "strided", "reversed", "mixed"])
-    along = int(rng.integers(len(shape)))
     if kind == "constant":
         values = rng.integers(-1, size + 1, shape)
-        if rng.random() < 0.7:
-            step = int(rng.choice([1, 1, -1, 2]))
+        if rng.random() < 0.6:
+            step = int(rng.choice([1, 1, -1, 2, 3]))
             values = int(rng.integers(-1, size)) + step * np.arange(shape[along]).reshape(
                 [-1 if d == along else 1 for d in dims]
             )
             values = np.broadcast_to(values, shape)
+        elif rng.random() < 0.5:
+            values = rng.permutation(int(np.prod(shape))).reshape(shape) % (size + 1)
         return program.constant(np.clip(values, 0 if program.element.startswith("u") else -3, 100))
     if kind == "coordinate":
         return program.iota(shape, along)
@@ -144,9 +182,7 @@ def column(rng, program, shape, size, window):
     x = program.iota(shape, along)
     if kind == "strided":
         x = program.elementwise("multiply", x, program.constant(np.full(shape, int(rng.choice([2, 3, -1])))))
-    base = ()
-    if kind == "mixed" and len(shape) > 1:
-        base = (1 - along,)
+    base = tuple(d for d in dims if d != along) if kind == "mixed" else ()
     offset = program.broadcast(program.argument(tuple(shape[d] for d in base)), shape, base)
     if kind == "reversed":
         x = program.elementwise("subtract", offset, x)
@@ -163,51 +199,53 @@ def column(rng, program, shape, size, window):
     return x
 
 
-def draw_case(rng):
-    """A random case."""
-    element = str(rng.choice(list(INDEX_TYPES), p=[0.15, 0.5, 0.15, 0.1, 0.1]))
-    combiner = str(rng.choice(list(BODIES)))
-    rank = int(rng.integers(1, 4))
-    operand = tuple(int(n) for n in rng.integers(1, 7, rank))
-    if element in ("i8", "ui8") and rng.random() < 0.4:
-        operand = (int(rng.integers(100, 140)), *operand[1:])
-    shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 3))))
-    if rng.random() < 0.3:
-        shape = (operand[0], *shape[1:]) if operand[0] < 8 else shape
-    program = Program(element)
-    indexed = sorted(rng.permutation(rank)[: int(rng.integers(1, rank + 1))].tolist())
-    window = [int(rng.integers(1, n + 1)) if rng.random() < 0.3 else n for n in operand]
-    for d in indexed:
-        window[d] = 1 if rng.random() < 0.85 else int(rng.integers(1, operand[d] + 1))
-    inserted = [d for d in range(rank) if window[d] == 1 and rng.random() < 0.7]
-    columns = []
-    order = rng.permutation(indexed).tolist()
-    for d in order:
-        name = column(rng, program, shape, operand[d], window[d])
-        columns.append(program.broadcast(name, (*shape, 1), range(len(shape))))
-    k = len(columns)
-    types = ", ".join(typed((*shape, 1), element) for _ in columns)
+def case_of(
+    program, columns, order, shape, operand, window, combiner="assign", inserted=None, places=None, batching=()
+):
+    """The scatter of computed columns.
+
+    Args:
+      program: computes them; its element is their type.
+      columns: names of [N0, ..., Nm] tensors, one per component of the index vector.
+      order: the operand dim of each.
+      shape, operand, window: the scatter dims, the operand's shape and the window's, of the operand's rank.
+      combiner: one of BODIES.
+      inserted: inserted window dims, by default all indexed ones; they are of extent 1.
+      places: update window dims, by default the last ones.
+      batching: dims that are batching dims of operand and indices alike.
+    """
+    inserted = sorted(order) if inserted is None else inserted
+    batching = list(batching)
+    rank, k, m, final = len(operand), len(columns), len(shape), program.element
+    columns = [program.broadcast(name, (*shape, 1), range(m)) for name in columns]
+    if k == 0:
+        columns.append(program.constant(np.zeros((*shape, 0))))
+    types = ", ".join(typed((*shape, 1), final) for _ in columns)
     names = ", ".join(f"{{{n}}}" for n in range(k))
-    text = f"stablehlo.concatenate {names}, dim = {len(shape)} : ({types}) -> {typed((*shape, k), element)}"
+    text = f"stablehlo.concatenate {names}, dim = {m} : ({types}) -> {typed((*shape, k), final)}"
     index = (
         program.value(text, (*shape, k), lambda *parts: np.concatenate(parts, -1), tuple(columns))
         if k > 1
         else columns[0]
     )
-    kept = [d for d in range(rank) if d not in inserted]
-    m = len(shape)
-    places = sorted(rng.permutation(m + len(kept))[: len(kept)].tolist())
+    kept = [d for d in range(rank) if d not in (*inserted, *batching)]
+    places = list(range(m, m + len(kept))) if places is None else places
     updates, scatter_sizes, window_sizes = [], iter(shape), iter(window[d] for d in kept)
     for place in range(m + len(kept)):
         updates.append(next(window_sizes) if place in places else next(scatter_sizes))
-    numbers = ScatterNumbers(tuple(places), tuple(inserted), (), (), tuple(order), m)
-    attribute = (
-        f"#stablehlo.scatter<update_window_dims = {places}, inserted_window_dims = {inserted}, "
-        f"scatter_dims_to_operand_dims = {order}, index_vector_dim = {m}>"
-    )
+    numbers = ScatterNumbers(tuple(places), tuple(inserted), tuple(batching), tuple(batching), tuple(order), m)
+    fields = {
+        "update_window_dims": places,
+        "inserted_window_dims": inserted,
+        "input_batching_dims": batching,
+        "scatter_indices_batching_dims": batching,
+        "scatter_dims_to_operand_dims": order,
+    }
+    told = ", ".join(f"{name} = {value}" for name, value in fields.items() if value)
+    attribute = f"#stablehlo.scatter<{told}{', ' if told else ''}index_vector_dim = {m}>"
     big, small = typed(operand, "i32"), typed(updates, "i32")
     arguments = [f"%o: {big}", f"%up: {small}"]
-    arguments += [f"%a{n}: {typed(s, element)}" for n, s in enumerate(program.arguments)]
+    arguments += [f"%a{n}: {typed(s, program.given)}" for n, s in enumerate(program.arguments)]
     text = (
         f"func.func public @main({', '.join(arguments)}) -> {big} {{\n  "
         + "\n  ".join(program.lines)
@@ -215,24 +253,92 @@ def draw_case(rng):
   %r = "stablehlo.scatter"(%o, {index}, %up) <{{scatter_dimension_numbers = {attribute}}}> ({{
   ^bb0(%c: tensor<i32>, %u: tensor<i32>):
     {BODIES[combiner]}
-  }}) : ({big}, {typed((*shape, k), element)}, {small}) -> {big}
+  }}) : ({big}, {typed((*shape, k), final)}, {small}) -> {big}
   return %r : {big}
 }}
 """
     )
-    return Case(text, program, index, operand, tuple(updates), numbers, [operand[d] for d in indexed])
+    return Case(text, program, index, operand, tuple(updates), numbers, [operand[d] for d in order] or [1])
+
+
+def draw_case(rng, style=None, combiner=None):
+    """A random case.
+
+    Args:
+      rng: draws it.
+      style: "free", "batched" (a scatter dim is a batch coordinate, by a column or by explicit batching dims), "runs"
+        (a run along each scatter dim), "constant" (all starts are), or None for any.
+      combiner: one of BODIES, or None for any.
+    """
+    style = style or str(rng.choice(list(STYLES), p=list(STYLES.values())))
+    element = str(rng.choice(list(INDEX_TYPES), p=[0.15, 0.5, 0.15, 0.1, 0.1]))
+    combiner = combiner or str(rng.choice(list(BODIES)))
+    rank = int(rng.integers(2 if style == "batched" else 1, 4))
+    operand = tuple(int(n) for n in rng.integers(1, 7, rank))
+    if element in ("i8", "ui8") and rng.random() < 0.4:
+        operand = (*operand[:-1], int(rng.integers(100, 140)))
+    shape = tuple(int(n) for n in rng.integers(1, 6, min(rank, int(rng.integers(1, 3)))))
+    batching, along, kinds = [], {}, {}
+    indexed = sorted(rng.permutation(rank)[: int(rng.integers(1, rank + 1))].tolist())
+    if style == "batched":
+        if rng.random() < 0.4:  # more than are unrolled
+            operand = (int(rng.integers(17, 21)), *operand[1:])
+        shape = (operand[0], *shape[1:])
+        indexed = sorted({0, *(indexed if indexed != [0] else [0, 1])})
+        if rng.random() < 0.4:
+            batching, indexed = [0], indexed[1:]
+        kinds[0] = "coordinate"
+        kinds |= {d: str(rng.choice(["mixed", "mixed", "data", "uniform"])) for d in indexed if d}
+        along |= {d: len(shape) - 1 if kinds.get(d) == "mixed" else 0 for d in indexed}
+    elif style == "runs":
+        indexed = sorted(rng.permutation(rank)[: len(shape)].tolist())
+        along = dict(zip(indexed, rng.permutation(len(shape)).tolist(), strict=True))
+        kinds = {d: str(rng.choice(["run", "run", "run", "reversed", "coordinate"])) for d in indexed}
+        if rng.random() < 0.3:
+            kinds[indexed[0]] = "mixed"
+    elif style == "constant":
+        kinds = dict.fromkeys(indexed, "constant")
+        if rng.random() < 0.6:
+            shape = (int(rng.integers(6, 30)), *(1 for _ in shape[1:]))
+            operand = (*operand[: indexed[0]], int(rng.integers(10, 60)), *operand[indexed[0] + 1 :])
+    elif rng.random() < 0.3:
+        shape = (operand[0], *shape[1:]) if operand[0] < 8 else shape
+    program = Program(element)
+    final = WIDER.get(element, element) if rng.random() < 0.25 else element
+    window = [int(rng.integers(1, n + 1)) if rng.random() < 0.3 else n for n in operand]
+    for d in (*indexed, *batching):
+        window[d] = 1 if d in batching or rng.random() < 0.85 else int(rng.integers(1, operand[d] + 1))
+    inserted = [d for d in range(rank) if window[d] == 1 and d not in batching and rng.random() < 0.7]
+    columns = []
+    order = rng.permutation(indexed).tolist()
+    for d in order:
+        program.element = element
+        kind = kinds.get(d) or str(rng.choice(KINDS))
+        where = along[d] if d in along else int(rng.integers(len(shape)))
+        name = column(rng, program, shape, operand[d], window[d], kind, where)
+        if final != element:
+            name = program.convert(name, final)
+        columns.append(name)
+    kept = rank - len(inserted) - len(batching)
+    places = sorted(rng.permutation(len(shape) + kept)[:kept].tolist())
+    program.element = final
+    case = case_of(program, columns, order, shape, operand, window, combiner, inserted, places, batching)
+    program.element = element
+    return case
 
 
 def draw_arguments(rng, case, number):
     """Runtime arguments: in range, around both ends, negative, and at the ends of the type."""
-    info = np.iinfo(INDEX_TYPES[case.program.element])
+    info = np.iinfo(INDEX_TYPES[case.program.given])
     most = max(case.sizes)
     pools = [
-        range(0, most),
+        range(most),
         range(-most - 2, most + 2),
         [-1, -2, 0, 1, most - 1, most - 2],
         [info.min, info.min + 1, info.max, info.max - 1, info.max - 2, info.min + most],
         range(info.min, info.max + 1) if info.max < 256 else [0, -most, most],
     ]
     pool = [v for v in pools[number % len(pools)] if info.min <= v <= info.max] or [0]
-    return [np.asarray(rng.choice(np.asarray(pool, object), shape)).astype(info.dtype) for shape in case.program.arguments]
+    return [
+        np.asarray(rng.choice(np.asarray(pool, object), shape)).astype(info.dtype) for shape in case.program.arguments
+    ]

@@ -47,6 +47,7 @@ BATCHED = (
     "scatter_indices_batching_dims = [0], DIMS = [1]",
     1,
 )
+BATCHED_SHORT = ((18, 6), (18, 1), (18,), BATCHED[3].replace("update_window_dims = [1], ", ""), 1)
 WHOLE = ((6, 4), (2,), (6, 4), "update_window_dims = [0, 1], DIMS = [0, 1]", 0)
 
 FORMS = {
@@ -56,12 +57,15 @@ FORMS = {
     "points": POINTS,
     "windows": WINDOWS,
     "batched": BATCHED,
+    "batched short": BATCHED_SHORT,
     "whole": WHOLE,
 }
 RULES = {
     "row": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
     "window": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
     "whole": ("guarded_dynamic_update_slice", "guarded_updated_slice"),
+    "batched": ("window_per_batch", "window_per_batch"),
+    "batched short": ("select_per_batch", "select_per_batch"),
 }
 SPEC_RULES = {
     "window": ("shifted_dynamic_update_slice", "shifted_updated_slice"),

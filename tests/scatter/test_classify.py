@@ -9,6 +9,7 @@ from hlo_lower.scatter.classify import classify
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, InBounds, Offsets, OutOfBounds, Unique, Windows
 from hlo_lower.subset import Subset
 
+POLICIES = ("xla", "spec")
 ROW = "update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]"
 ROWS = "update_window_dims = [1], inserted_window_dims = [0], DIMS = [0], index_vector_dim = 1"
 TILE = "update_window_dims = [0, 1], DIMS = [0, 1]"
@@ -92,9 +93,10 @@ def test_subset(subset, given):
 
 
 def test_a_scalar_operand_with_one_update_is_full():
-    """Rank 0 and one window: everything is written; with several windows, points are."""
+    """Rank 0 and one window, or several assigned ones of which the last counts, is full; added ones are points."""
     assert facts("", operand="", indices="0", updates="").subset is Subset.FULL
-    assert facts("index_vector_dim = 1", operand="", indices="3x0", updates="3").subset is Subset.POINTS
+    assert facts("index_vector_dim = 1", operand="", indices="3x0", updates="3").subset is Subset.FULL
+    assert facts("index_vector_dim = 1", operand="", indices="3x0", updates="3", body=ADD).subset is Subset.POINTS
 
 
 def clamp(high, low=0, shape="2"):
@@ -186,13 +188,24 @@ def test_offsets():
     assert (
         facts(ROW, index=2).offsets,
         facts(ROW, index=2).offsets_known,
-        facts(ROW, index=2).unchecked_dims,
-    ) == (Offsets.CONSTANT, (2, 0), ())
+        facts(ROW, index=2).guarded_dims,
+        facts(ROW, index=2).masked_dims,
+    ) == (Offsets.CONSTANT, (2, 0), (), ())
     assert (
         facts(ROW).offsets,
         facts(ROW).offsets_known,
-        facts(ROW).unchecked_dims,
-    ) == (Offsets.RUNTIME, (None, 0), (0,))
+        facts(ROW).guarded_dims,
+        facts(ROW).masked_dims,
+    ) == (Offsets.RUNTIME, (None, 0), (0,), ())
+
+
+def test_guarded_and_masked_dims():
+    """A window that may reach out of a dim is dropped whole there under oob=xla, element by element under oob=spec."""
+    given = {"dims": TILE, "indices": "2", "updates": "3x2"}
+    dropped = {oob: (facts(oob=oob, **given).guarded_dims, facts(oob=oob, **given).masked_dims) for oob in POLICIES}
+    assert dropped == {"xla": ((0, 1), ()), "spec": ((), (0, 1))}
+    assert facts(TILE, indices="2", updates="3x1", oob="spec").guarded_dims == (1,)
+    assert facts(TILE, indices="2", updates="3x1", oob="spec").masked_dims == (0,)
 
 
 ADD = "%s = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s : tensor<f32>"
@@ -225,9 +238,9 @@ def test_arity():
 
 def test_every_fact_has_evidence():
     """Each fact of the record has a value and at least one line of proof or reason."""
-    for fact in facts(TILE, indices="2", updates="3x2", index=clamp(2)).evidence:
-        assert fact.value
-        assert fact.evidence, fact.name
+    for finding in facts(TILE, indices="2", updates="3x2", index=clamp(2)).findings:
+        assert finding.value
+        assert finding.steps, finding.name
     assert facts(ROW, index=clamp(5, shape="1")).bounds_note == "proved (clamped)"
     assert facts(ROW, index=3).bounds_note == "proved (constant)"
     assert facts(ROW).bounds_note == "guarded: argument 1 of @main"

@@ -13,10 +13,10 @@ D, W = 6, 3
 OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1, 2**31 - 1]
 
 
-def run(body, results):
-    """Run what body builds from the operand %o of 6, the tile %t of 3 and the scalar start %s, at every offset."""
+def run(body, results, window=W, guarded=(0,), masked=()):
+    """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
     graph = read(
-        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{W}xi32>, %s: tensor<i32>)
+        f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{window}xi32>, %s: tensor<i32>)
     -> ({", ".join(results)}) {{
   %r:{len(results)} = stablehlo.custom_call @x() : () -> ({", ".join(results)})
   return {", ".join(f"%r#{k}" for k in range(len(results)))} : {", ".join(results)}
@@ -26,13 +26,13 @@ def run(body, results):
     operand, tile, start = graph.main.body.arguments
     stand_in = graph.main.body.terminator.operand(0).node
     with mlir.active(graph.context):
-        values = body(Builder.before(stand_in), operand, tile, DynamicTile((D,), (start,), (W,), (0,)))
+        values = body(Builder.before(stand_in), operand, tile, DynamicTile((D,), (start,), (window,), guarded, masked))
         for old, new in zip(stand_in.results, values, strict=True):
             old.raw.replace_all_uses_with(new.raw)
         stand_in.raw.erase()
     executable = Executable(to_text(graph), "exact")
     return {
-        s: executable.run([np.arange(D, dtype=np.int32), np.arange(10, 10 + W, dtype=np.int32), np.int32(s)])
+        s: executable.run([np.arange(D, dtype=np.int32), np.arange(10, 10 + window, dtype=np.int32), np.int32(s)])
         for s in OFFSETS
     }
 
@@ -49,17 +49,41 @@ def test_reading_and_writing_back_changes_nothing():
     assert all(r[0].tolist() == list(range(D)) for r in found.values())
 
 
-def test_a_shifted_tile_covers_what_the_tile_covers():
-    """Writing the covered elements of the shifted tile writes exactly the elements that lie inside (trap 3)."""
+def write_shifted(build, o, t, tile):
+    """Write the covered elements of the shifted tile."""
+    shifted = tile.shifted(build)
+    old = shifted.tile.materialize(build, o)
+    return [shifted.tile.yield_to(build, o, build.select(shifted.is_covered(build), shifted.align(build, t), old))]
+
+
+@pytest.mark.parametrize("window", [1, W, D - 1, D, D + 1, 3 * D])
+def test_a_shifted_tile_covers_what_the_tile_covers(window):
+    """Writing the covered elements of the shifted tile writes exactly the elements that lie inside, however long the
+    tile is (traps 3 and 4)."""
+    found = run(write_shifted, [f"tensor<{D}xi32>"], window, guarded=(), masked=(0,))
+    for s, [result] in found.items():
+        expected = [10 + p - s if s <= p < s + window else p for p in range(D)]
+        assert result.tolist() == expected, s
+
+
+def test_a_tile_without_a_masked_dim_is_not_shifted():
+    """Where no element is dropped by itself, the shifted tile is the tile, all of it covered; a guarded dim is checked,
+    a masked one is not."""
+    checks = {}
 
     def body(build, o, t, tile):
         shifted = tile.shifted(build)
-        old = shifted.tile.materialize(build, o)
-        return [shifted.tile.yield_to(build, o, build.select(shifted.is_covered(build), shifted.align(build, t), old))]
+        checks["guarded"] = (
+            shifted.tile.starts == tile.starts,
+            shifted.is_covered(build),
+            shifted.align(build, t) == t,
+        )
+        masked = DynamicTile((D,), tile.starts, (W,), (), (0,))
+        checks["masked"] = (masked.is_inside(build), masked.shifted(build).is_covered(build) is None)
+        return [tile.is_inside(build)]
 
-    for s, [result] in run(body, [f"tensor<{D}xi32>"]).items():
-        expected = [10 + p - s if s <= p < s + W else p for p in range(D)]
-        assert result.tolist() == expected, s
+    run(body, ["tensor<i1>"])
+    assert checks == {"guarded": (True, None, True), "masked": (None, False)}
 
 
 @pytest.mark.parametrize("kind", Subset)

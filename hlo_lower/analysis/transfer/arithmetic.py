@@ -113,11 +113,14 @@ def _abs(node: Node, operands: Sequence[Interval]) -> Interval:
 
 
 def _shift_right(node: Node, operands: Sequence[Interval]) -> Interval | None:
-    """Division by a power of two, rounded down; of bits only where the sign bit is none."""
+    """Division by a power of two, rounded down, where the first bit means what the op takes it for: a sign, or 2^n."""
     x, s = operands
     bits = int(x.element_type.removeprefix("ui").removeprefix("i"))
-    is_logical = node.name.endswith("logical")
-    if not (np.all(s.lo >= 0) and np.all(s.hi < bits)) or (is_logical and not np.all(x.lo >= 0)):
+    if not (np.all(s.lo >= 0) and np.all(s.hi < bits)):
+        return None
+    if node.name.endswith("logical") and not np.all(x.lo >= 0):
+        return None
+    if node.name.endswith("arithmetic") and not np.all(x.hi < 1 << (bits - 1)):
         return None
     corners = [a // (np.asarray(1, object) << np.asarray(b, object)) for a in (x.lo, x.hi) for b in (s.lo, s.hi)]
     return result(node, lesser(corners[0], corners[1]), greater(corners[2], corners[3]), operands)

@@ -1,0 +1,136 @@
+"""Constant windows solved at conversion time, against a loop over the rows of all windows."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hlo_lower as hl
+from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.scatter.canonical import canonicalize
+from hlo_lower.scatter.constant_map import Piece, solve
+from hlo_lower.scatter.reference import windows
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
+from index_programs import Program, case_of
+
+
+def solved(starts, operand, window, order=(0,), *, drops_windows=True, most_pieces=16, batching=()):
+    """The map of windows at constant starts [N..., K], and the last writer of each row by a loop."""
+    starts = np.asarray(starts)
+    program, shape = Program("i32"), starts.shape[:-1]
+    columns = [program.constant(starts[..., k]) for k in range(starts.shape[-1])]
+    case = case_of(program, columns, list(order), shape, operand, window, inserted=[], batching=batching)
+    graph = hl.read(case.text)
+    scatter = canonicalize(graph.scatters[0])
+    interval = IndexAnalysis(graph).interval(scatter.indices)
+    found = solve(scatter, interval, drops_windows=drops_windows, most_pieces=most_pieces)
+    touched = [d for d, (w, n) in enumerate(zip(window, operand, strict=True)) if w != n]
+    return found, last_writers(case, starts, operand, touched, drops_windows=drops_windows)
+
+
+def last_writers(case, starts, operand, touched, *, drops_windows):
+    """For each row that is written, (the row of the updates that is written last, how often it is written)."""
+    writers, row = {}, -1
+    for each in windows(operand, starts, case.updates, case.numbers):
+        spans = list(zip(each.start, each.sizes, operand, strict=True))
+        dropped = drops_windows and not all(0 <= s <= n - w for s, w, n in spans)
+        for offset in np.ndindex(*(each.sizes[d] for d in touched)):
+            row += 1
+            place = [each.start[d] + k for d, k in zip(touched, offset, strict=True)]
+            inside = all(0 <= p < operand[d] for p, d in zip(place, touched, strict=True))
+            if inside and not dropped:
+                target = int(np.ravel_multi_index(place, [operand[d] for d in touched]))
+                writers[target] = (row, writers.get(target, (0, 0))[1] + 1)
+    return writers
+
+
+def rows_of(pieces):
+    """The rows that pieces write: target to source."""
+    return {
+        piece.target + piece.stride * k: piece.source + (piece.size - 1 - k if piece.is_reversed else k)
+        for piece in pieces
+        for k in range(piece.size)
+    }
+
+
+@st.composite
+def placements(draw):
+    """Constant starts of windows in an operand of rank 1 to 3, some out of bounds, some equal, some evenly spaced."""
+    rank = draw(st.integers(1, 3))
+    operand = tuple(draw(st.integers(2, 7)) for _ in range(rank))
+    order = draw(st.permutations(range(rank)))[: draw(st.integers(1, rank))]
+    window = [draw(st.integers(1, n)) if draw(st.booleans()) else n for n in operand]
+    for d in order:
+        window[d] = draw(st.integers(1, max(1, operand[d] - 1)))
+    count = draw(st.integers(1, 6))
+    columns = []
+    for d in order:
+        if draw(st.booleans()):
+            step = draw(st.sampled_from([1, -1, 2, -2, 0]))
+            columns.append([draw(st.integers(-2, operand[d])) + step * k for k in range(1)] * count)
+            columns[-1] = [columns[-1][0] + step * k for k in range(count)]
+        else:
+            columns.append([draw(st.integers(-2, operand[d] + 1)) for _ in range(count)])
+    return np.array(columns).T, operand, tuple(window), order
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(placements(), st.booleans())
+def test_the_map_is_what_a_loop_over_all_rows_finds(placement, drops_windows):
+    """Targets, last writers, uniqueness and pieces are those of a loop, under both policies."""
+    starts, operand, window, order = placement
+    found, writers = solved(starts, operand, window, order, drops_windows=drops_windows)
+    assert found is not None
+    assert dict(zip(found.targets.tolist(), found.sources.tolist(), strict=True)) == {
+        t: w[0] for t, w in writers.items()
+    }
+    assert found.targets.tolist() == sorted(writers)
+    assert found.is_unique == all(count == 1 for _, count in writers.values())
+    if found.pieces is not None:
+        assert rows_of(found.pieces) == {t: w[0] for t, w in writers.items()}
+
+
+@pytest.mark.parametrize(
+    ("rows", "pieces"),
+    [
+        ([2, 3, 4], (Piece(0, 2, 3),)),
+        ([4, 3, 2], (Piece(0, 2, 3, is_reversed=True),)),
+        ([1, 3, 5, 7], (Piece(0, 1, 4, 2),)),
+        ([7, 5, 3, 1], (Piece(0, 1, 4, 2, is_reversed=True),)),
+        ([5, 6, 0, 1], (Piece(2, 0, 2), Piece(0, 5, 2))),
+        ([5, 2], (Piece(0, 2, 2, 3, is_reversed=True),)),
+        ([3, 3, 3], (Piece(2, 3, 1),)),
+        ([-1, 0, 1, 12], (Piece(1, 0, 2),)),
+        ([-1, 12], ()),
+        ([0, 1, 3, 4, 8], (Piece(0, 0, 2), Piece(2, 3, 2), Piece(4, 8, 1))),
+    ],
+)
+def test_pieces(rows, pieces):
+    """Neighbours make a piece, backwards too; rows at an even distance make one; duplicates leave the last."""
+    found, _ = solved(np.array(rows)[:, None], (12, 3), (1, 3))
+    assert found.pieces == pieces
+
+
+def test_too_many_pieces_are_not_listed():
+    """Beyond the number asked for there are none, and the table of sources still says everything."""
+    rows = np.array([0, 2, 3, 9, 6])[:, None]
+    assert len(solved(rows, (12, 3), (1, 3), most_pieces=4)[0].pieces) == 4
+    found, writers = solved(rows, (12, 3), (1, 3), most_pieces=3)
+    assert (found.pieces, found.targets.tolist()) == (None, sorted(writers))
+
+
+def test_batch_coordinates_count_as_rows():
+    """Rows of explicit batching dims follow from the position."""
+    found, writers = solved(np.array([[4], [1], [2]]), (3, 5), (1, 1), (1,), batching=(0,))
+    assert found.targets.tolist() == sorted(writers) == [4, 6, 12]
+
+
+def test_a_window_as_large_as_its_dim_that_reaches_out_is_not_solved():
+    """Under oob=spec its elements would move within the row; under oob=xla it is dropped."""
+    starts, operand, window = np.array([[1, 2]]), (6, 4), (2, 4)
+    assert solved(starts, operand, window, (0, 1), drops_windows=False)[0] is None
+    assert solved(starts, operand, window, (0, 1), drops_windows=True)[0].targets.tolist() == []
