@@ -64,7 +64,7 @@ class AffineAnalysis:
         return found
 
     def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
-        """The place at position 0 of the dims along which no operand of an elementwise op, and so nor its result, moves."""
+        """The place at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
         if not all(is_tracked(operand) for operand in node.operands):
             return place
         operands = (self.element(o, place if o.shape else (), frame, depth + 1) for o in node.operands)
