@@ -1,6 +1,7 @@
 """What can be known without running: ranges and forms of index tensors, and what a scatter's region computes."""
 
-from hlo_lower.analysis.affine import AffineAnalysis, fitted
+from hlo_lower.analysis.affine import AffineAnalysis
+from hlo_lower.analysis.evenly import fitted
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.interval import Interval

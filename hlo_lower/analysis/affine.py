@@ -6,22 +6,20 @@ symbol that does not depend on a position is a base: the same runtime number for
 is recognised wherever the base comes from, and an unknown op in the middle costs only what it touches.
 """
 
-from math import prod
-
 import numpy as np
 
+from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
-from hlo_lower.analysis.interval import Bounds, type_range
-from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, positions
+from hlo_lower.analysis.interval import type_range, wrapped_number
+from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
+from hlo_lower.analysis.places import MOVING, Place, after_start, moved
 from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is followed; what lies beyond is not looked into."""
-
-Place = tuple[Linear, ...]
 
 
 class AffineAnalysis:
@@ -69,7 +67,7 @@ class AffineAnalysis:
             return place
         operands = (self.element(o, place if o.shape else (), frame, depth + 1) for o in node.operands)
         moving = positions(operands)
-        return tuple(_origin(c) if not positions([c]) & moving else c for c in place)
+        return tuple(origin(c) if not positions([c]) & moving else c for c in place)
 
     def _opaque(self, value: Value, place: Place, frame: Frame | None, why: str) -> Linear:
         node = value.node
@@ -89,20 +87,20 @@ class AffineAnalysis:
     def _result(self, value: Value, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
         name = node.name.removeprefix("stablehlo.")
         if name == "constant":
-            return _of_constant(node, place)
+            return of_constant(node, place)
         if name == "iota":
             dim = node.integer("iota_dimension")
             step = Evidence.at(node, f"iota 0..{value.static_shape[dim] - 1}")
             return place[dim].in_width(width_of(value)).because(step)
         if name in MOVING and not all(o.is_static for o in node.operands if o.is_tensor):
             return None
-        moved = _moved(node, name, place)
-        if moved is not None:
-            return self.element(moved[0], moved[1], frame, depth + 1)
+        source = moved(node, name, place)
+        if source is not None:
+            return self.element(source[0], source[1], frame, depth + 1)
         match name:
             case "dynamic_slice":
-                origin = [_plus_start(c, node, frame, d) for d, c in enumerate(place)]
-                return self.element(node.operand(0), tuple(origin), frame, depth + 1)
+                before = [after_start(c, node, frame, d) for d, c in enumerate(place)]
+                return self.element(node.operand(0), tuple(before), frame, depth + 1)
             case "add" | "subtract":
                 return self._sum(node, place, frame, depth, 1 if name == "add" else -1)
             case "negate":
@@ -167,11 +165,11 @@ class AffineAnalysis:
         old, new = width_of(operand), width_of(result)
         is_wider = after[0] <= before[0] and before[1] <= after[1]
         if inner.is_constant:
-            constant = wrap(inner.constant, *before)
-            return Linear(wrap(constant, *after), {}, new, evidence=inner.evidence)
+            constant = wrapped_number(inner.constant, *before)
+            return Linear(wrapped_number(constant, *after), {}, new, evidence=inner.evidence)
         if not is_wider:
             return inner.in_width(new) if new <= old else None
-        if _is_atom(inner) or self.is_exact(inner, operand):
+        if inner.is_atom or self.is_exact(inner, operand):
             return Linear(inner.constant, inner.terms, new, 0, inner.evidence)
         return inner if before[0] < 0 else None
 
@@ -191,11 +189,11 @@ class AffineAnalysis:
         if compared is None:
             return None
         subject, is_negative_true = compared
-        moved, kept = (a, b) if is_negative_true else (b, a)
-        offset, whole = moved.above(kept), type_range(node.result().element_type)
+        raised, kept = (a, b) if is_negative_true else (b, a)
+        offset, whole = raised.above(kept), type_range(node.result().element_type)
         if offset is None or whole is None or subject != kept:
             return None
-        offset = wrap(offset, *whole)
+        offset = wrapped_number(offset, *whole)
         if offset <= 0:
             return None
         step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
@@ -266,12 +264,12 @@ class AffineAnalysis:
             return None
         if all(form == forms[0] for form in forms):
             return forms[0]
-        moving, settled = _split(forms[0])
-        if any(_split(form)[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
+        moving, settled = forms[0].split()
+        if any(form.split()[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
-        base = Element(value, frame, tuple(_origin(c) for c in place), f"one of {len(sources)}")
+        base = Element(value, frame, tuple(origin(c) for c in place), f"one of {len(sources)}")
         drift = max(form.drift + abs(settled.constant) for form in forms)
         known = forms[0].width == width_of(value)
         return Linear(0, {**moving, base: 1}, forms[0].width, 0 if known else drift, forms[0].evidence)
@@ -294,13 +292,13 @@ class AffineAnalysis:
         finally:
             self._pending.pop()
         step = following.plus(Linear(0, {own: 1}, following.width), -1)
-        moving, _ = _split(initial)
+        moving, _ = initial.split()
         width = width_of(value)
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
         if any(form.width not in (0, width) for form in (initial, step)) or positions([step]):
             return None
-        base = Element(value, frame, tuple(map(_origin, place)), "carried by while")
+        base = Element(value, frame, tuple(map(origin, place)), "carried by while")
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
 
     # --- ranges ---
@@ -331,166 +329,3 @@ class AffineAnalysis:
                 ]
             case Normalized():
                 return None
-
-
-# --- places ---
-
-MOVING = ("broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "reshape", "dynamic_slice")
-"""Ops that move elements."""
-
-
-def _moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
-    """For an op that moves elements: the operand, and where in it the element at a place comes from."""
-    match name:
-        case "broadcast_in_dim":
-            operand = node.operand(0)
-            dims = zip(operand.static_shape, node.integers("broadcast_dimensions"), strict=True)
-            return operand, tuple(place[dim] if size != 1 else ZERO for size, dim in dims)
-        case "transpose":
-            origin = dict(zip(node.integers("permutation"), place, strict=True))
-            return node.operand(0), tuple(origin[dim] for dim in range(len(place)))
-        case "slice":
-            starts, strides = node.integers("start_indices"), node.integers("strides")
-            parts = zip(place, starts, strides, strict=True)
-            return node.operand(0), tuple(p.times(stride).plus(Linear(start)) for p, start, stride in parts)
-        case "reverse":
-            operand, dims = node.operand(0), node.integers("dimensions")
-            sizes = operand.static_shape
-            mirrored = (Linear(size - 1).plus(p, -1) for p, size in zip(place, sizes, strict=True))
-            return operand, tuple(m if d in dims else p for d, (m, p) in enumerate(zip(mirrored, place, strict=True)))
-        case "concatenate":
-            return _piece(node, place)
-        case "reshape":
-            origin = reshaped(place, node.result().static_shape, node.operand(0).static_shape)
-            return None if origin is None else (node.operand(0), origin)
-        case _:
-            return None
-
-
-def _piece(node: Node, place: Place) -> tuple[Value, Place] | None:
-    """The operand of a concatenate that holds a place whose coordinate along its dim is known."""
-    dim = node.integer("dimension")
-    if not place[dim].is_constant:
-        return None
-    offset = place[dim].constant
-    for operand in node.operands:
-        size = operand.static_shape[dim]
-        if offset < size:
-            return operand, (*place[:dim], Linear(offset), *place[dim + 1 :])
-        offset -= size
-    return None
-
-
-def reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place | None:
-    """The place in a tensor before a reshape, for the place after it; None where it is no form.
-
-    Dims are compared in groups of equal size, both shapes from the left. Within a group a single dim before holds the
-    row-major sum of those after; several before need a place that is known, or dims that only differ by ones.
-    """
-    origin: list[Linear] = []
-    i = j = 0
-    while i < len(before) or j < len(shape):
-        left, right = i, j
-        rows, columns = prod(before[i : i + 1]), prod(shape[j : j + 1])
-        i, j = min(i + 1, len(before)), min(j + 1, len(shape))
-        while rows != columns:
-            if rows < columns and i < len(before):
-                rows, i = rows * before[i], i + 1
-            elif j < len(shape):
-                columns, j = columns * shape[j], j + 1
-            else:
-                return None
-        group = _regrouped(place[right:j], shape[right:j], before[left:i])
-        if group is None:
-            return None
-        origin.extend(group)
-    return tuple(origin)
-
-
-def _regrouped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Linear] | None:
-    flat = ZERO
-    for coordinate, size in zip(place, shape, strict=True):
-        flat = flat.times(size).plus(coordinate) if size != 1 else flat
-    long = [d for d, size in enumerate(before) if size != 1]
-    if len(long) <= 1:
-        return [flat if d in long else ZERO for d in range(len(before))]
-    if [before[d] for d in long] == [size for size in shape if size != 1]:
-        kept = iter([p for p, size in zip(place, shape, strict=True) if size != 1])
-        return [next(kept) if d in long else ZERO for d in range(len(before))]
-    if not flat.is_constant:
-        return None
-    return [Linear(int(c)) for c in np.unravel_index(flat.constant, before)]
-
-
-def _plus_start(coordinate: Linear, node: Node, frame: Frame | None, dim: int) -> Linear:
-    if node.operand(0).static_shape[dim] == node.result().static_shape[dim]:
-        return coordinate
-    return coordinate.plus(Linear(0, {Start(node, frame, dim): 1}))
-
-
-def _origin(coordinate: Linear) -> Linear:
-    """A coordinate at position 0."""
-    terms: dict[Symbol, int] = {s: c for s, c in coordinate.terms.items() if not isinstance(s, Position)}
-    return Linear(coordinate.constant, terms, coordinate.width)
-
-
-# --- constants and types ---
-
-ZERO = Linear(0)
-
-
-def _of_constant(node: Node, place: Place) -> Linear | None:
-    """An element of a constant: a number where the place is known, else what `fitted` recovers."""
-    values = node.constant()
-    width, step = width_of(node.result()), Evidence.at(node, "constant")
-    if values is None or values.size == 0:
-        return None
-    known = values[tuple(p.constant if p.is_constant else slice(None) for p in place)]
-    found = fitted(known)
-    if found is None:
-        return None
-    form = Linear(found[0])
-    for coordinate, stride in zip([p for p in place if not p.is_constant], found[1], strict=True):
-        form = form.plus(coordinate.times(stride))
-    return form.in_width(width).because(step)
-
-
-def fitted(values: Bounds) -> tuple[int, tuple[int, ...]] | None:
-    """Base and strides of an integer array that is `base + sum of stride * index`, or None where it is not."""
-    if values.size == 0:
-        return None
-    dtype = object if values.dtype.kind in "uO" or values.dtype.itemsize == 8 else np.int64
-    exact: Bounds = np.asarray(values.astype(dtype), dtype)  # at rank 0 astype gives a Python integer
-    origin = (0,) * values.ndim
-    base = int(exact[origin])
-    strides = tuple(
-        int(exact[(*origin[:d], 1, *origin[d + 1 :])]) - base if size > 1 else 0 for d, size in enumerate(exact.shape)
-    )
-    rebuilt: Bounds = np.full((1,) * values.ndim, base, exact.dtype)
-    for d, (stride, size) in enumerate(zip(strides, exact.shape, strict=True)):
-        along: Bounds = np.arange(size, dtype=np.int64).astype(exact.dtype) * stride
-        rebuilt = rebuilt + along.reshape([size if other == d else 1 for other in range(values.ndim)])
-    return (base, strides) if bool(np.all(rebuilt == exact)) else None
-
-
-def width_of(value: Value) -> int:
-    """Bits of an integer tensor's elements."""
-    digits = value.element_type.removeprefix("u").removeprefix("i")
-    return int(digits) if digits.isdigit() else 0
-
-
-def wrap(number: int, low: int, high: int) -> int:
-    """A number brought into a type's range, as arithmetic in the type wraps around."""
-    return (number - low) % (high - low + 1) + low
-
-
-def _is_atom(form: Linear) -> bool:
-    """Whether it is one symbol as it is, which holds a number of its type and so has not wrapped around."""
-    return form.constant == 0 and list(form.terms.values()) == [1] and not isinstance(next(iter(form.terms)), Position)
-
-
-def _split(form: Linear) -> tuple[dict[Symbol, int], Linear]:
-    """The terms that depend on a position, and the rest."""
-    moving = {s: c for s, c in form.terms.items() if positions([Linear(0, {s: 1})])}
-    rest = {s: c for s, c in form.terms.items() if s not in moving}
-    return moving, Linear(form.constant, rest, form.width)

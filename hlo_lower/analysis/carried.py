@@ -1,4 +1,4 @@
-"""Value ranges of what loops carry and reductions fold, each proved by induction.
+"""Value ranges of what loops carry, each proved by induction.
 
 To show that a carried value stays in an interval J: the value before the loop is in J, and if it is in J (and, in the
 body, where the condition holds) then so is what the body returns. J is not searched for long: a few candidates follow
@@ -70,7 +70,7 @@ def carried(
 
     def entering(hull: Hull) -> Interval:
         """The argument in the body: in the hull, and the condition holds."""
-        return _uniform(before, _where_true(analysis, condition, number, frame, depth, hull))
+        return uniform(before, _where_true(analysis, condition, number, frame, depth, hull))
 
     def following(hull: Hull) -> Hull:
         assumed = analysis.assuming({(argument, frame): entering(hull)})
@@ -80,12 +80,12 @@ def carried(
     whole = type_range(before.element_type)
     assert whole is not None
     counted = _counted(analysis, loop, number, before.hull(), frame, depth, in_body=is_body)
-    if counted is not None and _within(counted, whole):
+    if counted is not None and within(counted, whole):
         why = f"grows by a known step while the condition holds: [{counted[0]}, {counted[1]}]"
-        return _uniform(before, counted).because(Evidence.at(loop, why, merge((before.evidence,))))
+        return uniform(before, counted).because(Evidence.at(loop, why, merge((before.evidence,))))
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
-        if _within(following(candidate), candidate):
-            told = entering(candidate) if is_body else _uniform(before, candidate)
+        if within(following(candidate), candidate):
+            told = entering(candidate) if is_body else uniform(before, candidate)
             if told.is_unbounded:
                 return None
             low, high = told.hull()
@@ -173,11 +173,13 @@ def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hu
     yield min(before[0], after_any[0]), max(before[1], after_any[1])
 
 
-def _within(inner: Hull, outer: Hull) -> bool:
+def within(inner: Hull, outer: Hull) -> bool:
+    """Whether a hull lies in another one."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _uniform(like: Interval, hull: Hull) -> Interval:
+def uniform(like: Interval, hull: Hull) -> Interval:
+    """The same tensor, every element within a hull."""
     low, high = (np.full((1,) * len(like.shape), bound, like.lo.dtype) for bound in hull)
     return Interval(like.shape, like.element_type, low, high)
 
@@ -213,61 +215,3 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
 
 
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
-
-
-def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, depth: int) -> Interval | None:
-    """The interval of a result of `reduce` or `reduce_window` that is one of what it folds, or a sum of few.
-
-    If the body, given values in the hull of the operand and of the initial value, returns one in the same hull, so
-    does the whole fold: a maximum, a selection, the index of an argmax. A sum of n values in [lo, hi] that begins
-    with 0 is in [min(n lo, 0), max(n hi, 0)].
-    """
-    count = len(node.results)
-    operand, start = node.operand(number), node.operand(count + number)
-    result = node.result(number)
-    tensor = operand.tensor_type
-    if tensor is None or not (tensor.is_static and result.is_static) or type_range(tensor.element_name) is None:
-        return None
-    if result.element_type != operand.element_type or 0 in operand.static_shape or 0 in result.static_shape:
-        return None
-    folded, first = (analysis.interval(v, frame, depth + 1) for v in (operand, start))
-    hull = min(folded.hull()[0], first.hull()[0]), max(folded.hull()[1], first.hull()[1])
-    like = Interval.of_type(result.static_shape, result.element_type)
-    body = node.blocks[0]
-    returned = body.terminator.operand(number)
-    arguments = (body.argument(number), body.argument(count + number))
-    why = merge((folded.evidence, first.evidence))
-    if len(analysis.assumed) < MAX_NESTED:
-        scalar = Interval.of_type((), operand.element_type)
-        assumed = {(argument, frame): _uniform(scalar, hull) for argument in arguments}
-        if _within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
-            told = f"each one of what it folds, in [{hull[0]}, {hull[1]}]"
-            return _uniform(like, hull).because(Evidence.at(node, told, why))
-    adder = returned.node
-    if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):
-        return None
-    if operand.element_type == "i1":
-        return None
-    terms = _folded_at_once(node, operand, result)
-    low, high = folded.hull()
-    low, high = min(terms * low, 0), max(terms * high, 0)
-    allowed = type_range(operand.element_type)
-    if first.hull() != (0, 0):  # it may be added any number of times
-        return None
-    if allowed is None or not _within((low, high), allowed):
-        return None
-    told = f"a sum of at most {terms}, in [{low}, {high}]"
-    return _uniform(like, (low, high)).because(Evidence.at(node, told, why))
-
-
-def _folded_at_once(node: Node, operand: Value, result: Value) -> int:
-    """How many elements go into one element of the result."""
-    sizes = operand.static_shape
-    if node.name == "stablehlo.reduce":
-        sizes = tuple(sizes[d] for d in node.integers("dimensions"))
-    else:
-        sizes = node.integers("window_dimensions")
-    terms = 1
-    for size in sizes:
-        terms *= size
-    return terms

@@ -11,11 +11,12 @@ from math import prod
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.carried import carried, reduced
+from hlo_lower.analysis.carried import carried
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.given import given, subjects
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
+from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
 from hlo_lower.graph import Block, Graph, Node, Value
 

@@ -30,6 +30,11 @@ def type_range(element_type: str) -> tuple[int, int] | None:
     return (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
 
 
+def wrapped_number(number: int, low: int, high: int) -> int:
+    """A number brought into a type's range, as arithmetic in the type wraps around."""
+    return (number - low) % (high - low + 1) + low
+
+
 def bounds_dtype(element_type: str) -> Any:
     """The NumPy dtype for bounds of this element type."""
     return object if element_type.endswith("64") else np.int64

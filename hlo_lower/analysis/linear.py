@@ -91,6 +91,19 @@ class Linear:
         """Whether it is the same number everywhere."""
         return not self.terms
 
+    @property
+    def is_atom(self) -> bool:
+        """Whether it is one symbol as it is, which holds a number of its type and so has not wrapped around."""
+        if self.constant or list(self.terms.values()) != [1]:
+            return False
+        return not isinstance(next(iter(self.terms)), Position)
+
+    def split(self) -> tuple[dict[Symbol, int], "Linear"]:
+        """The terms that depend on a position, and the rest."""
+        moving = {s: c for s, c in self.terms.items() if _dims(s)}
+        rest = {s: c for s, c in self.terms.items() if s not in moving}
+        return moving, Linear(self.constant, rest, self.width)
+
     def varies_with(self, dim: int) -> bool:
         """Whether it may differ between two positions along a scatter dim."""
         return any(_varies(symbol, dim) for symbol in self.terms)
@@ -137,6 +150,21 @@ class Linear:
     def because(self, evidence: Evidence | None) -> "Linear":
         """The same form with this evidence."""
         return Linear(self.constant, self.terms, self.width, self.drift, evidence)
+
+
+ZERO = Linear(0)
+
+
+def origin(coordinate: Linear) -> Linear:
+    """A coordinate at position 0."""
+    terms: dict[Symbol, int] = {s: c for s, c in coordinate.terms.items() if not isinstance(s, Position)}
+    return Linear(coordinate.constant, terms, coordinate.width)
+
+
+def width_of(value: Value) -> int:
+    """Bits of an integer tensor's elements; 0 for other types."""
+    digits = value.element_type.removeprefix("u").removeprefix("i")
+    return int(digits) if digits.isdigit() else 0
 
 
 def positions(forms: Iterable[Linear]) -> set[int]:

@@ -31,7 +31,7 @@ from hlo_lower.scatter.facts import (
     Windows,
 )
 from hlo_lower.scatter.layout import Layout, lay_out, single
-from hlo_lower.scatter.regime import SIZES, Regime, SizeTable
+from hlo_lower.scatter.regime import SIZES, SizeTable, regime_of
 from hlo_lower.subset import Subset
 
 MANY_WINDOWS = (Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS)
@@ -86,7 +86,9 @@ def classify(
         unique=unique,
         offsets=_offsets(subset, solved, constant=constant),
         parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
-        regime=_regime(scatter, subset, layout, solved, sizes, dense=not masked and _is_row_per_batch(scatter, layout)),
+        regime=regime_of(
+            scatter, subset, layout, solved, sizes, dense=not masked and is_row_per_batch(scatter, layout)
+        ),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
@@ -228,9 +230,6 @@ def _unique(
     return Unique.UNKNOWN, "runtime indices, no claim"
 
 
-# --- size classes ---
-
-
 def _solved(
     scatter: CanonicalScatter,
     region: RegionFacts,
@@ -246,37 +245,6 @@ def _solved(
         return None
     limit = max(sizes.constant_rows, sizes.growth * prod(interval.shape))
     return solved if solved.pieces is not None or solved.rows <= limit else None
-
-
-def _regime(
-    scatter: CanonicalScatter,
-    subset: Subset,
-    layout: Layout,
-    solved: ConstantMap | None,
-    sizes: SizeTable,
-    *,
-    dense: bool,
-) -> Regime:
-    if solved is not None:
-        if solved.pieces is None:
-            return Regime.MANY
-        return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
-    if layout.positions <= (sizes.few_windows if subset is Subset.BATCHED_TILE else 1):
-        return Regime.FEW_WINDOWS
-    if subset is Subset.BATCHED_TILE and dense:
-        short = prod(scatter.operand_shape) <= sizes.dense_per_window * layout.positions
-        return Regime.SHORT_AXIS if short else Regime.MANY
-    return Regime.MANY
-
-
-def _is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
-    """Whether each window has extent 1 where the data places it, and is whole from 0 elsewhere."""
-    placed = {*layout.coordinates, *scatter.index_dims}
-    runs = {run.operand_dim for run in layout.runs}
-    return all(
-        layout.window[d] == (1 if d in placed and d not in runs else scatter.operand_shape[d])
-        for d in range(scatter.rank)
-    )
 
 
 # --- words for the reader ---

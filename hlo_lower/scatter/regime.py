@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
+
+from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.constant_map import ConstantMap
+from hlo_lower.scatter.layout import Layout
+from hlo_lower.subset import Subset
 
 
 class Regime(Enum):
@@ -38,3 +44,43 @@ class SizeTable:
 
 
 SIZES = SizeTable()
+
+
+def regime_of(
+    scatter: CanonicalScatter,
+    subset: Subset,
+    layout: Layout,
+    masked: tuple[int, ...],
+    solved: ConstantMap | None,
+    sizes: SizeTable,
+) -> Regime:
+    """The size class of a scatter.
+
+    Args:
+      scatter: the scatter.
+      subset: what it writes.
+      layout: what its scatter dims do.
+      masked: operand dims in which elements are dropped one by one.
+      solved: where its constant windows land, if it is solved by that.
+      sizes: the thresholds.
+    """
+    if solved is not None:
+        if solved.pieces is None:
+            return Regime.MANY
+        return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
+    if layout.positions <= (sizes.few_windows if subset is Subset.BATCHED_TILE else 1):
+        return Regime.FEW_WINDOWS
+    if subset is Subset.BATCHED_TILE and not masked and _is_row_per_batch(scatter, layout):
+        short = prod(scatter.operand_shape) <= sizes.dense_per_window * layout.positions
+        return Regime.SHORT_AXIS if short else Regime.MANY
+    return Regime.MANY
+
+
+def _is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
+    """Whether each window has extent 1 where the data places it, and is whole from 0 elsewhere."""
+    placed = {*layout.coordinates, *scatter.index_dims}
+    runs = {run.operand_dim for run in layout.runs}
+    return all(
+        layout.window[d] == (1 if d in placed and d not in runs else scatter.operand_shape[d])
+        for d in range(scatter.rank)
+    )

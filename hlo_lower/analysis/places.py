@@ -1,0 +1,108 @@
+"""Places: where in its operand the element comes from that an op has put at a place.
+
+A place is a linear form for each dim of a tensor.
+"""
+
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.linear import ZERO, Linear, Start
+from hlo_lower.graph import Node, Value
+
+Place: TypeAlias = tuple[Linear, ...]
+
+MOVING = ("broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "reshape", "dynamic_slice")
+"""Ops that move elements."""
+
+
+def moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
+    """For an op that moves elements: the operand, and where in it the element at a place comes from."""
+    match name:
+        case "broadcast_in_dim":
+            operand = node.operand(0)
+            dims = zip(operand.static_shape, node.integers("broadcast_dimensions"), strict=True)
+            return operand, tuple(place[dim] if size != 1 else ZERO for size, dim in dims)
+        case "transpose":
+            origin = dict(zip(node.integers("permutation"), place, strict=True))
+            return node.operand(0), tuple(origin[dim] for dim in range(len(place)))
+        case "slice":
+            starts, strides = node.integers("start_indices"), node.integers("strides")
+            parts = zip(place, starts, strides, strict=True)
+            return node.operand(0), tuple(p.times(stride).plus(Linear(start)) for p, start, stride in parts)
+        case "reverse":
+            operand, dims = node.operand(0), node.integers("dimensions")
+            sizes = operand.static_shape
+            mirrored = (Linear(size - 1).plus(p, -1) for p, size in zip(place, sizes, strict=True))
+            return operand, tuple(m if d in dims else p for d, (m, p) in enumerate(zip(mirrored, place, strict=True)))
+        case "concatenate":
+            return _piece(node, place)
+        case "reshape":
+            origin = reshaped(place, node.result().static_shape, node.operand(0).static_shape)
+            return None if origin is None else (node.operand(0), origin)
+        case _:
+            return None
+
+
+def _piece(node: Node, place: Place) -> tuple[Value, Place] | None:
+    """The operand of a concatenate that holds a place whose coordinate along its dim is known."""
+    dim = node.integer("dimension")
+    if not place[dim].is_constant:
+        return None
+    offset = place[dim].constant
+    for operand in node.operands:
+        size = operand.static_shape[dim]
+        if offset < size:
+            return operand, (*place[:dim], Linear(offset), *place[dim + 1 :])
+        offset -= size
+    return None
+
+
+def reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place | None:
+    """The place in a tensor before a reshape, for the place after it; None where it is no form.
+
+    Dims are compared in groups of equal size, both shapes from the left. Within a group a single dim before holds the
+    row-major sum of those after; several before need a place that is known, or dims that only differ by ones.
+    """
+    found: list[Linear] = []
+    i = j = 0
+    while i < len(before) or j < len(shape):
+        left, right = i, j
+        rows, columns = prod(before[i : i + 1]), prod(shape[j : j + 1])
+        i, j = min(i + 1, len(before)), min(j + 1, len(shape))
+        while rows != columns:
+            if rows < columns and i < len(before):
+                rows, i = rows * before[i], i + 1
+            elif j < len(shape):
+                columns, j = columns * shape[j], j + 1
+            else:
+                return None
+        group = _regrouped(place[right:j], shape[right:j], before[left:i])
+        if group is None:
+            return None
+        found.extend(group)
+    return tuple(found)
+
+
+def _regrouped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Linear] | None:
+    flat = ZERO
+    for coordinate, size in zip(place, shape, strict=True):
+        flat = flat.times(size).plus(coordinate) if size != 1 else flat
+    long = [d for d, size in enumerate(before) if size != 1]
+    if len(long) <= 1:
+        return [flat if d in long else ZERO for d in range(len(before))]
+    if [before[d] for d in long] == [size for size in shape if size != 1]:
+        kept = iter([p for p, size in zip(place, shape, strict=True) if size != 1])
+        return [next(kept) if d in long else ZERO for d in range(len(before))]
+    if not flat.is_constant:
+        return None
+    return [Linear(int(c)) for c in np.unravel_index(flat.constant, before)]
+
+
+def after_start(coordinate: Linear, node: Node, frame: Frame | None, dim: int) -> Linear:
+    """A coordinate of a `dynamic_slice`, in the tensor that it is a part of."""
+    if node.operand(0).static_shape[dim] == node.result().static_shape[dim]:
+        return coordinate
+    return coordinate.plus(Linear(0, {Start(node, frame, dim): 1}))
