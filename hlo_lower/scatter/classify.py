@@ -86,9 +86,7 @@ def classify(
         unique=unique,
         offsets=_offsets(subset, solved, constant=constant),
         parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
-        regime=regime_of(
-            scatter, subset, layout, solved, sizes, dense=not masked and is_row_per_batch(scatter, layout)
-        ),
+        regime=regime_of(scatter, subset, layout, masked, solved, sizes),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
