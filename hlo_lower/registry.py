@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Protocol, TypeVar
 
 from hlo_lower.errors import RegistryError
@@ -228,12 +228,26 @@ class CompositeLoweringRegistry:
 
     def _check_rules(self, op: str, rules: Sequence[Rule]) -> None:
         domains = self._domains[op]
-        for facts in _distinguished(rules, domains):
-            unbeaten = self._unbeaten([rule for rule in rules if not rule.misses(facts)], domains)
-            if len(unbeaten) > 1:
-                listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
-                told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
-                raise RegistryError(f"{op}: {listed} are both most specific for {told}")
+        representatives = _representatives(rules, domains)
+        for one, other in combinations(rules, 2):
+            if one.beats(other, domains) or other.beats(one, domains):
+                continue
+            # Only where both fit can they be ambiguous, and only if nothing beats either.
+            shared = [
+                [
+                    value
+                    for value in values
+                    if all(value in r.constraints.get(fact, domains[fact]) for r in (one, other))
+                ]
+                for fact, values in representatives.items()
+            ]
+            for values in product(*shared):
+                facts = dict(zip(representatives, values, strict=True))
+                unbeaten = self._unbeaten([rule for rule in rules if not rule.misses(facts)], domains)
+                if len(unbeaten) > 1:
+                    listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
+                    told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
+                    raise RegistryError(f"{op}: {listed} are both most specific for {told}")
 
     def select(self, op: str, facts: Facts, target: Target) -> Choice:
         """The most specific rule that fits the facts and emits only what the target takes.
@@ -273,16 +287,15 @@ class CompositeLoweringRegistry:
         return [rule for rule in rules if not any(other.beats(rule, domains) for other in rules)]
 
 
-def _distinguished(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> Iterable[dict[str, Enum]]:
-    """One assignment of facts for each way in which the rules can tell them apart."""
-    representatives: dict[str, list[Enum]] = {}
+def _representatives(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> dict[str, list[Enum]]:
+    """For each fact one value of each set of values that no rule tells apart."""
+    found: dict[str, list[Enum]] = {}
     for fact, domain in domains.items():
         classes: dict[tuple[bool, ...], Enum] = {}
         for value in sorted(domain, key=lambda v: str(v.value)):
             classes.setdefault(tuple(value in r.constraints.get(fact, domain) for r in rules), value)
-        representatives[fact] = list(classes.values())
-    for values in product(*representatives.values()):
-        yield dict(zip(representatives, values, strict=True))
+        found[fact] = list(classes.values())
+    return found
 
 
 def _accepted(what: str, values: Iterable[Enum]) -> Accepted:

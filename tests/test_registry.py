@@ -272,8 +272,10 @@ def occurring_facts(told_apart):
     Contradictions are left out: nothing is in bounds of what is not empty, something is dropped although all is inside.
     """
     needed = {"subset", "windows", "in_bounds", "drops", *told_apart}
-    for values in product(*(list(domain) if fact in needed else list(domain)[:1] for fact, domain in DOMAINS.items())):
-        facts = dict(zip(DOMAINS, values, strict=True))
+    combiners = [Combiner.ASSIGN, Combiner.ADD, Combiner.NO_OP]
+    domains = {**DOMAINS, "combiner": combiners, "windows": [w for w in Windows if w is not Windows.OUTSIDE]}
+    for values in product(*(list(domain) if fact in needed else list(domain)[:1] for fact, domain in domains.items())):
+        facts = dict(zip(domains, values, strict=True))
         if facts["in_bounds"] is InBounds.NEVER and facts["subset"] is not Subset.EMPTY:
             continue
         if (facts["in_bounds"] is InBounds.UNKNOWN) is (facts["drops"] is Drops.NOTHING):
@@ -288,10 +290,11 @@ def test_every_combination_that_occurs_has_one_most_specific_rule():
     registry, target = default_registry(), target_named("stablehlo")
     rules = registry.rules(SCATTER)
     domains = {fact: frozenset(values) for fact, values in DOMAINS.items()}
+    beaten_by = {rule.name: [o.name for o in rules if o.beats(rule, domains)] for rule in rules}
     reached = set()
     for facts in occurring_facts({fact for rule in rules for fact in rule.constraints}):
-        fitting = [rule for rule in rules if not rule.misses(facts)]
-        unbeaten = [rule for rule in fitting if not any(other.beats(rule, domains) for other in fitting)]
+        fitting = {rule.name: rule for rule in rules if not rule.misses(facts)}
+        unbeaten = [rule for name, rule in fitting.items() if not any(o in fitting for o in beaten_by[name])]
         assert [registry.select(SCATTER, facts, target).rule] == unbeaten
         reached.add(unbeaten[0].name)
     assert {rule.name for rule in rules} == reached

@@ -23,6 +23,7 @@ def explain(record: ScatterRecord) -> list[str]:
         lines.append(f"    {fact.name} = {fact.value}")
         lines.extend(f"      because {step}" for step in fact.evidence)
     lines.append(f"  rule:    {rule_name(r.rule)}" + (f": {r.why}" if r.why else ""))
-    lines.append("  not chosen:" if r.why_not else "  not chosen: no other rule was a candidate")
-    lines.extend(f"    {rule_name(other.rule)}: {other.reason.replace('scatter_to_', '')}" for other in r.why_not)
+    lines.append("  not chosen, the nearest first:" if r.why_not else "  not chosen: no other rule was a candidate")
+    nearest = sorted(r.why_not, key=lambda other: other.reason.count(";"))
+    lines.extend(f"    {rule_name(other.rule)}: {other.reason.replace('scatter_to_', '')}" for other in nearest)
     return [printable(line) for line in lines]

@@ -135,6 +135,9 @@ class _Column:
         return f"dim {self.operand_dim}: {in_words(self.form)}"
 
 
+LEGEND = "p0, p1, ... are the positions along the scatter dims"
+"""What the lines of `Layout.why` begin with."""
+
 MAX_WRAPPED = 2
 """Runs that may wrap, in one scatter: each doubles the number of windows that are written."""
 
@@ -216,7 +219,7 @@ def _layout(
         window=tuple(window),
         kept=kept,
         kept_shape=tuple(scatter.scatter_shape[n] for n in kept),
-        why=(*(c.in_words() for c in columns), *(f"p{n} is loose: {why}" for n, why in sorted(loose.items()))),
+        why=(LEGEND, *(c.in_words() for c in columns), *(f"p{n} is loose: {why}" for n, why in sorted(loose.items()))),
         proofs=tuple(c.form.evidence for c in columns if c.form.evidence is not None),
     )
 

@@ -23,9 +23,12 @@ def exported_as_text():
 
 @pytest.fixture
 def lowered_and_verified():
-    """The records of an export whose scatters were all lowered, to a module that verifies."""
+    """The records of an export whose scatters were all lowered, each verified in all regimes.
 
-    def run(function, level="auto", **settings):
+    The whole module is run where level says so: that takes most of the time, and the marker `sweep` is for it.
+    """
+
+    def run(function, level="scatter", **settings):
         exported = load_function(f"{MODELS}/{function}", {key: str(value) for key, value in settings.items()}).export()
         scatters = len(hl.read(exported).scatters)
         lowered = hl.lower(exported)

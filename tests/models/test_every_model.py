@@ -48,6 +48,16 @@ def test_a_preset_exports_and_is_read(file, function, preset):
     assert len(hl.read(exported).scatters) > 0
 
 
+ALL = [f"{file}:{function}" for file, module in MODULES.items() for function in module.EXPORTS]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("function", ALL)
+def test_a_whole_model_computes_the_same(function, lowered_and_verified):
+    """Each export runs as a whole before and after, on seeded inputs, with the same results."""
+    lowered_and_verified(function, "full", **_one_layer(function.split(":")[0]))
+
+
 OPEN = [  # the shape of an argument or of a result that shows the names of the open sizes
     ("llama.py:decode", ["...", "b, _, t, _", "b", "..."], "?x2x?x16xf32"),
     ("llama.py:prefill", ["...", "b, _, t, _", "b, s", "..."], "?x2x?x16xf32"),

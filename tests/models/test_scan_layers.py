@@ -62,16 +62,13 @@ def test_the_specs_are_those_of_stacked_arrays():
     assert scan.cache_specs(TINY)["k"].shape == (2, 2, 2, 7, 4)
 
 
-@pytest.mark.parametrize(
-    ("function", "level"),
-    [("decode_slices", "auto"), ("decode_carry", "scatter"), ("prefill_slices", "scatter"), ("prefill_carry", "auto")],
-)
-def test_two_scatters_for_all_layers_are_lowered(function, level, lowered_and_verified, exported_as_text):
+@pytest.mark.parametrize("function", ["decode_slices", "decode_carry", "prefill_slices", "prefill_carry"])
+def test_two_scatters_for_all_layers_are_lowered(function, lowered_and_verified, exported_as_text):
     """However many layers there are, one loop holds one scatter for the keys and one for the values."""
     sizes = {"layers": 3, "hidden": 16, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 12, "prompt": 4}
     text = exported_as_text(f"scan_layers.py:{function}", **sizes)
     assert text.count("stablehlo.while") == 1
-    records = lowered_and_verified(f"scan_layers.py:{function}", level, **sizes)
+    records = lowered_and_verified(f"scan_layers.py:{function}", **sizes)
     assert [r.combiner for r in records] == ["assign", "assign"]
     layers = (3,) if function.endswith("carry") else ()
     assert all(r.operand_shape == (*layers, 2, 2, 12, 4) for r in records)

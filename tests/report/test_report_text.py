@@ -170,7 +170,7 @@ def test_explain_tells_evidence_and_rules_not_chosen(record):
         "    unique = proved",
         "      because one window",
         "  rule:    dynamic_update_slice: one window at a runtime start",
-        "  not chosen:",
+        "  not chosen, the nearest first:",
         "    loop: dynamic_update_slice is more specific",
     ]
     assert expected == explain(record())

@@ -254,6 +254,6 @@ def test_a_batch_coordinate_in_front_of_a_loose_position_is_kept():
 def test_the_layout_says_why():
     """Each column is put into words: a base and positions, or what places it."""
     program = Program("i32")
-    assert facts(program, [run(program, (3,))], [0], (3,), (8,)).layout.why[0].startswith("dim 0: a runtime base + p0")
+    assert facts(program, [run(program, (3,))], [0], (3,), (8,)).layout.why[1].startswith("dim 0: a runtime base + p0")
     program = Program("i32")
-    assert "placed by argument 2 of @main" in facts(program, [program.argument((3,))], [0], (3,), (8,)).layout.why[0]
+    assert "placed by argument 2 of @main" in facts(program, [program.argument((3,))], [0], (3,), (8,)).layout.why[1]
