@@ -98,8 +98,7 @@ class _Planner:
     def _as_twin(self, number: int, node: Node, trail: Trail, twin: Plan, other: Trail) -> Plan:
         assert twin.scatter is not None
         assert twin.facts is not None
-        moved = dict(zip(other, trail, strict=True))
-        record = describe_twin(self._graph, number, node, twin.facts, twin.record, moved)
+        record = describe_twin(self._graph, number, node, twin.facts, twin.record, (other, trail))
         return replace(twin, node=node, scatter=replace(twin.scatter, node=node), record=record)
 
     def _anew(self, number: int, node: Node) -> Plan:

@@ -45,11 +45,11 @@ class Evidence:
 
         Args:
           graph: the module.
-          moved: for the evidence of a twin (`hlo_lower.analysis.twins`): places to take instead.
+          moved: for the evidence of a twin (`hlo_lower.analysis.twins`): by its text, which location to take instead.
         """
         moved = moved or {}
         return tuple(
-            s.text if s.location is None else f"{s.text} at {graph.place(moved.get(s.location, s.location))}"
+            s.text if s.location is None else f"{s.text} at {graph.place(moved.get(str(s.location), s.location))}"
             for s in self.steps()
         )
 

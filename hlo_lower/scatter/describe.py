@@ -1,11 +1,12 @@
 """Put a classified scatter into words: its record."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
+from hlo_lower.analysis.twins import Trail
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.classify import shape_text
@@ -13,7 +14,8 @@ from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import Fact, ScatterRecord
 from hlo_lower.subset import Subset
 
-Moved: TypeAlias = Mapping[mlir.RawLocation, mlir.RawLocation]
+Moved: TypeAlias = tuple[Trail, Trail]
+"""The trails of a twin and of the scatter itself: where the one's evidence lies, and the other's."""
 
 
 def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
@@ -37,7 +39,7 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         in_bounds=facts.in_bounds.value,
         bounds=_named(graph, facts.bounds_note),
         unique=facts.unique.value,
-        facts=_facts(graph, facts, {}),
+        facts=_facts(graph, facts, ((), ())),
     )
 
 
@@ -52,7 +54,7 @@ def describe_twin(
       node: the scatter.
       facts: what is known of both.
       twin: the record of the other one.
-      moved: for the places in the evidence of the other one, those of this one.
+      moved: the trails of the other one and of this one.
     """
     location = graph.location(node)
     return replace(
@@ -72,8 +74,10 @@ def _facts(graph: Graph, facts: ScatterFacts, moved: Moved) -> tuple[Fact, ...]:
 
 def _sentences(graph: Graph, steps: Iterable[str | Evidence], moved: Moved) -> Iterator[str]:
     told: set[str] = set()
+    # By their text: the bindings give another object each time that a location is asked for.
+    places = {str(theirs): own for theirs, own in zip(*moved, strict=True)}
     for step in steps:
-        lines = (step,) if isinstance(step, str) else step.lines(graph, moved)
+        lines = (step,) if isinstance(step, str) else step.lines(graph, places)
         for line in lines:
             if line not in told:
                 told.add(line)
