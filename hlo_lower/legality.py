@@ -122,14 +122,14 @@ def _nodes_within(graph: Graph, node: Node) -> Iterator[Node]:
         callee = graph.functions.get(node.callee)
         blocks = (callee.body,) if callee is not None and callee.has_body else ()
     else:
-        blocks = node.blocks if len(node.raw.regions) else ()
+        blocks = node.blocks if node.has_regions else ()
     for inner in blocks:
         yield from _nodes_below(graph, inner)
 
 
 def dtypes_on(node: Node) -> frozenset[str]:
     """The element types among a node's operands and results, and the arguments of its regions."""
-    arguments = (a for block in node.blocks for a in block.arguments) if len(node.raw.regions) else ()
+    arguments = (a for block in node.blocks for a in block.arguments) if node.has_regions else ()
     values = (*node.operands, *node.results, *arguments)
     return frozenset(mlir.tensor_element_name(v.raw.type) for v in values if v.is_tensor)
 
@@ -152,7 +152,7 @@ def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal |
     """
     seen: set[tuple[str, frozenset[str]]] = set()
     for top in built:
-        inner = _nodes_within(graph, top) if top.name == "func.call" or len(top.raw.regions) else ()
+        inner = _nodes_within(graph, top) if top.name == "func.call" or top.has_regions else ()
         for node in (top, *inner):
             key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
             if key not in seen:

@@ -6,9 +6,10 @@ from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.interval import Interval
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Symbol, positions
-from hlo_lower.analysis.region import Combiner, RegionFacts, classify_region
+from hlo_lower.analysis.region import ASSIGNING, Combiner, RegionFacts, classify_region
 
 __all__ = [
+    "ASSIGNING",
     "AffineAnalysis",
     "Combiner",
     "Element",

@@ -116,10 +116,10 @@ class AffineAnalysis:
                 kept = self._unclamped(node, name, frame)
                 return None if kept is None else self.element(kept, place, frame, depth + 1)
             case "func.call":
-                callee = self._graph.functions.get(node.callee)
-                if callee is None or not callee.has_body:
+                body = self._intervals.callee(node)
+                if body is None:
                     return None
-                returned = callee.body.terminator.operand(value.number)
+                returned = body.terminator.operand(value.number)
                 return self.element(returned, place, Frame(node, frame), depth + 1) if returned.is_static else None
             case "case" | "if":
                 branches = [block.terminator.operand(value.number) for block in node.blocks]

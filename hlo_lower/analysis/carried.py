@@ -17,7 +17,7 @@ import numpy as np
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.graph import Block, Node, Value
 
 MAX_NESTED = 2
@@ -203,7 +203,7 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
             direction = comparison_direction(node)
             left, right = node.operands
             if right == argument:
-                direction, left, right = _MIRRORED.get(direction, direction), right, left
+                direction, left, right = MIRRORED.get(direction, direction), right, left
             if right == argument:
                 continue
             limit = analysis.interval(right, frame, depth + 1).hull()
@@ -212,6 +212,3 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
             elif direction in ("GT", "GE"):
                 low = max(low, limit[0] + (direction == "GT"))
     return (low, high) if low <= high else hull
-
-
-_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}

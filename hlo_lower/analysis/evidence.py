@@ -40,7 +40,7 @@ class Evidence:
                 stack.append((step, True))
                 stack.extend((parent, False) for parent in reversed(step.parents))
 
-    def lines(self, graph: Graph, moved: Mapping[mlir.RawLocation, mlir.RawLocation] | None = None) -> tuple[str, ...]:
+    def lines(self, graph: Graph, moved: Mapping[str, mlir.RawLocation] | None = None) -> tuple[str, ...]:
         """The steps as text, each with its place.
 
         Args:

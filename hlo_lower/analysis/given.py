@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.graph import Node, Value
 
 MAX_DEPTH = 8
@@ -93,7 +93,7 @@ def _compared(
         if right != subject:
             return told
         left, right = right, left
-        direction = _MIRRORED.get(direction, direction)
+        direction = MIRRORED.get(direction, direction)
     limit = analysis.interval(right, frame, depth + 1)
     if not truth:
         direction = _NEGATED[direction]
@@ -115,7 +115,6 @@ def _compared(
             return told.between(lo, hi)
 
 
-_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 _NEGATED = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}
 
 

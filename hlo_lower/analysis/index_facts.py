@@ -159,11 +159,9 @@ class IndexAnalysis:
         return function.body if function is not None and function.has_body else None
 
     def _call_result(self, value: Value, call: Node, frame: Frame | None, depth: int) -> Interval:
-        callee = self._graph.functions.get(call.callee)
-        if callee is None or not callee.has_body:
-            return self._unknown(value, f"result of @{call.callee}", call)
-        returned = callee.body.terminator.operands[value.number]
-        if not returned.is_static:
+        body = self.callee(call)
+        returned = None if body is None else body.terminator.operands[value.number]
+        if returned is None or not returned.is_static:
             return self._unknown(value, f"result of @{call.callee}", call)
         return self.interval(returned, Frame(call, frame), depth + 1)
 

@@ -104,13 +104,9 @@ class Linear:
         rest = {s: c for s, c in self.terms.items() if s not in moving}
         return moving, Linear(self.constant, rest, self.width)
 
-    def varies_with(self, dim: int) -> bool:
-        """Whether it may differ between two positions along a scatter dim."""
-        return any(_varies(symbol, dim) for symbol in self.terms)
-
     def stride(self, dim: int) -> int | None:
         """How much it grows from one position along a scatter dim to the next; None where that is not one number."""
-        if any(_varies(s, dim) for s in self.terms if not isinstance(s, Position)):
+        if any(dim in _dims(s) for s in self.terms if not isinstance(s, Position)):
             return None
         return self.terms.get(Position(dim), 0)
 
@@ -187,7 +183,3 @@ def _dims(symbol: Symbol) -> set[int]:
 def _joined(a: Linear, b: Linear) -> Evidence | None:
     steps = merge((a.evidence, b.evidence))
     return steps[0] if len(steps) == 1 else Evidence("sum", None, steps) if steps else None
-
-
-def _varies(symbol: Symbol, dim: int) -> bool:
-    return dim in _dims(symbol)

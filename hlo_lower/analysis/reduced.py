@@ -1,5 +1,7 @@
 """Value ranges of what reductions fold, proved by induction over the fold."""
 
+from math import prod
+
 from hlo_lower.analysis.carried import MAX_NESTED, Analysis, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
@@ -59,7 +61,4 @@ def _folded_at_once(node: Node, operand: Value, result: Value) -> int:
         sizes = tuple(sizes[d] for d in node.integers("dimensions"))
     else:
         sizes = node.integers("window_dimensions")
-    terms = 1
-    for size in sizes:
-        terms *= size
-    return terms
+    return prod(sizes)

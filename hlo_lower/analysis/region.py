@@ -28,6 +28,9 @@ class Combiner(Enum):
     GENERAL = "general"
 
 
+ASSIGNING = frozenset({Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT})
+"""Combiners that do not read the current value."""
+
 _COMMUTATIVE = {
     "stablehlo.add": Combiner.ADD,
     "stablehlo.multiply": Combiner.MUL,
@@ -58,6 +61,11 @@ class RegionFacts:
     def common(self) -> Combiner:
         """The combiner of all operands, GENERAL where they disagree."""
         return self.combiners[0] if len(set(self.combiners)) == 1 else Combiner.GENERAL
+
+    @property
+    def reads_current(self) -> bool:
+        """Whether any operand's new value depends on a current value."""
+        return any(combiner not in ASSIGNING for combiner in self.combiners)
 
 
 def classify_region(block: Block) -> RegionFacts:

@@ -8,8 +8,9 @@ exactly one most specific rule.
 from collections.abc import Mapping
 from enum import Enum
 
+from hlo_lower.analysis import ASSIGNING
 from hlo_lower.lowerings import batched_tile, constant, insert_slice, loop, nothing, replace, rows, update_slice
-from hlo_lower.lowerings.window import ASSIGNING, READING
+from hlo_lower.lowerings.window import READING
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds
 from hlo_lower.subset.kinds import Tile

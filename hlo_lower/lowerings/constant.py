@@ -13,7 +13,7 @@ from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.constant_map import ConstantMap
+from hlo_lower.scatter.constant_map import ConstantMap, Piece
 from hlo_lower.scatter.facts import Offsets
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import Subset
@@ -44,9 +44,7 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     rows = _Rows(op)
     current = rows.operands
     for piece in rows.solved.pieces or ():
-        values = [rows.part(u, piece.source, piece.size) for u in rows.updates]
-        if piece.is_reversed:
-            values = [op.build.reverse(v, [rows.axis]) for v in values]
+        values = rows.taken(piece)
         if reads_current(op):
             olds = [rows.part(c, piece.target, piece.size) for c in current]
             values = new_values(op, op.build, olds, values)
@@ -82,13 +80,10 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     rows, build = _Rows(op), op.build
     assert rows.solved.pieces is not None
     piece = rows.solved.pieces[0]
-    values = [rows.part(u, piece.source, piece.size) for u in rows.updates]
-    if piece.is_reversed:
-        values = [build.reverse(v, [rows.axis]) for v in values]
     behind = rows.solved.rows - (piece.target + (piece.size - 1) * piece.stride + 1)
     around = (piece.target, behind, piece.stride - 1)
     hit = rows.spread(build.constant(1, (piece.size,), "i1"), 0, *around)
-    return rows.restored(rows.chosen([rows.spread(v, rows.axis, *around) for v in values], hit))
+    return rows.restored(rows.chosen([rows.spread(v, rows.axis, *around) for v in rows.taken(piece)], hit))
 
 
 @rules.lowers(
@@ -163,6 +158,11 @@ class _Rows:
         starts, limits = [0] * len(value.static_shape), list(value.static_shape)
         starts[self.axis], limits[self.axis] = first, first + size
         return self._build.slice(value, starts, limits)
+
+    def taken(self, piece: Piece) -> list[Value]:
+        """The rows of the updates that a piece takes, in the order in which they land."""
+        rows = [self.part(u, piece.source, piece.size) for u in self.updates]
+        return [self._build.reverse(r, [self.axis]) for r in rows] if piece.is_reversed else rows
 
     def write(self, operand: Value, value: Value, target: int) -> Value:
         """The operand with rows written at a constant place."""

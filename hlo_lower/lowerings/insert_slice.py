@@ -5,10 +5,11 @@ This is the KV cache of a decode step: `cache.at[:, :, pos].set(k)`.
 
 from collections.abc import Sequence
 
+from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.replace import RESHAPING
-from hlo_lower.lowerings.window import ASSIGNING, one_window
+from hlo_lower.lowerings.window import one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Drops, InBounds
 from hlo_lower.subset.kinds import Tile

@@ -5,10 +5,11 @@ This is the KV cache of a prefill step, `cache.at[:, :, start + arange(n)].set(k
 
 from collections.abc import Sequence
 
+from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.insert_slice import SHIFTED
-from hlo_lower.lowerings.window import ASSIGNING, READING, one_window
+from hlo_lower.lowerings.window import READING, one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Parts
 from hlo_lower.subset.kinds import Rows

@@ -17,15 +17,12 @@ second part is left out by the select.
 
 from collections.abc import Mapping, Sequence
 
-from hlo_lower.analysis import Combiner
+from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.scatter.arrange import Part
 from hlo_lower.scatter.lift import lift
 from hlo_lower.subset import DynamicTile
-
-ASSIGNING = frozenset({Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT})
-"""Combiners that do not read the current value."""
 
 READING = frozenset(Combiner) - ASSIGNING - {Combiner.NO_OP}
 """Combiners that read the current value."""
@@ -44,7 +41,7 @@ def new_values(
 
 def reads_current(op: ScatterLowering) -> bool:
     """Whether any operand's new value depends on a current value."""
-    return any(combiner not in ASSIGNING for combiner in op.facts.region.combiners)
+    return op.facts.region.reads_current
 
 
 def write_position(

@@ -104,10 +104,6 @@ def classify(
 # --- what the positions do ---
 
 
-def _assigns(region: RegionFacts) -> bool:
-    return all(combiner in (Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT) for combiner in region.combiners)
-
-
 def _layout(
     graph: Graph,
     scatter: CanonicalScatter,
@@ -118,7 +114,7 @@ def _layout(
 ) -> Layout:
     if scatter.positions <= 1 or in_bounds is InBounds.NEVER or is_empty(scatter):
         return single(scatter)
-    return lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=_assigns(region))
+    return lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=not region.reads_current)
 
 
 def _masked_dims(
@@ -239,7 +235,7 @@ def _solved(
     """Where constant windows land, if a lowering follows: each row is written once, or the last write counts."""
     whole = oob is OutOfBounds.XLA or windows in (Windows.INSIDE, Windows.WHOLE)
     solved = solve(scatter, interval, drops_windows=whole, most_pieces=sizes.few_windows)
-    if solved is None or not (solved.is_unique or _assigns(region)):
+    if solved is None or (region.reads_current and not solved.is_unique):
         return None
     limit = max(sizes.constant_rows, sizes.growth * prod(interval.shape))
     return solved if solved.pieces is not None or solved.rows <= limit else None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from hlo_lower.analysis import Combiner, Evidence, RegionFacts
+from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
 from hlo_lower.scatter.regime import Regime
@@ -163,5 +163,4 @@ class ScatterFacts:
         regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
         if self.combiner is Combiner.ADD:
             return "reduction_add"
-        assigns = self.combiner in (Combiner.ASSIGN, Combiner.ASSIGN_CONSTANT)
-        return "insert_slice" if assigns and self.subset in regular else "general"
+        return "insert_slice" if self.combiner in ASSIGNING and self.subset in regular else "general"

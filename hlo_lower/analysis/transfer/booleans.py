@@ -22,6 +22,10 @@ def compare_outcome(direction: str, a: Interval, b: Interval) -> tuple[Any, Any]
     return (~may, ~sure) if direction in ("GE", "GT", "NE") else (sure, may)
 
 
+MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+"""The direction of a comparison whose operands change places; the others stay."""
+
+
 def comparison_direction(node: Node) -> str:
     """The direction of a `stablehlo.compare`: EQ, NE, GE, GT, LE or LT."""
     return mlir.enum_value(node.attribute("comparison_direction"))
