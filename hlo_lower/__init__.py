@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import RuleRow, classify, export, jit, lower, read, rules, verify
+    from hlo_lower.api import RuleRow, bind, classify, export, jit, lower, read, rules, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph
     from hlo_lower.pipeline import Lowered
@@ -45,6 +45,7 @@ __all__ = [
     "ScatterRecord",
     "Target",
     "__version__",
+    "bind",
     "classify",
     "classify_modules",
     "export",
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "hlo_lower.api": ("RuleRow", "classify", "export", "jit", "lower", "read", "rules", "verify"),
+    "hlo_lower.api": ("RuleRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "verify"),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph",),
     "hlo_lower.pipeline": ("Lowered",),

@@ -5,22 +5,24 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hlo_lower.export import export
-from hlo_lower.graph import Graph, Source, read, to_text
+from hlo_lower.graph import Graph, Source, is_symbolic, read, to_text
+from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
 from hlo_lower.legality import REGION
 from hlo_lower.lowerings import class_name
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options
+from hlo_lower.plan import SCATTER, Options, short_name
 from hlo_lower.plugins import installed_registry
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verify import Progress, Verdict
 from hlo_lower.verify import verify as _verify
 
-__all__ = ["RuleRow", "classify", "export", "jit", "lower", "read", "rules", "verify"]
+__all__ = ["RuleRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "verify"]
 
 
 def classify(
@@ -54,6 +56,21 @@ def classify(
     return _classify(graph, options=options, registry=registry)
 
 
+def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None = None) -> Graph:
+    """Give a module's symbolic sizes values: the same module with static shapes (`hlo_lower.graph.bind`).
+
+    Args:
+      source: whatever `read` takes, or a graph, which is left as it is.
+      sizes: {"b": 4, "s": 16}: a size for each symbol of the arguments' shapes; see `hlo_lower.graph.bind` for dims and
+        arguments without a name.
+      name: name for messages and records.
+
+    Raises:
+      InputError: the source cannot be read, a name is unknown or missing, or the sizes contradict the module.
+    """
+    return _bind(source if isinstance(source, Graph) else read(source, name), sizes)
+
+
 def lower(
     source: Source | Graph,
     *,
@@ -64,6 +81,7 @@ def lower(
     keep_unsupported: bool = False,
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
+    bind: Mapping[str, int] | None = None,
     name: str | None = None,
     registry: CompositeLoweringRegistry | None = None,
 ) -> Lowered:
@@ -74,14 +92,17 @@ def lower(
       target, oob, float_mode, trust_flags, registry: as in `classify`.
       keep_unsupported: leave a scatter without a rule instead of raising; `Lowered.scatters_left` counts them.
       only, skip: patterns of locations, scopes, functions or numbers ("#3"): lower only these, or all but these.
+      bind: symbolic sizes to bind first, {"b": 4, "s": 16} (see `hlo_lower.bind`); without it a scatter of dynamic
+        shape is lowered as such, with sizes taken at run time.
       name: name for messages and records.
 
     Raises:
-      InputError: the source cannot be read, the target does not exist, or a pattern matches nothing.
+      InputError: the source cannot be read, the target does not exist, a pattern matches nothing, or sizes do not fit.
       NotLoweredError: a scatter has no lowering that the target takes.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, tuple(only), tuple(skip))
+    kept = (tuple(only), tuple(skip), tuple((bind or {}).items()))
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept)
     return _lower(source, options=options, name=name, registry=registry)
 
 
@@ -96,6 +117,7 @@ def verify(
     registry: CompositeLoweringRegistry | None = None,
     level: Literal["auto", "scatter", "full"] = "auto",
     inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    bind: Mapping[str, int] | None = None,
     seed: int = 0,
     runs: int = 3,
     progress: Progress | None = None,
@@ -108,15 +130,20 @@ def verify(
         where it is a `Lowered`, else the defaults of `lower`.
       level: "scatter" runs each scatter alone, "full" the whole module too, "auto" the whole module if it fits.
       inputs: arguments of the whole module; by default seeded random ones.
+      bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
+        version has symbolic sizes, a few small ones that fit.
       seed, runs: of the random inputs.
       progress: called with a stage, how much of it is done and how much there is.
 
     Raises:
       InputError: a version cannot be read or run.
     """
-    before = _text_of(source)
-    after = lowered.text if isinstance(lowered, Lowered) else _text_of(lowered)
     made_with = lowered.options if isinstance(lowered, Lowered) else None
+    sizes = dict(made_with.sizes) if made_with is not None and bind is None else bind
+    before = _text_of(source, sizes)
+    after = lowered.text if isinstance(lowered, Lowered) else _text_of(lowered)
+    if bind and is_symbolic(after):
+        after = _text_of(after, bind)
     rules_used = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     by_default = made_with or Options()
     options = Options(
@@ -130,7 +157,7 @@ def verify(
     again = options
     if isinstance(lowered, Lowered):  # by number: a pattern of a line would miss in a module that is printed anew
         kept = tuple(f"#{record.number}" for record in lowered.records if not record.rule)
-        again = replace(lowered.options, only=(), skip=kept)
+        again = replace(lowered.options, only=(), skip=kept, sizes=())
     return _verify(
         before,
         after,
@@ -145,8 +172,9 @@ def verify(
     )
 
 
-def _text_of(source: Source | Graph) -> str:
-    return to_text(source if isinstance(source, Graph) else read(source))
+def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
+    graph = source if isinstance(source, Graph) else read(source)
+    return to_text(_bind(graph, sizes) if sizes else graph)
 
 
 @dataclass(frozen=True)
@@ -181,15 +209,16 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
       PluginError: the rules of an installed distribution cannot be used.
     """
     described = target_of(target)
-    found = (registry or installed_registry()).rules(SCATTER)
+    known = registry or installed_registry()
+    found = [rule for op in (SCATTER, DYNAMIC_SCATTER) for rule in known.rules(op)]
     return tuple(
         RuleRow(
-            rule.name.removeprefix("scatter_to_"),
-            class_name(rule.constraints),
+            short_name(rule),
+            class_name(rule),
             rule.form,
             rule.place,
             rule.emits,
             "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
         )
-        for rule in sorted(found, key=lambda rule: (-len(rule.constraints), rule.name))
+        for rule in sorted(found, key=lambda rule: (rule.op, -len(rule.constraints), rule.name))
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.dynamic import DynamicScatter
 from hlo_lower.scatter.lift import can_lift
 from hlo_lower.targets import Target
 
@@ -21,7 +22,8 @@ REGION = "stablehlo.map"
 RETURNS = ("stablehlo.return", "func.return")
 
 ON_DATA = frozenset(
-    f"stablehlo.{op}" for op in ("dynamic_slice", "dynamic_update_slice", "gather", "pad", "select", "while")
+    f"stablehlo.{op}"
+    for op in ("dynamic_slice", "dynamic_update_slice", "gather", "pad", "real_dynamic_slice", "select", "while")
 )
 """Ops that a lowering uses on the operands' or the updates' elements."""
 
@@ -51,7 +53,7 @@ class ScatterTarget:
     region: frozenset[tuple[str, frozenset[str]]]
 
     @classmethod
-    def of(cls, target: Target, graph: Graph, scatter: CanonicalScatter) -> "ScatterTarget":
+    def of(cls, target: Target, graph: Graph, scatter: CanonicalScatter | DynamicScatter) -> "ScatterTarget":
         """The target for a scatter."""
         if target.restricts_only_scatter:  # then nothing of the scatter matters, and looking at it takes time
             return cls(target, frozenset(), "", frozenset())

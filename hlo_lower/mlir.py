@@ -9,14 +9,15 @@ Only public names are used, and where two jax releases of the tested range diffe
 import io
 import json
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import jax
 import numpy as np
-from jax.extend.mlir import ir
+from jax.extend import mlir as jax_extend_mlir
+from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
 
@@ -93,12 +94,22 @@ def parse_module(source: str | bytes, context: RawContext) -> RawModule:
     """
     if isinstance(source, bytes) and is_portable_artifact(source):
         return _deserialize(source, context)
+    if ("!quant." in source) if isinstance(source, str) else (b"quant" in source):
+        _load_quant(context)
     try:
         return cast(Any, ir.Module).parse(source, context=context)
     except ir.MLIRError as error:
         raise MlirSyntaxError(list(_diagnostics(error))) from None
     except (ValueError, RuntimeError) as error:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
+
+
+def _load_quant(context: RawContext) -> None:
+    """Load the dialect of quantized types, which JAX does not register: a pass that depends on it, over nothing."""
+    stablehlo.register_stablehlo_passes()
+    empty = cast(Any, ir.Module).parse("module {}", context=context)
+    with context:
+        cast(Any, passmanager.PassManager).parse("builtin.module(vhlo-legalize-to-stablehlo)").run(empty.operation)
 
 
 def _deserialize(artifact: bytes, context: RawContext) -> RawModule:
@@ -172,6 +183,50 @@ def module_portable_artifact(module: RawModule, version: str | None = None) -> b
     """
     target = version or stablehlo.get_current_version()
     return bytes(cast(Any, stablehlo).serialize_portable_artifact(module, target, True))
+
+
+class RefinementError(ValueError):
+    """Sizes do not fit a module: what jaxlib says, and whether it is one of the module's own assertions."""
+
+
+def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int, int] | None = None) -> RawModule:
+    """A copy of a module with static shapes, after its @main has been given these argument types.
+
+    It is jaxlib's own shape refinement: private functions are specialised and inlined, `get_dimension_size` becomes a
+    constant, dynamic ops become their static forms, and shape assertions are checked and removed.
+
+    Args:
+      module: a module whose entry point is @main; it is left as it is.
+      types: a static tensor type for each argument of @main, as printed.
+      fixed: values of scalar integer arguments, by number; their uses become constants, the arguments stay.
+
+    Raises:
+      RefinementError: the sizes contradict each other or an assertion of the module, or a shape stays dynamic.
+    """
+    stablehlo.register_stablehlo_passes()
+    context = module.context
+    copy = parse_module(module_bytecode(module), context)
+    main = next(op.operation for op in copy.body.operations if symbol_name(op.attributes["sym_name"]) == "main")
+    block = main.regions[0].blocks[0]
+    with active(context):
+        for number, value in (fixed or {}).items():
+            argument = block.arguments[number]
+            constant = create_operation(
+                "stablehlo.constant",
+                [],
+                [argument.type],
+                {"value": parse_attribute(f"dense<{value}> : {argument.type}")},
+                location=main.location,
+                insertion_point=ir.InsertionPoint.at_block_begin(block),
+            )
+            argument.replace_all_uses_with(constant.results[0])
+        try:
+            pass_text = f"stablehlo-refine-arguments{{types={','.join(types)}}}"
+            cast(Any, passmanager.PassManager).parse(f"builtin.module({pass_text})").run(copy.operation)
+            refined = cast(Any, jax_extend_mlir).refine_polymorphic_shapes(module_bytecode(copy))
+            return parse_module(bytes(refined), context)
+        except (ir.MLIRError, MlirSyntaxError, ValueError, RuntimeError) as error:
+            raise RefinementError(str(error)) from None
 
 
 # --- walking ----------------------------------------------------------------------------------------------------
@@ -413,9 +468,18 @@ def symbol_name(attribute: RawAttribute) -> str:
 
 
 def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
-    """All attributes of an operation, inherent and discardable, by name."""
+    """All attributes of an operation, inherent and discardable, by name.
+
+    One that the bindings have no class for (dense complex elements) stands as the text of the operation.
+    """
     attributes = operation.attributes
-    return {attributes[i].name: attributes[i].attr for i in range(len(attributes))}
+    found: dict[str, RawAttribute] = {}
+    for name in attributes:  # by name: by number, the bindings abort the process where they have no class
+        try:
+            found[name] = attributes[name]
+        except TypeError:
+            found[name] = str(operation)
+    return found
 
 
 def symbols_in(operation: RawOperation) -> set[str]:
@@ -540,6 +604,13 @@ def insert_at_end(block: RawBlock) -> Any:
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
     """Append a block with arguments of these types to a region of an operation."""
     return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocation) -> RawOperation:
+    """A copy of an operation without operands, at an insertion point."""
+    copy = operation.clone(ip=insertion_point).operation
+    copy.location = location
+    return copy
 
 
 def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawValue, RawValue]) -> RawOperation:

@@ -1,7 +1,7 @@
 """The main job: read, classify, choose a rule for each scatter, lower, check, write."""
 
 import gc
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -13,8 +13,8 @@ from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import (
     Builder,
     Graph,
-    Node,
     Source,
+    bind,
     erase,
     erase_uncalled,
     read,
@@ -24,9 +24,13 @@ from hlo_lower.graph import (
 )
 from hlo_lower.legality import refused_of
 from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.dynamic_shape import DynamicScatterLowering
+from hlo_lower.lowerings.sharding import keep_attributes
 from hlo_lower.plan import SCATTER, Options, Plan, plan_scatters, select_plans, where_of
 from hlo_lower.plugins import installed_registry
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
+from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import Target
 
@@ -157,6 +161,8 @@ def _lower(
     graph = read(to_text(source), name or source.name) if isinstance(source, Graph) else read(source, name)
     if isinstance(source, Graph):
         graph.has_locations, graph.exported = source.has_locations, source.exported
+    if options.sizes:
+        graph = bind(graph, dict(options.sizes))
     op_count = graph.op_count
     plans = plan_scatters(graph, options, registry or installed_registry())
     chosen = select_plans(plans, options, graph)
@@ -188,12 +194,12 @@ def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
 
 def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     """Lower one scatter in place; the result names functions that may have lost their last call."""
-    if plan.choice is None or plan.scatter is None or plan.facts is None:
+    if plan.choice is None:
         return set()
     node, rule = plan.node, plan.choice.rule
     build = Builder.before(node)
     try:
-        values = tuple(rule.lowering(ScatterLowering(plan.scatter, plan.facts, graph, build)))
+        values = tuple(rule.lowering(_given(graph, plan, build)))
         given = [value.raw.type for value in values]
     except Exception as error:
         if not rule.origin:
@@ -207,10 +213,20 @@ def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     refusal = refused_of(target, graph, build.built)
     if refusal is not None:
         raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
-    _keep_attributes(node, [value.node for value in values], build)
+    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES)
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
     return erase(graph, node)
+
+
+def _given(graph: Graph, plan: Plan, build: Builder) -> ScatterLowering | DynamicScatterLowering:
+    """What the rule is given."""
+    if isinstance(plan.scatter, DynamicScatter):
+        assert isinstance(plan.facts, DynamicFacts)
+        return DynamicScatterLowering(plan.scatter, plan.facts, graph, build)
+    assert plan.scatter is not None
+    assert isinstance(plan.facts, ScatterFacts)
+    return ScatterLowering(plan.scatter, plan.facts, graph, build)
 
 
 def _broken(graph: Graph, plan: Plan, rule: Rule, what: str) -> NotLoweredError:
@@ -235,12 +251,3 @@ def _built_illegally(graph: Graph, plan: Plan, rule: Rule, op: str, reason: str)
         facts=f"the rule is at {rule.place}; {declared}",
         next_step=next_step,
     )
-
-
-def _keep_attributes(scatter: Node, replacements: Sequence[Node | None], build: Builder) -> None:
-    """Move attributes that are not the scatter's own (shardings) to the op that now gives its result (trap 30)."""
-    extra = {k: v for k, v in mlir.attributes_of(scatter.raw).items() if k not in SCATTER_ATTRIBUTES}
-    for node in replacements:
-        if node is not None and node in build.built and len(node.results) == len(scatter.results):
-            for name, value in extra.items():
-                node.raw.attributes[name] = value

@@ -11,10 +11,11 @@ from hlo_lower.analysis.twins import Trail, Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
-from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
+from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify as classify_scatter
-from hlo_lower.scatter.describe import describe, describe_refused, describe_twin
+from hlo_lower.scatter.describe import describe, describe_dynamic, describe_refused, describe_twin
+from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER, DynamicFacts, DynamicScatter, classify_dynamic, read_dynamic
 from hlo_lower.scatter.facts import FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import Rejection, ScatterRecord
 from hlo_lower.targets import STABLEHLO, Target
@@ -34,6 +35,7 @@ class Options:
       keep_unsupported: leave a scatter that no rule fits instead of failing.
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
+      sizes: symbolic sizes that are bound before lowering (see `hlo_lower.graph.bind`).
     """
 
     target: Target = STABLEHLO
@@ -43,6 +45,7 @@ class Options:
     keep_unsupported: bool = False
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ class Plan:
 
     node: Node
     record: ScatterRecord
-    scatter: CanonicalScatter | None = None
-    facts: ScatterFacts | None = None
+    scatter: CanonicalScatter | DynamicScatter | None = None
+    facts: ScatterFacts | DynamicFacts | None = None
     choice: Choice | None = None
     error: NotLoweredError | None = None
 
@@ -90,6 +93,8 @@ class _Planner:
         trail = self._twins.trail(indices)
         if key in self._first:
             return self._as_twin(number, node, trail, *self._first[key])
+        if not all(operand.is_static for operand in node.operands):
+            return self._of_dynamic_shape(number, node)
         plan = self._anew(number, node)
         if plan.choice is not None:
             self._first[key] = (plan, trail)
@@ -97,7 +102,7 @@ class _Planner:
 
     def _as_twin(self, number: int, node: Node, trail: Trail, twin: Plan, other: Trail) -> Plan:
         assert twin.scatter is not None
-        assert twin.facts is not None
+        assert isinstance(twin.facts, ScatterFacts)
         record = describe_twin(self._graph, number, node, twin.facts, twin.record, (other, trail))
         return replace(twin, node=node, scatter=replace(twin.scatter, node=node), record=record)
 
@@ -117,21 +122,58 @@ class _Planner:
             trust_flags=options.trust_flags,
         )
         record = describe(graph, number, scatter, facts)
+        why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}"
+        told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={record.dtype}"
+        told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
+        return self._chosen(SCATTER, Plan(node, record, scatter, facts), why, f"{told} oob={facts.oob.value}")
+
+    def _of_dynamic_shape(self, number: int, node: Node) -> Plan:
+        graph, options = self._graph, self._options
         try:
-            choice = self._registry.select(SCATTER, facts, ScatterTarget.of(options.target, graph, scatter))
+            scatter = read_dynamic(node)
+        except NotCanonicalError as error:
+            record = describe_refused(graph, number, node, options.oob, str(error))
+            return Plan(node, record, error=_refused(graph, node, str(error)))
+        oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
+        facts = classify_dynamic(graph, scatter, self._analysis, oob, float_mode)
+        record = describe_dynamic(graph, number, scatter, facts)
+        why = f"dynamic shape, {record.subset} x {facts.combiner.value}, drops {facts.drops.value}"
+        told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={record.dtype}"
+        told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
+        return self._chosen(DYNAMIC_SCATTER, Plan(node, record, scatter, facts), why, f"{told} oob={facts.oob.value}")
+
+    def _chosen(self, op: str, plan: Plan, why: str, told: str) -> Plan:
+        """The plan with its rule, or why there is none.
+
+        Args:
+          op: the name under which the rules are registered.
+          plan: the scatter, its facts and its record.
+          why, told: the facts that select the rule, for the record and for an error.
+        """
+        graph, options, record = self._graph, self._options, plan.record
+        assert plan.scatter is not None
+        assert plan.facts is not None
+        try:
+            choice = self._registry.select(op, plan.facts, ScatterTarget.of(options.target, graph, plan.scatter))
         except NoRuleError as error:
             nearest = tuple(Rejection(rule.name, reason) for rule, reason in error.nearest)
-            refused = _no_rule(graph, record, node, facts, error, options.target)
+            refused = _no_rule(graph, record, plan.node, told, error, options.target)
             record = replace(record, why=f"no lowering for target {options.target.name}", why_not=nearest)
-            return Plan(node, record, scatter, facts, error=refused)
+            return replace(plan, record=record, error=refused)
         except RegistryError as error:
-            raise _ambiguous(graph, node, error, options.target) from None
+            raise _ambiguous(graph, plan.node, error, options.target) from None
         rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-        rule = choice.rule.name.removeprefix("scatter_to_")
-        why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}: {choice.rule.form}"
+        why = f"{why}: {choice.rule.form}"
         if choice.rule.origin:
             why = f"{why}, by {choice.rule.place}"
-        return Plan(node, replace(record, rule=rule, why=why, why_not=rejected), scatter, facts, choice)
+        return replace(
+            plan, record=replace(record, rule=short_name(choice.rule), why=why, why_not=rejected), choice=choice
+        )
+
+
+def short_name(rule: Rule) -> str:
+    """A rule's name without what it lowers: "dynamic_update_slice"."""
+    return rule.name.removeprefix("scatter_to_")
 
 
 def select_plans(plans: Sequence[Plan], options: Options, graph: Graph) -> list[Plan]:
@@ -188,8 +230,8 @@ def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
         where_of(graph, node),
         f"{SCATTER}: {reason}",
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
-        nearest=("every scatter of static shape and plain element type has a lowering",),
-        next_step="refine the shapes before converting, or --keep-unsupported",
+        nearest=("every scatter of ranked tensors of plain element type has a lowering",),
+        next_step="--keep-unsupported converts all but these",
     )
 
 
@@ -203,14 +245,12 @@ def _ambiguous(graph: Graph, node: Node, error: RegistryError, target: Target) -
 
 
 def _no_rule(
-    graph: Graph, record: ScatterRecord, node: Node, facts: ScatterFacts, error: NoRuleError, target: Target
+    graph: Graph, record: ScatterRecord, node: Node, told: str, error: NoRuleError, target: Target
 ) -> NotLoweredError:
-    told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={record.dtype}"
-    told += f" offsets={facts.offsets.value}"
     return NotLoweredError(
         where_of(graph, node),
         f"{SCATTER}: no lowering for target {target.name}",
-        facts=f"{told} in_bounds={facts.in_bounds.value} unique={facts.unique.value} oob={facts.oob.value}",
+        facts=told,
         nearest=tuple(f"{rule.name} ({rule.place}): {reason}" for rule, reason in error.nearest),
         next_step=f"hlo-lower report --explain {record.number} {graph.name}",
     )

@@ -256,6 +256,8 @@ class CompositeLoweringRegistry:
           NoRuleError: none fits.
           RegistryError: two do, neither more specific (where `check` was not called, or not with this target).
         """
+        if op not in self._domains:
+            raise NoRuleError(op, ())
         key = (op, target, *(facts[name] for name in self._domains[op]))
         if key not in self._chosen:
             self._chosen[key] = self._select(op, facts, target)

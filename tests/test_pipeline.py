@@ -69,7 +69,7 @@ def test_a_pattern_that_matches_nothing_is_an_error(decode):
 
 def test_keep_unsupported():
     """A scatter without a rule stays and is counted where that is asked for, and fails the conversion elsewhere."""
-    text = module().replace("8xf32", "?xf32")
+    text = module().replace("f32", "!quant.uniform<i8:f32, 2.0>")
     with pytest.raises(hl.NotLoweredError):
         hl.lower(text)
     lowered = hl.lower(text, keep_unsupported=True)

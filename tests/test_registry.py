@@ -11,7 +11,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.analysis import Combiner
 from hlo_lower.errors import RegistryError
-from hlo_lower.lowerings import FAMILIES, default_registry
+from hlo_lower.lowerings import FAMILIES, SCATTER_DOMAINS, default_registry
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
 from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Windows
@@ -304,7 +304,7 @@ def test_the_families_can_be_registered_in_any_order():
     """The built-in rules are the same set, and unambiguous, whatever family comes first."""
     expected = [(rule.name, rule.classes()) for rule in default_registry().rules(SCATTER)]
     for seed in range(3):
-        registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+        registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
         for family in random.Random(seed).sample(FAMILIES, len(FAMILIES)):
             registry.extend(family)
         registry.check()
@@ -368,7 +368,7 @@ def test_a_rule_from_outside_beats_a_built_in():
 
 def test_no_rule_is_an_error_of_four_lines():
     """Without a rule, lowering fails with the place, the facts, the nearest rules and what to type next."""
-    registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
     registry.extend(FAMILIES[0])
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(MODULE, registry=registry, name="m.mlir")

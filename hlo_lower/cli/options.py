@@ -29,6 +29,27 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
 
 
+def add_bind(command: argparse.ArgumentParser) -> None:
+    """Add --bind: sizes of symbolic shapes."""
+    command.add_argument(
+        "--bind",
+        metavar="b=4,s=16",
+        type=sizes,
+        default={},
+        help="bind symbolic sizes first; arg1.0=7 is dim 0 of argument 1, arg0=7 an integer argument",
+    )
+
+
+def sizes(text: str) -> dict[str, int]:
+    """NAME=SIZE, separated by commas."""
+    from hlo_lower.shapes import SizesError, parse_sizes
+
+    try:
+        return parse_sizes(text)
+    except SizesError as error:
+        raise argparse.ArgumentTypeError(f"{error.what}; {error.next_step}") from None
+
+
 def count(text: str) -> int:
     """A number of times, 0 or more."""
     if not text.isdecimal():

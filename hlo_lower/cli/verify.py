@@ -4,7 +4,7 @@ import argparse
 
 from hlo_lower.cli.checks import check_one_standard, check_target
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_exactness, add_policy, count
+from hlo_lower.cli.options import add_bind, add_exactness, add_policy, count
 from hlo_lower.cli.streams import show
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 
@@ -18,6 +18,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
     add_policy(command)
     add_exactness(command)
+    add_bind(command)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
             float_mode=args.float_mode,
             trust_flags=args.trust_flags,
             inputs=inputs,
+            bind=args.bind,
             seed=args.seed,
             runs=args.runs,
             progress=tell,

@@ -1,5 +1,6 @@
 """The graph: a typed view over a jaxlib MLIR module, its reader and writer, and the builder of new operations."""
 
+from hlo_lower.graph.binding import bind, is_symbolic
 from hlo_lower.graph.builder import Builder
 from hlo_lower.graph.cleanup import erase, erase_uncalled
 from hlo_lower.graph.reader import Source, read
@@ -15,8 +16,10 @@ __all__ = [
     "Node",
     "Source",
     "Value",
+    "bind",
     "erase",
     "erase_uncalled",
+    "is_symbolic",
     "read",
     "to_bytecode",
     "to_portable_artifact",

@@ -23,14 +23,14 @@ IterationBuilder: TypeAlias = Callable[[Builder, Value, tuple[Value, ...], tuple
 
 @dataclass(frozen=True)
 class StructuredLoop:
-    """A loop with a static trip count.
+    """A counted loop.
 
     Attributes:
-      trip_count: number of iterations.
+      trip_count: number of iterations, or a scalar of the counter's type that holds it at run time.
       counter_type: integer type of the counter; it holds the trip count.
     """
 
-    trip_count: int
+    trip_count: int | Value
     counter_type: str
 
     def emit_while(
@@ -38,16 +38,20 @@ class StructuredLoop:
     ) -> list[Value]:
         """Emit the loop as `stablehlo.while` and return the carried values after the last iteration."""
         initial = [build.constant(0, (), self.counter_type), *carried, *invariant]
+        if isinstance(self.trip_count, Value):
+            initial.append(self.trip_count)
         types = [value.raw.type for value in initial]
         loop = build.op("stablehlo.while", initial, types, regions=2)
         split = 1 + len(carried)
 
         def condition(inner: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
+            if isinstance(self.trip_count, Value):
+                return [inner.compare(arguments[0], "LT", arguments[-1])]
             return [inner.compare(arguments[0], "LT", inner.constant(self.trip_count, (), self.counter_type))]
 
         def iteration(inner: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
             counter, kept = arguments[0], arguments[split:]
-            following = body(inner, counter, arguments[1:split], kept)
+            following = body(inner, counter, arguments[1:split], kept[: len(invariant)])
             one = inner.constant(1, (), self.counter_type)
             return [inner.elementwise("add", counter, one), *following, *kept]
 

@@ -5,13 +5,23 @@ why the module computes the same before and after. `default_registry` puts them 
 exactly one most specific rule.
 """
 
-from collections.abc import Mapping
 from enum import Enum
 
 from hlo_lower.analysis import ASSIGNING
-from hlo_lower.lowerings import batched_tile, constant, insert_slice, loop, nothing, replace, rows, update_slice
+from hlo_lower.lowerings import (
+    batched_tile,
+    constant,
+    dynamic_shape,
+    insert_slice,
+    loop,
+    nothing,
+    replace,
+    rows,
+    update_slice,
+)
 from hlo_lower.lowerings.window import READING
-from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.scatter.dynamic import DYNAMIC_DOMAINS, DYNAMIC_SCATTER, Positions, WindowSizes
 from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds
 from hlo_lower.subset.kinds import Tile
 
@@ -24,6 +34,7 @@ FAMILIES = (
     batched_tile.rules,
     constant.rules,
     loop.rules,
+    dynamic_shape.rules,
 )
 
 
@@ -35,21 +46,31 @@ _NAMES: dict[frozenset[Enum], str] = {
     frozenset({InBounds.UNKNOWN}): "",
     frozenset({Drops.WINDOWS}): "whole windows may be dropped",
     frozenset({Drops.ELEMENTS}): "single elements may be dropped",
+    frozenset({Positions.ONE}): "one window",
+    frozenset({WindowSizes.STATIC}): "its extents known",
+    frozenset({WindowSizes.RUNTIME}): "its extents at run time",
+    dynamic_shape.WRITING: "",
 }
 
 
-def class_name(constraints: Mapping[str, frozenset[Enum]]) -> str:
+SCATTER_DOMAINS = {"stablehlo.scatter": DOMAINS, DYNAMIC_SCATTER: DYNAMIC_DOMAINS}
+"""The facts of scatters for a registry: of static shape, and of dynamic shape."""
+
+
+def class_name(rule: Rule) -> str:
     """What a rule is for, for a reader: "Tile x assign, in bounds"."""
+    constraints = rule.constraints
     told = {
         fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
     }
-    subset, combiner = told.pop("subset", "anything"), told.pop("combiner", "")
+    whole = "dynamic shape" if rule.op == DYNAMIC_SCATTER else "anything"
+    subset, combiner = told.pop("subset", whole), told.pop("combiner", "")
     return ", ".join(filter(None, (f"{subset} x {combiner}" if combiner else subset, *told.values())))
 
 
 def default_registry() -> CompositeLoweringRegistry:
     """A fresh registry with the rules of all families, checked for ambiguity."""
-    registry = CompositeLoweringRegistry({"stablehlo.scatter": DOMAINS})
+    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
     for family in FAMILIES:
         registry.extend(family)
     registry.check()

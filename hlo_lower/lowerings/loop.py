@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Builder, Value
 from hlo_lower.loop import StructuredLoop
+from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.insert_slice import SHIFTED
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.lift import captured_values
 
 rules = RuleList()
 
@@ -43,17 +43,14 @@ def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
     updates = [build.reshape(u, (n, *layout.window)) for u in op.arrangement.updates(build)]
     parts = op.arrangement.parts
     indices = [build.reshape(op.arrangement.indices(build, p), (n, k)) for p in parts] if k else []
-    captured = captured_values(scatter.region)
-    constants = [v for v in captured if _constant(v) is not None]
-    carried_in = [v for v in captured if _constant(v) is None]
+    captured = captured_by(scatter.region)
 
     def iteration(
         inner: Builder, counter: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
     ) -> Sequence[Value]:
         all_updates, rest = invariant[: scatter.arity], invariant[scatter.arity :]
         vectors, taken = rest[: len(indices)], rest[len(indices) :]
-        replaced = dict(zip(carried_in, taken, strict=True))
-        replaced.update((v, _copy_constant(inner, v)) for v in constants)
+        replaced = captured.inside(inner, taken)
         zero = inner.constant(0, (), counter_type)
         windows = [
             inner.reshape(inner.dynamic_slice(u, [counter] + [zero] * scatter.rank, (1, *layout.window)), layout.window)
@@ -67,7 +64,7 @@ def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
         return write_position(op, inner, current, own, coordinates, windows, replaced)
 
     loop = StructuredLoop(n, counter_type)
-    return loop.emit_while(build, operands, [*updates, *indices, *carried_in], iteration)
+    return loop.emit_while(build, operands, [*updates, *indices, *captured.carried], iteration)
 
 
 def _coordinate(build: Builder, counter: Value, shape: tuple[int, ...], position: int, element: str) -> Value:
@@ -81,14 +78,3 @@ def _coordinate(build: Builder, counter: Value, shape: tuple[int, ...], position
     if position > 0:
         value = build.elementwise("remainder", value, build.constant(shape[position], (), counter.element_type))
     return build.convert(value, element)
-
-
-def _constant(value: Value) -> Node | None:
-    node = value.node
-    return node if node is not None and node.name == "stablehlo.constant" else None
-
-
-def _copy_constant(build: Builder, value: Value) -> Value:
-    node = _constant(value)
-    assert node is not None
-    return build.clone(node, [], [value.raw.type]).results[0]

@@ -4,72 +4,31 @@
     updates [N0, ..., Nm, W0, ..., W(R-1)]   a window of the operand's rank, extent 1 in inserted and batching dims
     start   one per operand dim       from the index vector, from the position (batching dims), or 0
 
-The dimension numbers are those of the StableHLO specification, section scatter; `full_start_index` and
-`full_batching_index` there are `index_dims` and `batching` here.
+Its dimension numbers are read in `form`. A scatter of dynamic shape has no canonical form; see `dynamic`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import prod
 
-from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
-from hlo_lower.graph import Block, Builder, Node, Value
-
-
-class NotCanonicalError(ValueError):
-    """The scatter has no canonical form here, and why."""
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
 
 
 @dataclass(frozen=True)
-class CanonicalScatter:
-    """A scatter in canonical form.
+class CanonicalScatter(ScatterForm):
+    """A scatter of static shape in canonical form.
 
     Attributes:
-      node: the `stablehlo.scatter`.
-      arity: how many operands it has; 1 unless it is variadic.
       operand_shape: shape of each operand, rank R.
       scatter_shape: N0, ..., Nm.
       window: W0, ..., W(R-1).
-      index_vector_dim: where the index vector lies in the indices as given; their rank if it is implicit.
-      index_dims: for each component of the index vector the operand dim that it addresses.
-      batching: for each batching dim (operand dim, scatter dim) whose position it takes.
-      update_permutation: dims of the updates as given in the order scatter dims, window dims.
-      window_dims: operand dims of those window dims, neither inserted nor batching dims.
-      region_types: element type that the region computes each operand in; wider than the operand's if it promotes.
     """
 
-    node: Node
-    arity: int
     operand_shape: tuple[int, ...]
     scatter_shape: tuple[int, ...]
     window: tuple[int, ...]
-    index_vector_dim: int
-    index_dims: tuple[int, ...]
-    batching: tuple[tuple[int, int], ...]
-    update_permutation: tuple[int, ...]
-    window_dims: tuple[int, ...]
-    region_types: tuple[mlir.RawType, ...]
-
-    @property
-    def operands(self) -> tuple[Value, ...]:
-        """The operands, as they are now: an earlier lowering may have replaced them."""
-        return self.node.operands[: self.arity]
-
-    @property
-    def indices(self) -> Value:
-        """The indices as given."""
-        return self.node.operands[self.arity]
-
-    @property
-    def updates(self) -> tuple[Value, ...]:
-        """The updates as given."""
-        return self.node.operands[self.arity + 1 :]
-
-    @property
-    def region(self) -> Block:
-        """The update computation."""
-        return self.node.blocks[0]
 
     @property
     def positions(self) -> int:
@@ -130,44 +89,23 @@ def canonicalize(node: Node) -> CanonicalScatter:
     """Bring a scatter to canonical form.
 
     Raises:
-      NotCanonicalError: a shape is dynamic, or an element type is quantized.
+      NotCanonicalError: a shape is dynamic, an operand is no ranked tensor, or an element type is quantized.
     """
-    arity = len(node.results)
-    values = node.operands
-    for value in values:
+    form = read_form(node)
+    for value in node.operands:
         if not value.is_static:
             raise NotCanonicalError(f"dynamic shape {value.raw.type}")
-        if value.element_type.startswith("!"):
-            raise NotCanonicalError(f"quantized element type {value.element_type}")
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    operand_shape = values[0].static_shape
-    updates_shape = values[arity + 1].static_shape
-    ivd = int(numbers.index_vector_dim)
-    update_window_dims = [int(d) for d in numbers.update_window_dims]
-    inserted = {int(d) for d in numbers.inserted_window_dims}
-    operand_batching = [int(d) for d in numbers.input_batching_dims]
-    indices_batching = [int(d) for d in numbers.scatter_indices_batching_dims]
-    scatter_dims = [d for d in range(len(updates_shape)) if d not in update_window_dims]
-    kept = [d for d in range(len(operand_shape)) if d not in inserted and d not in operand_batching]
+    operand_shape, updates_shape = form.operands[0].static_shape, form.updates[0].static_shape
+    split = len(updates_shape) - len(form.window_dims)
+    scatter_dims, update_window_dims = form.update_permutation[:split], form.update_permutation[split:]
     window = [1] * len(operand_shape)
-    for operand_dim, update_dim in zip(kept, update_window_dims, strict=True):
+    for operand_dim, update_dim in zip(form.window_dims, update_window_dims, strict=True):
         window[operand_dim] = updates_shape[update_dim]
     return CanonicalScatter(
-        node=node,
-        arity=arity,
+        **{field.name: getattr(form, field.name) for field in fields(form)},
         operand_shape=operand_shape,
         scatter_shape=tuple(updates_shape[d] for d in scatter_dims),
         window=tuple(window),
-        index_vector_dim=ivd,
-        index_dims=tuple(int(d) for d in numbers.scattered_dims_to_operand_dims),
-        # A batching dim of the indices counts the index vector's dim as well; a scatter dim does not (trap 13).
-        batching=tuple(
-            (operand_dim, indices_dim - (indices_dim > ivd))
-            for operand_dim, indices_dim in zip(operand_batching, indices_batching, strict=True)
-        ),
-        update_permutation=(*scatter_dims, *update_window_dims),
-        window_dims=tuple(kept),
-        region_types=tuple(mlir.tensor_element(a.raw.type) for a in node.blocks[0].arguments[:arity]),
     )
 
 

@@ -10,6 +10,7 @@ from hlo_lower.analysis.twins import Trail
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.classify import shape_text
+from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import Fact, ScatterRecord
 from hlo_lower.subset import Subset
@@ -106,6 +107,40 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: st
         bounds=reason,
         unique="unknown",
         facts=(Fact.known("canonical form", "none", reason),),
+    )
+
+
+def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: DynamicFacts) -> ScatterRecord:
+    """The record of a scatter of dynamic shape before a rule is chosen."""
+    location = graph.location(scatter.node)
+    subset, kind = written(facts, scatter)
+    is_guarded = bool(facts.unproved)
+    one = facts.positions is Positions.ONE
+    bounds = "guarded: a size is known at run time only" if is_guarded else "proved"
+    return ScatterRecord(
+        number=number,
+        file=graph.name,
+        function=graph.function_of(scatter.node).name,
+        location=str(location),
+        scope=location.scope,
+        kind=kind,
+        subset=subset,
+        writes=f"{'one window' if one else 'windows'} of {shape_text(scatter.operand_shape)}",
+        combiner=", ".join(c.value for c in facts.region.combiners),
+        operand_shape=scatter.operand_shape,
+        indices_shape=scatter.indices.shape,
+        updates_shape=scatter.updates_shape,
+        dtype=", ".join(v.element_type for v in scatter.operands),
+        oob=facts.oob.value,
+        in_bounds="unknown" if is_guarded else "always",
+        bounds=bounds,
+        unique="proved" if one else "unknown",
+        facts=(
+            Fact.known("shape", "dynamic", "sizes are read at run time; --bind gives them before lowering"),
+            Fact.known("subset", subset, "as far as it is known without sizes"),
+            Fact.known("combiner", ", ".join(c.value for c in facts.region.combiners), *facts.region.why),
+            Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
+from hlo_lower.graph.sizes import broadcast_like
 
 LIFTED_OPS = frozenset(
     f"stablehlo.{name}"
@@ -42,10 +43,10 @@ def lift(
       currents, updates: one window per operand of the scatter.
       captured: for values that the region takes from around it, those to take instead (inside a loop's body).
     """
-    shape = updates[0].static_shape
-    lifter = _Lifter(build, graph, shape, captured or {})
+    like = updates[0]
+    lifter = _Lifter(build, graph, like, captured or {})
     if not can_lift(graph, region):
-        return _map(build, region, [*currents, *updates], shape, captured or {})
+        return _map(build, region, [*currents, *updates], like.shape, captured or {})
     return lifter.apply(region, [*currents, *updates])
 
 
@@ -81,11 +82,11 @@ def _can_lift_node(graph: Graph, node: Node) -> bool:
 
 
 class _Lifter:
-    def __init__(self, build: Builder, graph: Graph, shape: tuple[int, ...], captured: Mapping[Value, Value]) -> None:
+    def __init__(self, build: Builder, graph: Graph, like: Value, captured: Mapping[Value, Value]) -> None:
         self._captured = captured
         self._build = build
         self._graph = graph
-        self._shape = shape
+        self._like = like
 
     def apply(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
         """The values that a block returns, for arguments of the window's shape."""
@@ -93,12 +94,12 @@ class _Lifter:
         for node in list(block.nodes)[:-1]:
             if node.name == "stablehlo.constant":
                 constant = self._build.clone(node, [], [node.results[0].raw.type]).results[0]
-                results: Sequence[Value] = [self._build.broadcast(constant, self._shape)]
+                results: Sequence[Value] = [broadcast_like(self._build, constant, self._like)]
             elif node.name == "func.call":
                 inputs = [self._lifted(v, lifted) for v in node.operands]
                 results = self.apply(self._graph.functions[node.callee].body, inputs)
             else:
-                types = [mlir.tensor_type(self._shape, mlir.tensor_element(r.raw.type)) for r in node.results]
+                types = [mlir.tensor_type(self._like.shape, mlir.tensor_element(r.raw.type)) for r in node.results]
                 results = self._build.clone(node, [self._lifted(v, lifted) for v in node.operands], types).results
             lifted.update(zip(node.results, results, strict=True))
         return [self._lifted(v, lifted) for v in block.terminator.operands]
@@ -106,7 +107,7 @@ class _Lifter:
     def _lifted(self, value: Value, lifted: dict[Value, Value]) -> Value:
         """The window for a scalar of the region; a scalar captured from around it is broadcast (trap 23)."""
         if value not in lifted:
-            lifted[value] = self._build.broadcast(self._captured.get(value, value), self._shape)
+            lifted[value] = broadcast_like(self._build, self._captured.get(value, value), self._like)
         return lifted[value]
 
 
@@ -114,7 +115,7 @@ def _map(
     build: Builder,
     region: Block,
     inputs: Sequence[Value],
-    shape: tuple[int, ...],
+    shape: tuple[int | None, ...],
     captured: Mapping[Value, Value],
 ) -> list[Value]:
     """One `stablehlo.map` per result, its region a copy of the scatter's."""

@@ -1,13 +1,17 @@
 """Verification: from the text of the two versions alone, so that a bug in the reader cannot hide one in the writer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from hlo_lower.errors import HloLowerError
+from hlo_lower.mlir import RawModule, make_context, parse_module, print_module
+from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.cutout import ModuleIndex
+from hlo_lower.verify.instances import sizes_of_module
 from hlo_lower.verify.interpreter import shared_interpreter
-from hlo_lower.verify.module import drives_of, verify_module
+from hlo_lower.verify.module import Drives, drives_of, verify_module
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.scatters import group_cutouts, verify_group
 from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, Verdict
@@ -73,37 +77,75 @@ def verify(
     tell("scatters", len(groups), len(groups))
     module = None
     if level != "scatter":
-        module = verify_module(
-            before_text,
-            after_text,
-            index,
-            drives_of(groups),
-            oob=oob,
-            inputs=inputs,
-            seed=seed,
-            runs=runs,
-            memory_budget=None if level == "full" else memory_budget,
-            progress=tell,
-        )
+
+        def run_module(one: str, other: str, own: ModuleIndex, driven: Drives) -> ModuleVerdict:
+            return verify_module(
+                one,
+                other,
+                own,
+                driven,
+                oob=oob,
+                inputs=inputs,
+                seed=seed,
+                runs=runs,
+                memory_budget=None if level == "full" else memory_budget,
+                progress=tell,
+            )
+
+        sizes = sizes_of_module(first, inputs, "before")
+        if sizes is None:
+            module = run_module(before_text, after_text, index, drives_of(groups))
+        else:
+            module = _verify_instances(first, second, sizes, run_module)
     second_version = "run"
     if module is None or module.status == "not run":
         second_version = "rebuilt" if _is_rebuilt(rebuild or convert, before_text, after_text) else "not examined"
     return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full")
 
 
+def _verify_instances(
+    first: RawModule,
+    second: RawModule,
+    sizes: Sequence[Mapping[str, int]],
+    run_module: Callable[[str, str, ModuleIndex, Drives], ModuleVerdict],
+) -> ModuleVerdict:
+    """Run two versions with symbolic sizes, with each choice of them."""
+    verdicts: list[ModuleVerdict] = []
+    told: list[str] = []
+    for chosen in sizes:
+        told.append(", ".join(f"{name}={size}" for name, size in chosen.items()))
+        try:
+            bound = bind_module(first, chosen)
+            other = bind_module(second, chosen)
+        except SizesError as error:
+            return ModuleVerdict("not run", reason=f"at {told[-1]}: {error.what}")
+        index = ModuleIndex(bound)
+        groups, _ = group_cutouts(index)
+        verdicts.append(run_module(print_module(bound), print_module(other), index, drives_of(groups)))
+        if verdicts[-1].status != "equal":
+            break
+    if not verdicts:
+        return ModuleVerdict("not run", reason="no sizes were found that fit it; --bind gives them")
+    notes = dict.fromkeys(note for verdict in verdicts for note in verdict.not_exercised)
+    last = verdicts[-1]
+    return replace(
+        last,
+        runs=sum(verdict.runs for verdict in verdicts),
+        reason=f"at {told[-1]}: {last.reason}" if last.reason else "",
+        not_exercised=tuple(notes),
+        how=f"{last.how}, at {' and at '.join(told)}",
+    )
+
+
 def _is_rebuilt(rebuild: Callable[[str], str], before: str, after: str) -> bool:
     """Whether the second version is what the converter makes of the first one, locations aside."""
-    from hlo_lower import mlir
-
     try:
-        texts = [mlir.print_module(mlir.parse_module(t, mlir.make_context())) for t in (rebuild(before), after)]
+        texts = [print_module(parse_module(t, make_context())) for t in (rebuild(before), after)]
     except HloLowerError:
         return False
     return texts[0] == texts[1]
 
 
 def _text(source: tuple[str | bytes, Any]) -> str:
-    from hlo_lower import mlir
-
     given, module = source
-    return given if isinstance(given, str) else mlir.print_module(module, locations=True)
+    return given if isinstance(given, str) else print_module(module, locations=True)

@@ -5,7 +5,8 @@
 
 The index producers that the tool reasons about are copied, so that what it proves of the indices it can prove again;
 whatever else they need is a leaf. An argument of a private function is followed to the caller, one cut-out per call
-site. The scatter itself is copied as it is, region and attributes.
+site. The scatter itself is copied as it is, region and attributes. What has a dynamic shape is a leaf, too, so a
+scatter of dynamic shape comes with its indices as an argument (see `instances`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -136,13 +137,12 @@ def cut_out(index: ModuleIndex, number: int) -> Iterator[Cutout]:
     """The cut-outs of a scatter, one per call path to it.
 
     Raises:
-      ValueError: one of its types has a dynamic size.
+      ValueError: one of its types is no ranked tensor.
     """
     scatter = index.scatters[number - 1]
     for value in scatter.operands:
-        tensor = mlir.read_tensor_type(value.type)
-        if tensor is None or not tensor.is_static:
-            raise ValueError(f"dynamic shape {value.type}")
+        if mlir.read_tensor_type(value.type) is None:
+            raise ValueError(f"unranked type {value.type}")
     for path in index.call_paths(function_of(scatter))[:MAX_CALL_SITES]:
         with mlir.active(index.module.context):
             whole = _Copy(index, path)

@@ -6,6 +6,7 @@ assumed but probed: each leaf is moved by one, and the columns of the index vect
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,34 @@ REGIMES = (
 SPECIAL_VALUES = ("mixed", "duplicates")
 """Regimes whose operands and updates hold NaN, infinities and signed zeros; the others hold ordinary numbers."""
 
+TURNED = ("first and last", "one past the end", "overhanging", "negative", "far out", "mixed")
+"""Regimes of which a scatter of few windows is run several times: one draw would leave most of their places out."""
+
+WINDOWS_AIMED_AT = 12
+"""Windows that such a regime places in all: as many as it has places, or nearly."""
+
+
+@dataclass
+class Turn:
+    """One of several runs of a regime.
+
+    Attributes:
+      number: from 0.
+      order: draws the order in which places are taken; made anew with the same seed for each turn, so that the turns
+        take different places.
+    """
+
+    number: int
+    order: np.random.Generator
+
+
+def turns_of(regime: str, positions: int, elements: int) -> int:
+    """How many runs a regime needs; fewer where one is dear."""
+    if regime not in TURNED or positions < 1:
+        return 1
+    most = WINDOWS_AIMED_AT if elements <= 1 << 16 else 4 if elements <= 1 << 20 else 1
+    return min(most, -(-WINDOWS_AIMED_AT // positions))
+
 
 @dataclass(frozen=True)
 class Column:
@@ -46,6 +75,7 @@ def draw_leaves(
     leaves: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
     fed: Sequence[Sequence[int]],
     columns: Sequence[Column],
+    turn: Turn | None = None,
 ) -> list[Array]:
     """One array per leaf.
 
@@ -55,6 +85,7 @@ def draw_leaves(
       leaves: shape and dtype of each.
       fed: for each leaf the columns that it feeds.
       columns: the columns of the index vector.
+      turn: which of several runs of the regime it is for.
     """
     arrays: list[Array] = []
     for (shape, dtype), own in zip(leaves, fed, strict=True):
@@ -63,15 +94,20 @@ def draw_leaves(
             continue
         chosen = [columns[k] for k in own] or list(columns) or [Column(4, 1)]
         if len(chosen) > 1 and shape and shape[-1] == len(chosen):  # the leaf holds whole index vectors
-            parts = [_starts(rng, regime, shape[:-1], dtype, c) for c in chosen]
+            parts = [_starts(rng, regime, shape[:-1], dtype, c, turn) for c in chosen]
             arrays.append(np.stack(parts, axis=-1))
         else:
-            arrays.append(_starts(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))]))
+            arrays.append(_starts(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))], turn))
     return arrays
 
 
 def _starts(
-    rng: np.random.Generator, regime: str, shape: tuple[int, ...], dtype: np.dtype[Any], column: Column
+    rng: np.random.Generator,
+    regime: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    column: Column,
+    turn: Turn | None,
 ) -> Array:
     """Starts in one dim of size D under a window of extent W, in the leaf's type."""
     size, window = column.size, column.window
@@ -93,7 +129,12 @@ def _starts(
     }
     pool = pools.get(regime) or [v for values in pools.values() for v in values]
     fitting = [v for v in pool if low <= v <= high] or [min(max(v, low), high) for v in pool]
-    drawn = np.asarray(fitting, object)[rng.integers(len(fitting), size=shape)]
+    places = rng.integers(len(fitting), size=shape)
+    count = prod(shape)
+    if turn is not None and count < len(fitting):  # each turn takes the next ones, in an order of its own
+        order = turn.order.permutation(len(fitting))
+        places = order[(turn.number * count + np.arange(count)) % len(fitting)].reshape(shape)
+    drawn = np.asarray(fitting, object)[places]
     array = np.asarray(drawn).astype(dtype)
     return np.sort(array, axis=None).reshape(shape) if regime == "sorted" else array
 

@@ -4,6 +4,11 @@ Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once a
 The runs say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the
 outputs stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not
 exercised`.
+
+A module that is partitioned over several devices is compared bit for bit as the same program on one device: a
+partitioner may sum a scatter's updates device by device, and so round differently. Then both versions run on all
+devices, in a child process where this one has too few, within the bound of the default level. Where part of the module
+is written for one of the devices (`shard_map`), there is no program on one device, and all runs are on all of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +22,10 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
+from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, small_integers
-from hlo_lower.verify.run import CannotRunError, Executable, Signature, compile_all, entry_function, read_signature
+from hlo_lower.verify.partitions import on_one_device
+from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_errors import why_xla_errs
@@ -107,29 +114,32 @@ def verify_module(
             reason = why_xla_errs(index, scatter)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
-        if memory_budget is not None and signature.bytes > memory_budget:
-            needed = f"{signature.bytes / 2**30:.1f} GiB of arguments and results"
+        count = devices_of(before)
+        needed_bytes = signature.bytes * count  # the arguments are given whole to each device
+        if memory_budget is not None and needed_bytes > memory_budget:
+            needed = f"{needed_bytes / 2**30:.1f} GiB of arguments and results"
+            needed += f" on {count} devices" if count > 1 else ""
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
         chosen = _given(inputs, signature, index) if inputs is not None else None
-        count = max(runs, 1)
-        sets = [chosen] if chosen is not None else [_draw(signature, drives, seed, k) for k in range(count)]
+        numbers = range(max(runs, 1))
+        sets = [chosen] if chosen is not None else [_draw(signature, drives, seed, k) for k in numbers]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
-        return _Comparison(before, after, index, signature, progress).run(sets)
+        return _Comparison(before, after, index, signature, count, progress).run(sets)
     except CannotRunError as error:
-        reason = _why_not_run(before, sets[0])
+        reason = _why_not_run(before, sets[0], "exact")
         if reason:
             return ModuleVerdict("not run", reason=reason)
         return ModuleVerdict("differs", difference=_cannot_run(error))
 
 
-def _why_not_run(source: str, arguments: list[Array]) -> str:
+def _why_not_run(source: str, arguments: list[Array], rounding: Rounding) -> str:
     """Why a version does not run, "" if it does."""
     try:
-        Executable(source, "exact").run(arguments)
+        executable(source, rounding).run(arguments)
     except CannotRunError as error:
         return str(error)
     return ""
@@ -165,36 +175,52 @@ class _Comparison:
         after: str,
         index: ModuleIndex,
         signature: Signature,
+        devices: int,
         progress: Callable[[str, int, int], None],
     ) -> None:
         self._before, self._after = before, after
         self._index = index
         self._signature = signature
+        self._devices = devices
         self._progress = progress
+        self._how = "bit for bit"
+        whole = [on_one_device(text) for text in (before, after)] if devices > 1 else [before, after]
+        self._is_whole = None not in whole
+        self._exact: list[str] = [text for text in whole if text is not None] if self._is_whole else [before, after]
+        if not self._is_whole:
+            self._how = f"bit for bit on {devices} devices"
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
         """Bit for bit on all inputs, then the default level and the blinded module."""
         steps = len(sets) + 2
         self._progress("module", 0, steps)
-        native, lowered = compile_all([(self._before, "exact"), (self._after, "exact")])
+        native, lowered = self._compiled(self._exact, "exact")
         expected: list[list[Array]] = []
-        unfused: list[Executable] | None = None
+        unfused: list[Runnable] | None = None
         for number, arguments in enumerate(sets):
             expected.append(native.run(arguments))
-            found = first_difference(expected[-1], lowered.run(arguments))
+            actual = lowered.run(arguments)
+            found = first_difference(expected[-1], actual)
             if found is not None and self._may_look_twice():
-                unfused = unfused or compile_all([(self._before, "unfused"), (self._after, "unfused")])
+                unfused = unfused or self._compiled(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
+            if found is not None and not self._is_whole:
+                found = self._beyond_bound(expected[-1], actual)
+                self._how = f"on {self._devices} devices, within the bound of XLA's default level"
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
-        found = self._default_level(sets[0])
+        found, not_run = self._default_level(sets[0])
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
-        not_exercised = (*self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
+        not_exercised = (*not_run, *self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
         self._progress("module", steps, steps)
-        return ModuleVerdict("equal", len(sets), not_exercised=not_exercised)
+        return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
+
+    @staticmethod
+    def _compiled(texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
+        return compile_anywhere([(text, rounding) for text in texts])
 
     def _may_look_twice(self) -> bool:
         """Whether both versions can be compiled as "unfused"; see `run.COMPILER_OPTIONS`."""
@@ -203,9 +229,23 @@ class _Comparison:
     def _differs(self, found: Difference, runs: int) -> ModuleVerdict:
         return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
 
-    def _default_level(self, arguments: list[Array]) -> Difference | None:
-        native, lowered = compile_all([(self._before, "default"), (self._after, "default")])
-        expected, actual = native.run(arguments), lowered.run(arguments)
+    def _default_level(self, arguments: list[Array]) -> tuple[Difference | None, list[str]]:
+        """The difference at XLA's default level, on all devices of the module, and why it was not run there."""
+        texts = [self._before, self._after]
+        try:
+            native, lowered = self._compiled(texts, "default")
+            expected, actual = native.run(arguments), lowered.run(arguments)
+        except CannotRunError as error:
+            if self._devices == 1:
+                raise
+            reason = _why_not_run(self._before, arguments, "default")
+            return (None, [f"the module on {self._devices} devices: {reason}"]) if reason else (_cannot_run(error), [])
+        if self._devices > 1 and self._is_whole:
+            self._how = f"bit for bit on one device, and one on {self._devices} devices within a bound"
+        return self._beyond_bound(expected, actual), []
+
+    @staticmethod
+    def _beyond_bound(expected: list[Array], actual: list[Array]) -> Difference | None:
         scales = [largest_magnitude(e) for e in expected]
         return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
 
@@ -219,11 +259,11 @@ class _Comparison:
 
     def _blinded(self, sets: Sequence[list[Array]], expected: Sequence[list[Array]]) -> list[str]:
         """Whether the runs notice when every scatter is replaced by its operand."""
-        text = blind(self._before)
+        text = blind(self._exact[0])
         if text is None:
             return []
         try:
-            blinded = Executable(text, "exact")
+            blinded = executable(text, "exact")
             if all(first_difference(e, blinded.run(a)) is None for a, e in zip(sets, expected, strict=True)):
                 return ["no scatter: the results are the same when all updates are dropped"]
         except CannotRunError:

@@ -16,6 +16,7 @@ class Regime:
       inside, overhanging, outside: windows by where they really lay.
       most: how often the most often written element was written.
       judges: the oracles that compared.
+      sizes: the sizes that were chosen for a scatter of dynamic shape, "" where there are none.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Regime:
     outside: int
     most: int
     judges: tuple[str, ...]
+    sizes: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class ModuleVerdict:
       difference: the first difference.
       on_path: the scatters that the differing result depends on.
       not_exercised: scatters, or the module, that the runs say nothing about, each with the reason.
+      how: what the runs were compared by, and on how many devices where the module is for several.
     """
 
     status: Literal["equal", "differs", "not run"]
@@ -72,6 +75,7 @@ class ModuleVerdict:
     difference: Difference | None = None
     on_path: tuple[Place, ...] = ()
     not_exercised: tuple[str, ...] = ()
+    how: str = "bit for bit"
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ class Verdict:
             if self.module.status == "not run":
                 lines.append(f"module not run: {self.module.reason}")
             elif self.module.status == "equal":
-                lines.append(f"module: equal in {self.module.runs} runs, bit for bit")
+                lines.append(f"module: equal in {self.module.runs} runs, {self.module.how}")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
         if self.second_version == "rebuilt":
             lines.append("second version: is what the converter makes of the first")

@@ -176,13 +176,13 @@ def test_skip_leaves_a_scatter(folder, command):
 def test_a_scatter_without_lowering(folder, command):
     """It is an error (exit code 3) without output; with --keep-unsupported it is kept and counted, still with 3."""
     text = (folder / "decode.mlir").read_text()
-    (folder / "dynamic.mlir").write_text(text.replace("8x4xf32", "?x4xf32"))
-    refused = command("convert", "dynamic.mlir", "-o", "out.mlir")
+    (folder / "quantized.mlir").write_text(text.replace("f32", "!quant.uniform<i8:f32, 2.0>"))
+    refused = command("convert", "quantized.mlir", "-o", "out.mlir")
     assert (refused.code, refused.out) == (3, "")
     assert "stablehlo.scatter" in refused.err
     assert "Traceback" not in refused.err
     assert not (folder / "out.mlir").exists()
-    kept = command("convert", "dynamic.mlir", "-o", "out.mlir", "--keep-unsupported", "--no-verify")
+    kept = command("convert", "quantized.mlir", "-o", "out.mlir", "--keep-unsupported", "--no-verify")
     assert (kept.code, kept.err) == (3, "1 of 1 scatter kept for want of a lowering\n")
     assert "1 scatter -> 1" in kept.out
     assert "stablehlo.scatter" in (folder / "out.mlir").read_text()

@@ -11,7 +11,7 @@ from filecheck.options import Options
 
 import hlo_lower as hl
 from hlo_lower.errors import EXIT_NOT_LOWERED
-from hlo_lower.lowerings import default_registry
+from hlo_lower.lowerings import SCATTER_DOMAINS, default_registry
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RULES = sorted(path for path in GOLDEN.glob("*.mlir") if not path.name.startswith("refused_"))
@@ -37,20 +37,21 @@ def test_a_rule_gives_its_canonical_form(path, tmp_path, capsys):
 
 def test_every_rule_has_a_golden_file():
     """A rule without a golden file has no documented form."""
-    rules = {rule.name.removeprefix("scatter_to_") for rule in default_registry().rules("stablehlo.scatter")}
+    registry = default_registry()
+    rules = {rule.name.removeprefix("scatter_to_") for op in SCATTER_DOMAINS for rule in registry.rules(op)}
     assert {path.stem for path in RULES} == rules
 
 
-def test_a_dynamic_shape_is_refused():
-    """A scatter of dynamic shape is refused with its place, its type and what to do."""
+def test_a_quantized_type_is_refused():
+    """A scatter of quantized elements is refused with its place, its type and what to do."""
     with pytest.raises(hl.NotLoweredError) as error:
-        hl.lower(GOLDEN / "refused_dynamic_shape.mlir", name="refused_dynamic_shape.mlir")
+        hl.lower(GOLDEN / "refused_quantized.mlir", name="refused_quantized.mlir")
     assert error.value.exit_code == EXIT_NOT_LOWERED
     assert str(error.value).splitlines() == [
-        "refused_dynamic_shape.mlir:6:8: stablehlo.scatter: dynamic shape tensor<?x4xf32>",
-        "  facts:   operand tensor<?x4xf32>, 1 result(s)",
-        "  nearest: every scatter of static shape and plain element type has a lowering",
-        "  next:    refine the shapes before converting, or --keep-unsupported",
+        "refused_quantized.mlir:6:8: stablehlo.scatter: quantized element type !quant.uniform<i8:f32, 2.000000e+00>",
+        "  facts:   operand tensor<8x4x!quant.uniform<i8:f32, 2.000000e+00>>, 1 result(s)",
+        "  nearest: every scatter of ranked tensors of plain element type has a lowering",
+        "  next:    --keep-unsupported converts all but these",
     ]
 
 

@@ -90,6 +90,17 @@ def test_sizes_can_be_left_open(function, shapes, open_type):
     signature = next(line for line in text.splitlines() if "func.func public @main" in line)
     assert f"tensor<{open_type}>" in signature
     assert text.count('"stablehlo.scatter"(') == fixed.count('"stablehlo.scatter"(') > 0
+    assert '"stablehlo.scatter"(' not in hl.lower(text).text
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+@pytest.mark.parametrize(("function", "shapes"), [row[:2] for row in OPEN], ids=[row[0] for row in OPEN])
+def test_a_model_with_open_sizes_verifies(function, shapes, oob):
+    """What a model with symbolic shapes is lowered to is verified at sizes that fit it."""
+    text = exported_text(load_function(f"{MODELS}/{function}", _one_layer(function.split(":")[0])).export(shapes))
+    verdict = hl.verify(text, hl.lower(text, oob=oob))
+    assert verdict.ok, "\n".join(verdict.lines())
 
 
 def test_every_export_can_be_left_open():

@@ -40,7 +40,7 @@ def zoo(tmp_path, monkeypatch):
             "stablehlo.return %update", "%s = stablehlo.add %current, %update : tensor<f32>\n stablehlo.return %s"
         ),
         "add/plain.mlir": PLAIN,
-        "poly/poly.mlir": SCATTER.replace("8x4xf32", "?x4xf32"),
+        "poly/poly.mlir": SCATTER.replace("f32", "!quant.uniform<i8:f32, 2.0>"),
         "poly/recipe.mlir": "this is a recipe for bread\n",
     }
     for name, text in files.items():

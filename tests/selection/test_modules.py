@@ -39,12 +39,12 @@ class Here(Executor):
 
 
 def test_bad_modules_are_reports_with_their_reason(zoo):
-    """An unreadable module has an error, one of symbolic shape a record without a rule; the others are classified."""
+    """An unreadable module has an error, one of a quantized type a record without a rule; the others are classified."""
     found = by_name(classify_modules(zoo))
     assert found["recipe.mlir"].error.startswith(f"{zoo}/poly/recipe.mlir:1:1: ")
     assert [report.error for name, report in found.items() if name != "recipe.mlir"] == [None] * 4
     (refused,) = found["poly.mlir"].records
-    assert (refused.rule, refused.bounds) == ("", "dynamic shape tensor<?x4xf32>")
+    assert (refused.rule, refused.bounds) == ("", "quantized element type !quant.uniform<i8:f32, 2.000000e+00>")
     assert [record.kind for record in found["add.mlir"].records] == ["reduction_add"]
     assert (found["plain.mlir"].op_count > 0, found["plain.mlir"].records) == (True, ())
     assert [report.group for report in found.values()] == [".", "add", "add", "poly", "poly"]

@@ -1,0 +1,214 @@
+"""A scatter with sizes that are known at run time only: its form and the few facts that its lowering needs.
+
+Sizes come from `get_dimension_size`, so a bound is always that of the actual tensor, and padding of a bounded dynamic
+one is never written (trap 29). What the static classification proves needs sizes; here a start is proved to be inside
+only where the sizes do not matter: a constant one in a dim of known size, or 0, since no window is larger than its
+operand (constraint C4 of the specification).
+
+`--bind` gives the sizes before lowering; then all of this is not needed, and every rule applies.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+
+import numpy as np
+
+from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
+from hlo_lower.graph import Graph, Node
+from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
+from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
+
+DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
+"""The op name under which rules for these are registered."""
+
+
+class Positions(Enum):
+    """How many windows there are."""
+
+    ONE = "one"
+    RUNTIME = "runtime"
+
+
+class WindowSizes(Enum):
+    """When the extents of the window are known."""
+
+    STATIC = "static"
+    RUNTIME = "runtime"
+
+
+DYNAMIC_DOMAINS: Mapping[str, Iterable[Enum]] = {
+    "combiner": Combiner,
+    "positions": Positions,
+    "window_sizes": WindowSizes,
+    "drops": Drops,
+    "arity": Arity,
+    "oob": OutOfBounds,
+    "float_mode": FloatMode,
+}
+"""The facts of a scatter of dynamic shape for the registry."""
+
+
+@dataclass(frozen=True)
+class DynamicScatter(ScatterForm):
+    """A scatter of dynamic shape.
+
+    Attributes:
+      operand_shape: shape of each operand; None for a size that is known at run time.
+      updates_shape: shape of the updates as given.
+    """
+
+    operand_shape: tuple[int | None, ...]
+    updates_shape: tuple[int | None, ...]
+
+    @property
+    def rank(self) -> int:
+        """Rank of the operands."""
+        return len(self.operand_shape)
+
+    @property
+    def start_type(self) -> str:
+        """The integer type of starts and bounds: i32, which sizes have at run time, or i64 where an index is wider."""
+        return "i64" if self.indices.element_type.endswith("64") else "i32"
+
+    @property
+    def scatter_dims(self) -> tuple[int, ...]:
+        """Dims of the updates that are scatter positions."""
+        return self.update_permutation[: len(self.updates_shape) - len(self.window_dims)]
+
+    @property
+    def update_dim_of(self) -> dict[int, int]:
+        """For each window dim of the operand the dim of the updates that holds its extent."""
+        return dict(zip(self.window_dims, self.update_permutation[len(self.scatter_dims) :], strict=True))
+
+    def extent(self, dim: int) -> int | None:
+        """Extent of the window in an operand dim; None where it is known at run time."""
+        places = self.update_dim_of
+        return self.updates_shape[places[dim]] if dim in places else 1
+
+
+@dataclass(frozen=True)
+class DynamicFacts:
+    """The facts of a scatter of dynamic shape.
+
+    Attributes:
+      combiner ... float_mode: the facts that rules constrain, one for each of `DYNAMIC_DOMAINS`.
+      region: combiner of each operand.
+      unproved: indexed operand dims in which a start may be out of bounds.
+      split: those of them whose elements are dropped one by one; each element is then a position of its own.
+      why_inside: for each indexed dim whether its starts are proved to be inside, in words.
+    """
+
+    combiner: Combiner
+    positions: Positions
+    window_sizes: WindowSizes
+    drops: Drops
+    arity: Arity
+    oob: OutOfBounds
+    float_mode: FloatMode
+    region: RegionFacts
+    unproved: tuple[int, ...]
+    split: tuple[int, ...]
+    why_inside: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of `DYNAMIC_DOMAINS`."""
+        if name not in DYNAMIC_DOMAINS:
+            raise KeyError(name)
+        value: Enum = getattr(self, name)
+        return value
+
+
+def read_dynamic(node: Node) -> DynamicScatter:
+    """Read a scatter of any shape.
+
+    Raises:
+      NotCanonicalError: an operand is no ranked tensor, an element type is quantized, or the index vector's length is
+        not known.
+    """
+    form = read_form(node)
+    indices = form.indices.shape
+    if form.index_vector_dim < len(indices) and indices[form.index_vector_dim] is None:
+        raise NotCanonicalError("the index vector's length is not known")
+    return DynamicScatter(
+        **{field.name: getattr(form, field.name) for field in fields(form)},
+        operand_shape=form.operands[0].shape,
+        updates_shape=form.updates[0].shape,
+    )
+
+
+def classify_dynamic(
+    graph: Graph, scatter: DynamicScatter, analysis: IndexAnalysis, oob: OutOfBounds, float_mode: FloatMode
+) -> DynamicFacts:
+    """All facts of a scatter of dynamic shape."""
+    region = classify_region(scatter.region)
+    inside, why = _inside(scatter, analysis)
+    unproved = tuple(d for d in scatter.index_dims if d not in inside)
+    split: tuple[int, ...] = ()
+    if oob is OutOfBounds.SPEC:
+        split = tuple(sorted(d for d in unproved if scatter.extent(d) != 1))
+    drops = Drops.ELEMENTS if split else Drops.WINDOWS if unproved else Drops.NOTHING
+    one = all(scatter.updates_shape[d] == 1 for d in scatter.scatter_dims)
+    sizes = [scatter.extent(d) for d in range(scatter.rank) if d not in split]
+    return DynamicFacts(
+        combiner=region.common,
+        positions=Positions.ONE if one and not split else Positions.RUNTIME,
+        window_sizes=WindowSizes.RUNTIME if None in sizes else WindowSizes.STATIC,
+        drops=drops,
+        arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
+        oob=oob,
+        float_mode=float_mode,
+        region=region,
+        unproved=unproved,
+        split=split,
+        why_inside=why,
+    )
+
+
+def _inside(scatter: DynamicScatter, analysis: IndexAnalysis) -> tuple[set[int], tuple[str, ...]]:
+    """The indexed dims in which every start is inside, whatever the sizes are, and a line for each indexed dim."""
+    inside: set[int] = set()
+    told: list[str] = []
+    for k, dim in enumerate(scatter.index_dims):
+        size, extent = scatter.operand_shape[dim], scatter.extent(dim)
+        bounds = _bounds(scatter, analysis, k)
+        if bounds == (0, 0):
+            reason = "start 0 proved, and no window is larger than its operand"
+        elif bounds is not None and size is not None and extent is not None and 0 <= bounds[0] <= bounds[1]:
+            if bounds[1] > size - extent:
+                told.append(f"dim {dim}: start in [{bounds[0]}, {bounds[1]}], not proved to be in [0, {size - extent}]")
+                continue
+            reason = f"start in [0, {size - extent}] proved"
+        else:
+            told.append(f"dim {dim}: not proved, since a size is known at run time only")
+            continue
+        inside.add(dim)
+        told.append(f"dim {dim}: {reason}")
+    return inside, tuple(told) or ("no dim is indexed: the start is 0",)
+
+
+def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) -> tuple[int, int] | None:
+    """Least and greatest value of a component of the index vector, where the indices have a static shape."""
+    indices, ivd = scatter.indices, scatter.index_vector_dim
+    if not indices.is_static or 0 in indices.static_shape:
+        return None
+    lo, hi = analysis.interval(indices).full()
+    if ivd < len(indices.static_shape):
+        lo, hi = np.take(lo, component, ivd), np.take(hi, component, ivd)
+    return int(np.min(lo)), int(np.max(hi))
+
+
+def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[str, str]:
+    """The subset and the kind for the record: which part is written, as far as it is known without sizes."""
+    extents = [scatter.extent(d) for d in range(scatter.rank)]
+    if facts.combiner is Combiner.NO_OP:
+        subset = "Empty"
+    elif facts.positions is Positions.ONE:
+        subset = "Point" if all(e == 1 for e in extents) else "Tile"
+    elif not scatter.window_dims:
+        subset = "Points"
+    else:
+        subset = "Filter" if all(extents[d] == 1 for d in scatter.index_dims) else "Windows"
+    if facts.combiner is Combiner.ADD:
+        return subset, "reduction_add"
+    return subset, "insert_slice" if facts.combiner in ASSIGNING and subset in ("Tile", "Point") else "general"

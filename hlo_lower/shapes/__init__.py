@@ -1,0 +1,6 @@
+"""Symbolic shapes: what the dims of a module's arguments are called, and binding them to sizes."""
+
+from hlo_lower.shapes.bind import SizesError, bind_module, parse_sizes
+from hlo_lower.shapes.specification import Specification, specification_of
+
+__all__ = ["SizesError", "Specification", "bind_module", "parse_sizes", "specification_of"]

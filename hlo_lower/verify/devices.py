@@ -1,0 +1,189 @@
+"""Modules that need more devices than this process has: they run in a child whose CPU is as many as they ask for.
+
+How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already.
+"""
+
+import atexit
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock
+from typing import Any, Protocol, cast
+
+import jax
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.partitions import device_count
+from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+
+Array = NDArray[Any]
+
+_MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = ")
+_FLAG = "--xla_force_host_platform_device_count"
+
+
+class Runnable(Protocol):
+    """A compiled module."""
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results, as NumPy arrays of the whole.
+
+        Raises:
+          CannotRunError: it fails at run time.
+        """
+        ...
+
+
+def devices_of(text: str) -> int:
+    """How many devices a module is for."""
+    if _MAY_BE_PARTITIONED.search(text) is None:
+        return 1
+    return device_count(mlir.parse_module(text, mlir.make_context()))
+
+
+def executable(text: str, rounding: Rounding) -> Runnable:
+    """Compile a module, here where there are devices enough, else in a child.
+
+    Raises:
+      CannotRunError: it cannot be compiled.
+    """
+    count = devices_of(text)
+    if count <= len(cast(Any, jax).devices("cpu")):
+        return Executable(text, rounding)
+    return _Remote(_child(os.getpid(), count), text, rounding)
+
+
+def compile_anywhere(sources: Sequence[tuple[str, Rounding]]) -> list[Runnable]:
+    """Compile several modules at a time.
+
+    Raises:
+      CannotRunError: one of them cannot be compiled.
+    """
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        waiting = [pool.submit(executable, text, rounding) for text, rounding in sources]
+        return [future.result() for future in waiting]
+
+
+class Child:
+    """A process whose CPU is several devices; started when first needed, started anew when it dies.
+
+    Attributes:
+      count: how many devices.
+      unused: numbers of compiled modules that the child forgets with the next request.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.unused: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+
+    def ask(self, request: tuple[Any, ...]) -> Any:
+        """The child's answer to a request.
+
+        Raises:
+          CannotRunError: with what the child says, or that it died.
+        """
+        with self._lock:
+            ok, answer = self._ask(request)
+        if not ok:
+            raise CannotRunError(str(answer))
+        return answer
+
+    def _ask(self, request: tuple[Any, ...]) -> tuple[bool, Any]:
+        process = self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        unused, self.unused = self.unused, []
+        data = pickle.dumps((unused, *request))
+        try:
+            process.stdin.write(len(data).to_bytes(8, "little") + data)
+            process.stdin.flush()
+            size = process.stdout.read(8)
+            if len(size) < 8:
+                raise BrokenPipeError
+            return cast(tuple[bool, Any], pickle.loads(process.stdout.read(int.from_bytes(size, "little"))))
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            self.close()
+            return False, f"the process that ran it on {self.count} devices died"
+
+    def close(self) -> None:
+        """End the child."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            flags = [f for f in os.environ.get("XLA_FLAGS", "").split() if not f.startswith(_FLAG)]
+            environment = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
+            environment |= {"XLA_FLAGS": " ".join([*flags, f"{_FLAG}={self.count}"]), "JAX_PLATFORMS": "cpu"}
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hlo_lower.verify.devices"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        return self._process
+
+
+@cache
+def _child(process: int, count: int) -> Child:
+    """One for each process and number of devices: a fork must not share the pipes."""
+    child = Child(count)
+    atexit.register(child.close)
+    return child
+
+
+class _Remote:
+    """A module compiled in a child, which forgets it some time after this object is gone."""
+
+    def __init__(self, child: Child, text: str, rounding: Rounding) -> None:
+        self._child = child
+        self._number = int(child.ask(("compile", text, rounding)))
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results."""
+        return cast(list[Array], self._child.ask(("run", self._number, list(arguments))))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_number"):
+            self._child.unused.append(self._number)
+
+
+def serve() -> None:
+    """Answer requests on standard input until it ends. Nothing else is written to standard output."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    compiled: dict[int, Executable] = {}
+    number = 0
+    while len(size := requests.read(8)) == 8:
+        unused, what, *given = pickle.loads(requests.read(int.from_bytes(size, "little")))
+        for old in unused:
+            compiled.pop(old, None)
+        try:
+            if what == "compile":
+                compiled[number] = Executable(given[0], given[1])
+                answer = pickle.dumps((True, number))
+                number += 1
+            elif given[0] in compiled:
+                answer = pickle.dumps((True, compiled[given[0]].run(given[1])))
+            else:
+                answer = pickle.dumps((False, "the process that it was compiled in died"))
+        except CannotRunError as error:
+            answer = pickle.dumps((False, str(error)))
+        answers.write(len(answer).to_bytes(8, "little") + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

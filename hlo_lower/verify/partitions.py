@@ -1,0 +1,128 @@
+"""Modules that are partitioned over several devices: how many, on what mesh, and the same program on one device.
+
+Shardings say where values lie, not what they are (Shardy, "Sharding Representation"; XLA's `HloSharding`): a module
+that is partitioned computes what it computes on one device without them. That holds as long as the program itself is
+written for all devices together; the body of an `sdy.manual_computation`, which `shard_map` makes, is written for one
+of them, and its collectives have no meaning on one device.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from hlo_lower import mlir
+
+SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
+
+_AXES = re.compile(r'"?([A-Za-z_][\w.$-]*)"?\s*=\s*(\d+)')
+
+_SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
+
+_OF_DEVICES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter"),
+        *("partition_id", "replica_id", "send", "recv"),
+    )
+)
+
+
+def device_count(module: mlir.RawModule) -> int:
+    """How many devices a module is for: `mhlo.num_partitions` times `mhlo.num_replicas`."""
+    attributes = module.operation.attributes
+    counts = [mlir.integer_of(attributes[n]) for n in ("mhlo.num_partitions", "mhlo.num_replicas") if n in attributes]
+    product = 1
+    for count in counts:
+        product *= count
+    return product
+
+
+def is_replicated(module: mlir.RawModule) -> bool:
+    """Whether it runs in several replicas, each with arguments and results of its own."""
+    attributes = module.operation.attributes
+    return "mhlo.num_replicas" in attributes and mlir.integer_of(attributes["mhlo.num_replicas"]) > 1
+
+
+def mesh_axes(module: mlir.RawModule, count: int) -> dict[str, int]:
+    """Names and sizes of the module's mesh of this many devices; one axis where it names none."""
+    for op in module.body.operations:
+        if op.operation.name == "sdy.mesh":
+            axes = {name: int(size) for name, size in _AXES.findall(str(op.operation.attributes["mesh"]))}
+            product = 1
+            for size in axes.values():
+                product *= size
+            if product == count:
+                return axes
+    return {"devices": count}
+
+
+def hold_at_entry(module: mlir.RawModule, main: mlir.RawOperation) -> None:
+    """Put the shardings of the entry point's arguments on the values too, where a caller's placement cannot hide them.
+
+    The module is called from another one's @main, and a partitioner reads argument attributes of @main only.
+    """
+    if "arg_attrs" not in main.attributes:
+        return
+    block = main.regions[0].blocks[0]
+    if not len(block.operations):
+        return
+    point = mlir.insert_before(block.operations[0].operation)
+    for argument, attributes in zip(list(block.arguments), list(main.attributes["arg_attrs"]), strict=True):
+        held = _constraint(argument, attributes, point, main.location)
+        if held is not None:
+            argument.replace_all_uses_with(held.results[0])
+            held.operands[0] = argument
+
+
+def _constraint(
+    value: mlir.RawValue, attributes: mlir.RawAttribute, point: object, location: mlir.RawLocation
+) -> mlir.RawOperation | None:
+    if SHARDY in attributes:
+        sharding = {"sharding": attributes[SHARDY]}
+        name = "sdy.sharding_constraint"
+    elif GSPMD in attributes:
+        sharding = {"call_target_name": mlir.parse_attribute('"Sharding"'), GSPMD: attributes[GSPMD]}
+        name = "stablehlo.custom_call"
+    else:
+        return None
+    return mlir.create_operation(name, [value], [value.type], sharding, location=location, insertion_point=point)
+
+
+def on_one_device(text: str) -> str | None:
+    """The same program without shardings, or None where part of it is written for one of several devices."""
+    module = mlir.parse_module(text, mlir.make_context())
+    found: list[mlir.RawOperation] = []
+    mlir.walk(module.operation, found.append)
+    with mlir.active(module.context):
+        for op in reversed(found):
+            if op.name in _SEEN_THROUGH or _is_call_of(op, lambda name: name == "Sharding"):
+                op.results[0].replace_all_uses_with(op.operands[0])
+                op.erase()
+            elif op.name == "sdy.mesh":
+                op.erase()
+            elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_call_of(op, _is_of_shards):
+                return None
+            else:
+                _remove(op, _shardings_of(op))
+        _remove(module.operation, ("mhlo.num_partitions", "mhlo.num_replicas"))
+    return mlir.print_module(module)
+
+
+def _is_of_shards(name: str) -> bool:
+    return name in ("SPMDFullToShardShape", "SPMDShardToFullShape", "PartitionId") or name.startswith("xla.sdy.")
+
+
+def _is_call_of(op: mlir.RawOperation, holds: Callable[[str], bool]) -> bool:
+    return op.name == "stablehlo.custom_call" and holds(mlir.symbol_name(op.attributes["call_target_name"]))
+
+
+def _shardings_of(op: mlir.RawOperation) -> list[str]:
+    if op.name == "func.func":
+        return ["arg_attrs", "res_attrs"]  # names and donation go with them: neither changes what is computed
+    attributes = mlir.attributes_of(op)
+    return [n for n, a in attributes.items() if n in (SHARDY, GSPMD) or (n == FRONTEND and "xla.sdy." in str(a))]
+
+
+def _remove(op: mlir.RawOperation, names: Sequence[str]) -> None:
+    for name in names:
+        if name in op.attributes:
+            del op.attributes[name]

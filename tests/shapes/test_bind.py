@@ -1,0 +1,125 @@
+"""What the dims of a module are called, and binding them."""
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.shapes import SizesError, parse_sizes, specification_of
+
+
+def updated(cache, rows, index):
+    """Rows written into a cache."""
+    return cache.at[index].set(rows)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """`updated`, with a cache of 2*s + 1 rows of b numbers."""
+    s, b = jax.export.symbolic_shape("s, b")
+    cache, rows = (jax.ShapeDtypeStruct((length, b), jnp.float32) for length in (2 * s + 1, s))
+    return jax.export.export(jax.jit(updated))(cache, rows, jax.ShapeDtypeStruct((s,), jnp.int32))
+
+
+POSITIONAL = """func.func public @main(%n: tensor<i32>, %o: tensor<?x4xf32>, %u: tensor<?x4xf32>)
+    -> (tensor<?x4xf32>, tensor<i32>) {
+  %r = stablehlo.add %o, %u : tensor<?x4xf32>
+  return %r, %n : tensor<?x4xf32>, tensor<i32>
+}
+"""
+
+
+def test_names_come_from_an_exported(exported):
+    """The dims of an Exported's arguments are its own symbolic dims."""
+    graph = hl.read(exported)
+    given = [aval.shape for aval in exported.in_avals]
+    found = specification_of(graph.module, given)
+    assert found is not None
+    assert found.dims == (("2*s + 1", "b"), ("s", "b"), ("s",))
+    assert (found.is_given, set(found.symbols)) == (True, {"s", "b"})
+
+
+def test_names_come_from_the_text(exported):
+    """The text alone tells them, too: its shape assertions hold the specification."""
+    text = hl.graph.to_text(hl.read(exported))
+    found, known = (
+        specification_of(hl.read(source).module, given) for source, given in ((text, None), (exported, None))
+    )
+    assert found == known
+    assert set(found.symbols) == {"s", "b"}
+
+
+def test_without_names_a_dim_is_its_place():
+    """Where nothing names a dim, its place does."""
+    found = specification_of(hl.read(POSITIONAL).module)
+    assert (found.is_given, found.symbols, found.scalars) == (False, ("arg1.0", "arg2.0"), ("arg0",))
+
+
+def test_binding_gives_a_static_module(exported):
+    """A bound module computes what the function does, and its Exported is called like the first one."""
+    bound = hl.bind(exported, {"s": 3, "b": 2})
+    assert "?" not in hl.graph.to_text(bound)
+    cache, rows = np.zeros((7, 2), np.float32), np.ones((3, 2), np.float32)
+    index = np.array([6, 0, 2], np.int32)
+    result = bound.exported.call(cache, rows, index)
+    assert np.array_equal(result, updated(jnp.asarray(cache), rows, index))
+
+
+def test_the_source_of_a_binding_is_left_as_it_is(exported):
+    """Binding makes another graph."""
+    graph = hl.read(exported)
+    before = hl.graph.to_text(graph)
+    hl.bind(graph, {"s": 3, "b": 2})
+    assert hl.graph.to_text(graph) == before
+
+
+def test_binding_by_place_and_by_value():
+    """Dims are bound by place, and an integer argument becomes a constant that its value does not change."""
+    text = hl.graph.to_text(hl.bind(POSITIONAL, {"arg1.0": 3, "arg2.0": 3, "arg0": 9}))
+    assert "tensor<3x4xf32>" in text
+    assert "dense<9> : tensor<i32>" in text
+    assert "%arg0: tensor<i32>" in text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ({"s": 3}, "no size is given for b"),
+        ({"s": 3, "b": 2, "t": 1}, "no size called t"),
+        ({"s": 0, "b": 2}, "Expected value >= 1 for dimension variable 's'"),
+        ({"s": 3, "b": 2, "arg1.0": 4}, "arg1.0 = s is 3, not 4"),
+        ({"arg0.0": 8, "b": 2, "arg1.0": 3, "arg2.0": 3}, "Division had remainder"),
+    ],
+)
+def test_sizes_that_do_not_fit(exported, sizes, told):
+    """Sizes that are missing, unknown or contradictory are refused with the equation that fails."""
+    with pytest.raises(hl.InputError) as error:
+        hl.bind(exported, sizes)
+    assert told in str(error.value)
+    assert "2*s + 1" in str(error.value) or "give one of them" in str(error.value)
+
+
+def test_places_that_contradict_each_other():
+    """What jaxlib refuses without an assertion is told in its words."""
+    with pytest.raises(hl.InputError, match="do not fit the module"):
+        hl.bind(POSITIONAL, {"arg1.0": 3, "arg2.0": 5})
+
+
+def test_a_module_without_main():
+    """Binding needs an entry point of that name, and says so."""
+    with pytest.raises(hl.InputError, match="no function @main"):
+        hl.bind(POSITIONAL.replace("@main", "@step"), {"arg1.0": 3})
+
+
+def test_sizes_of_the_command_line():
+    """Sizes are NAME=SIZE, separated by commas."""
+    assert parse_sizes("b=4, s=16,arg1.0=7") == {"b": 4, "s": 16, "arg1.0": 7}
+
+
+@pytest.mark.parametrize("text", ["", "b", "b=", "b=-1", "b=4,,s=1", "b=4,b=4", "1b=3", "b=x"])
+def test_sizes_that_are_none(text):
+    """Anything else is refused."""
+    with pytest.raises(SizesError):
+        parse_sizes(text)

@@ -1,0 +1,277 @@
+"""Scatters of dynamic shape: lowered as they are, or after their sizes are bound; both verified."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.scatter.reference import ScatterNumbers, scatter
+from hlo_lower.shapes import bind_module
+from hlo_lower.verify.run import Executable
+
+POLY = Path(__file__).parents[2] / "shared/corpus/modules/jax_poly"
+BODIES = {
+    "assign": "stablehlo.return %u : tensor<{e}>",
+    "add": "%s = stablehlo.add %c, %u : tensor<{e}>\n    stablehlo.return %s : tensor<{e}>",
+    "mixed": "%k = stablehlo.constant dense<3> : tensor<{e}>\n    %m = stablehlo.multiply %c, %k : tensor<{e}>\n"
+    "    %s = stablehlo.subtract %m, %u : tensor<{e}>\n    stablehlo.return %s : tensor<{e}>",
+}
+COMBINE = {"assign": lambda c, u: u, "add": lambda c, u: [c[0] + u[0]], "mixed": lambda c, u: [c[0] * 3 - u[0]]}
+
+
+def tensor(shape, element):
+    """`tensor<?x4xi32>`: -1 is a size that is known at run time."""
+    return f"tensor<{'x'.join(['?' if d < 0 else str(d) for d in shape] + [element])}>"
+
+
+def module_of(operand, indices, updates, numbers, *, combiner="assign", index="i32"):
+    """A scatter of i32 with these shapes, all as arguments."""
+    o, i, u = tensor(operand, "i32"), tensor(indices, index), tensor(updates, "i32")
+    told = ", ".join(
+        f"{name} = {list(value)}" if isinstance(value, tuple) else f"{name} = {value}"
+        for name, value in vars(numbers).items()
+    )
+    return f"""func.func public @main(%o: {o}, %i: {i}, %up: {u}) -> {o} {{
+  %r = "stablehlo.scatter"(%o, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<{told}>}}> ({{
+  ^bb0(%c: tensor<i32>, %u: tensor<i32>):
+    {BODIES[combiner].format(e="i32")}
+  }}) : ({o}, {i}, {u}) -> {o}
+  return %r : {o}
+}}
+"""
+
+
+ROWS = ScatterNumbers((1,), (0,), (), (), (0,), 1)
+"""Rows of the operand, the index vector last."""
+
+CASES = {
+    "rows": ((-1, 4), (-1, 1), (-1, 4), ROWS, [(5, 4), (3, 1), (3, 4)]),
+    "rows of run-time length": ((-1, -1), (-1, 1), (-1, -1), ROWS, [(5, 4), (3, 1), (3, 3)]),
+    "one row": ((-1, 4), (1,), (4,), ScatterNumbers((0,), (0,), (), (), (0,), 0), [(5, 4), (1,), (4,)]),
+    "windows": (
+        (-1, 6),
+        (-1, 2),
+        (-1, 2, 3),
+        ScatterNumbers((1, 2), (), (), (), (0, 1), 1),
+        [(5, 6), (4, 2), (4, 2, 3)],
+    ),
+    "run-time windows": (
+        (-1, 6),
+        (2, 1),
+        (2, -1, 6),
+        ScatterNumbers((1, 2), (), (), (), (0,), 1),
+        [(5, 6), (2, 1), (2, 3, 6)],
+    ),
+    "points": (
+        (-1, -1),
+        (-1, -1, 2),
+        (-1, -1),
+        ScatterNumbers((), (0, 1), (), (), (1, 0), 2),
+        [(5, 4), (3, 2, 2), (3, 2)],
+    ),
+    "batches": (
+        (-1, 7, 4),
+        (-1, 2, 1),
+        (-1, 2, 4),
+        ScatterNumbers((2,), (1,), (0,), (0,), (1,), 2),
+        [(3, 7, 4), (3, 2, 1), (3, 2, 4)],
+    ),
+    "index vector first": (
+        (-1, 5),
+        (1, -1),
+        (3, -1),
+        ScatterNumbers((0,), (1,), (), (), (1,), 0),
+        [(4, 5), (1, 6), (3, 6)],
+    ),
+    "implicit index vector": ((-1,), (-1,), (-1,), ScatterNumbers((), (0,), (), (), (0,), 1), [(5,), (6,), (6,)]),
+    "no index": ((-1, 4), (-1, 0), (-1, 2, 4), ScatterNumbers((1, 2), (), (), (), (), 1), [(5, 4), (3, 0), (3, 2, 4)]),
+    "scalar operand": ((), (-1, 0), (-1,), ScatterNumbers((), (), (), (), (), 1), [(), (4, 0), (4,)]),
+}
+
+
+def bound(text, shapes):
+    """A module with the sizes of these argument shapes."""
+    graph = hl.read(text)
+    types = [value.raw.type for value in graph.functions["main"].body.arguments]
+    given = [hl.graph.view.mlir.tensor_shape(t) for t in types]
+    sizes = {
+        f"arg{n}.{i}": size
+        for n, (known, shape) in enumerate(zip(given, shapes, strict=True))
+        for i, (d, size) in enumerate(zip(known, shape, strict=True))
+        if d is None
+    }
+    return hl.graph.to_text(hl.graph.Graph(bind_module(graph.module, sizes), "bound", has_locations=False))
+
+
+def arguments(rng, shapes, index, operand):
+    """Random tensors, and indices around both ends of the operand."""
+    o, u = (rng.integers(-99, 99, shape).astype(np.int32) for shape in (shapes[0], shapes[2]))
+    values = rng.integers(-3, max((*operand, 1)) + 2, shapes[1])
+    if rng.random() < 0.3 and values.size:
+        values.flat[0] = np.iinfo(index).max if rng.random() < 0.5 else np.iinfo(index).min
+    return o, np.clip(values, np.iinfo(index).min, np.iinfo(index).max).astype(index), u
+
+
+@pytest.mark.parametrize(
+    ("name", "oob", "combiner"),
+    [
+        (name, oob, c)
+        for name, oob in product(CASES, ("xla", "spec"))
+        for c in (["mixed"] if len(name) % 2 else ["assign", "add"])
+    ],
+)
+def test_what_is_lowered_without_sizes_is_right_with_them(name, oob, combiner):
+    """The lowered module holds no scatter; with any sizes it computes what the reference does."""
+    operand, indices, updates, numbers, sizes = CASES[name]
+    lowered = hl.lower(module_of(operand, indices, updates, numbers, combiner=combiner), oob=oob)
+    assert "stablehlo.scatter" not in lowered.text
+    executable = Executable(bound(lowered.text, sizes), "exact")
+    rng = np.random.default_rng(len(name))
+    for _ in range(6):
+        o, i, u = arguments(rng, sizes, np.int32, sizes[0])
+        [expected] = scatter([o], i, [u], numbers, COMBINE[combiner], [np.dtype(np.int32)], oob=oob)
+        assert np.array_equal(executable.run([o, i, u])[0], expected)
+
+
+@pytest.mark.parametrize("index", ["i8", "ui8", "ui32", "i64", "ui64"])
+def test_index_types(index):
+    """Bounds are built from sizes in a type that holds them, and no index changes its meaning (traps 6 and 7)."""
+    numbers = CASES["rows"][3]
+    shapes = [(200, 2), (5, 1), (5, 2)]
+    lowered = hl.lower(module_of((-1, 2), (-1, 1), (-1, 2), numbers, index=index))
+    executable = Executable(bound(lowered.text, shapes), "exact")
+    dtype = np.dtype({"i8": "int8", "ui8": "uint8", "ui32": "uint32", "i64": "int64", "ui64": "uint64"}[index])
+    top = int(np.iinfo(dtype).max)
+    i = np.array([[0], [top], [min(top, 199)], [min(top, 200)], [top - 1]], dtype)
+    o, u = np.zeros((200, 2), np.int32), np.arange(1, 11, dtype=np.int32).reshape(5, 2)
+    [expected] = scatter([o], i, [u], numbers, COMBINE["assign"], [np.dtype(np.int32)], oob="xla")
+    assert np.array_equal(executable.run([o, i, u])[0], expected)
+
+
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_trap_29_bounds_are_those_of_the_actual_size(oob):
+    """One lowered module is right at each size: a row that exists in the longer operand is dropped in the shorter."""
+    numbers = CASES["rows"][3]
+    lowered = hl.lower(module_of((-1, 2), (1, 1), (1, 2), numbers), oob=oob)
+    results = {}
+    for length in (3, 6):
+        executable = Executable(bound(lowered.text, [(length, 2), (1, 1), (1, 2)]), "exact")
+        o, i, u = np.zeros((length, 2), np.int32), np.array([[4]], np.int32), np.ones((1, 2), np.int32)
+        results[length] = executable.run([o, i, u])[0].sum()
+    assert results == {3: 0, 6: 2}
+
+
+def test_trap_29_a_bounded_dimension_keeps_its_padding():
+    """The size of a bounded dynamic dim is read from the tensor, never taken from its bound, and the bound stays."""
+    text = module_of((-1, 2), (1, 1), (1, 2), CASES["rows"][3])
+    text = text.replace("tensor<?x2xi32>", "tensor<?x2xi32, #stablehlo.bounds<8, ?>>")
+    lowered = hl.lower(text)
+    assert "get_dimension_size" in lowered.text
+    assert "-> tensor<?x2xi32, #stablehlo.bounds<8, ?>>" in lowered.text
+    assert "dense<7>" not in lowered.text
+
+
+def test_a_start_of_zero_needs_no_guard():
+    """Whatever the sizes are, a window at 0 lies inside, since no window is larger than its operand."""
+    text = module_of((-1, 4), (1,), (-1, 4), ScatterNumbers((0, 1), (), (), (), (0,), 0))
+    guarded, free = (
+        hl.lower(text),
+        hl.lower(
+            text.replace("%r =", "%z = stablehlo.constant dense<0> : tensor<1xi32>\n  %r =").replace(
+                "(%o, %i,", "(%o, %z,"
+            )
+        ),
+    )
+    assert [r.in_bounds for r in (*guarded.records, *free.records)] == ["unknown", "always"]
+    assert ("stablehlo.select" in guarded.text, "stablehlo.select" in free.text) == (True, False)
+
+
+def test_a_known_index_of_a_known_dim_needs_no_guard():
+    """Where the index and the size of its dim are known, the start is proved, whatever else is dynamic."""
+    text = module_of((-1, 5), (2, 1), (-1, 2), ScatterNumbers((0,), (1,), (), (), (1,), 1))
+    for values, proved in (("[[0], [4]]", "always"), ("[[0], [5]]", "unknown")):
+        constant = f"%z = stablehlo.constant dense<{values}> : tensor<2x1xi32>\n  %r ="
+        lowered = hl.lower(text.replace("%r =", constant).replace("(%o, %i,", "(%o, %z,"))
+        assert lowered.records[0].in_bounds == proved
+
+
+def test_a_captured_value_is_carried_into_the_loop():
+    """What a region takes from around it comes into the loop's body, broadcast to windows of run-time extent."""
+    text = module_of((-1, -1), (-1, 1), (-1, -1), CASES["rows"][3], combiner="add")
+    text = text.replace("%up: tensor<?x?xi32>)", "%up: tensor<?x?xi32>, %k: tensor<i32>)").replace(
+        "add %c, %u", "add %k, %u"
+    )
+    lowered = hl.lower(text)
+    shapes = [(5, 4), (3, 1), (3, 4), ()]
+    executable = Executable(bound(lowered.text, shapes), "exact")
+    o, i, u = (
+        np.zeros((5, 4), np.int32),
+        np.array([[1], [9], [1]], np.int32),
+        np.arange(12, dtype=np.int32).reshape(3, 4),
+    )
+    expected = o.copy()
+    expected[1] = u[2] + 7
+    assert np.array_equal(executable.run([o, i, u, np.asarray(7, np.int32)])[0], expected)
+
+
+def test_variadic_and_promoting():
+    """A variadic scatter with coupled results, and one whose region is wider than its operand."""
+    text = """func.func public @main(%a: tensor<?xi32>, %b: tensor<?xf32>, %i: tensor<?x1xi32>, %x: tensor<?xi32>,
+    %y: tensor<?xf32>) -> (tensor<?xi64>, tensor<?xf32>) {
+  %r:2 = "stablehlo.scatter"(%a, %b, %i, %x, %y) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<i64>, %d: tensor<f32>, %u: tensor<i64>, %v: tensor<f32>):
+    %p = stablehlo.compare LT, %d, %v : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %m = stablehlo.select %p, %u, %c : tensor<i1>, tensor<i64>
+    %n = stablehlo.maximum %d, %v : tensor<f32>
+    stablehlo.return %m, %n : tensor<i64>, tensor<f32>
+  }) : (tensor<?xi32>, tensor<?xf32>, tensor<?x1xi32>, tensor<?xi32>, tensor<?xf32>) -> (tensor<?xi64>, tensor<?xf32>)
+  return %r#0, %r#1 : tensor<?xi64>, tensor<?xf32>
+}
+"""
+    executable = Executable(bound(hl.lower(text).text, [(4,), (4,), (6, 1), (6,), (6,)]), "exact")
+    a, b = np.zeros(4, np.int32), np.zeros(4, np.float32)
+    i = np.array([[0], [0], [3], [4], [0], [-1]], np.int32)
+    x, y = np.arange(1, 7, dtype=np.int32), np.array([3, 5, -1, 9, 4, 9], np.float32)
+    found = executable.run([a, b, i, x, y])
+    assert (found[0].tolist(), found[1].tolist()) == ([2, 0, 0, 0], [5, 0, 0, 0])
+    assert found[0].dtype == np.int64
+
+
+def test_a_wrong_guard_is_found():
+    """Both levels say at which sizes they compared, and a guard that lets a start above the bound pass is caught."""
+    text = module_of((-1, 4), (-1, 1), (-1, 4), CASES["rows"][3])
+    lowered = hl.lower(text).text
+    verdict = hl.verify(text, lowered)
+    assert verdict.ok
+    assert verdict.module is not None
+    assert (verdict.module.status, "arg0.0=" in verdict.module.how) == ("equal", True)
+    other = lowered.replace("compare EQ", "compare GE")
+    assert other != lowered
+    assert not hl.verify(text, other).ok
+
+
+@pytest.mark.skipif(not POLY.is_dir(), reason="the corpus is not here")
+@pytest.mark.parametrize("name", ["at_set_2s1"])
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_an_exported_module_both_ways(name, oob):
+    """A module that JAX exported with symbolic sizes verifies as it is and after binding."""
+    source = POLY / f"{name}.mlir"
+    as_it_is = hl.lower(source, oob=oob)
+    assert as_it_is.records[0].rule.startswith("dynamic_shape_")
+    assert hl.verify(source, as_it_is, level="scatter").ok
+    bound_first = hl.lower(source, oob=oob, bind={"s": 6})
+    assert not bound_first.records[0].rule.startswith("dynamic_shape_")
+    assert "?" not in bound_first.text
+    assert hl.verify(source, bound_first).ok
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not POLY.is_dir(), reason="the corpus is not here")
+@pytest.mark.parametrize("source", sorted(POLY.glob("*.mlir")) if POLY.is_dir() else [], ids=lambda p: p.stem)
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_every_exported_module_with_symbolic_sizes(source, oob):
+    """All of them convert and verify without sizes, the whole module at two choices of them."""
+    assert hl.verify(source, hl.lower(source, oob=oob)).ok
