@@ -182,7 +182,8 @@ def module_portable_artifact(module: RawModule, version: str | None = None) -> b
     Dialects that VHLO does not cover (sdy) are kept as they are.
     """
     target = version or stablehlo.get_current_version()
-    return bytes(cast(Any, stablehlo).serialize_portable_artifact(module, target, True))
+    copy = parse_module(module_bytecode(module), module.context)  # jaxlib leaves what it serializes as VHLO
+    return bytes(cast(Any, stablehlo).serialize_portable_artifact(copy, target, True))
 
 
 class RefinementError(ValueError):

@@ -140,6 +140,16 @@ def test_bytecode_and_portable_artifact_read_back(decode_traced):
     assert read(to_portable_artifact(graph)).op_count == graph.op_count
 
 
+def test_writing_leaves_the_graph_as_it_is(decode_traced):
+    """Every form can be asked for, in any order, and asking changes nothing."""
+    graph = read(decode_traced)
+    before = to_text(graph)
+    first = to_portable_artifact(graph)
+    assert (to_text(graph), to_portable_artifact(graph)) == (before, first)
+    to_bytecode(graph)
+    assert to_text(graph) == before
+
+
 def test_a_portable_artifact_of_an_older_version_reads(decode_traced):
     """A version can be asked for."""
     graph = read(decode_traced.as_text())

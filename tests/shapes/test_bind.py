@@ -123,3 +123,24 @@ def test_sizes_that_are_none(text):
     """Anything else is refused."""
     with pytest.raises(SizesError):
         parse_sizes(text)
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_lowered_exported_is_called_at_any_size(exported, length):
+    """What is lowered without sizes stays an Exported with symbolic shapes, for whatever arrays it is called with."""
+    lowered = hl.lower(exported)
+    assert lowered.records[0].rule == "dynamic_shape_runtime_while"
+    cache, rows = np.zeros((2 * length + 1, 5), np.float32), np.ones((length, 5), np.float32)
+    index = np.arange(length, dtype=np.int32) - 1
+    assert np.array_equal(lowered.exported.call(cache, rows, index), updated(jnp.asarray(cache), rows, index))
+
+
+def test_verification_knows_the_sizes_that_were_bound(exported):
+    """A module that was bound and lowered is verified against the source at the same sizes."""
+    lowered = hl.lower(exported, bind={"s": 3, "b": 2})
+    verdict = hl.verify(exported, lowered)
+    assert verdict.ok
+    assert verdict.second_version == "run"
+    wrong = lowered.text.replace("stablehlo.compare  LE", "stablehlo.compare  LT").replace("compare LE", "compare LT")
+    assert wrong != lowered.text
+    assert not hl.verify(exported, wrong, bind={"s": 3, "b": 2}).ok
