@@ -48,9 +48,8 @@ class CanonicalScatter(ScatterForm):
         long as its scatter dim), else i64.
         A u32 is saturated before it is converted, so it needs no more; i64 and u64 stay 64 bits wide.
         """
-        index_type = self.indices.element_type
         fits = all(size < 1 << 30 for size in (*self.operand_shape, *self.scatter_shape))
-        return "i32" if fits and not index_type.endswith("64") else "i64"
+        return "i32" if fits and not self.has_wide_indices else "i64"
 
     # --- materialization ---
 

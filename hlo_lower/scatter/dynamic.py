@@ -17,7 +17,7 @@ import numpy as np
 from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
-from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
+from hlo_lower.scatter.form import ScatterForm, read_form
 
 DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
 """The op name under which rules for these are registered."""
@@ -69,7 +69,7 @@ class DynamicScatter(ScatterForm):
     @property
     def start_type(self) -> str:
         """The integer type of starts and bounds: i32, which sizes have at run time, or i64 where an index is wider."""
-        return "i64" if self.indices.element_type.endswith("64") else "i32"
+        return "i64" if self.has_wide_indices else "i32"
 
     @property
     def scatter_dims(self) -> tuple[int, ...]:
@@ -123,13 +123,9 @@ def read_dynamic(node: Node) -> DynamicScatter:
     """Read a scatter of any shape.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, an element type is quantized, or the index vector's length is
-        not known.
+      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized.
     """
     form = read_form(node)
-    indices = form.indices.shape
-    if form.index_vector_dim < len(indices) and indices[form.index_vector_dim] is None:
-        raise NotCanonicalError("the index vector's length is not known")
     return DynamicScatter(
         **{field.name: getattr(form, field.name) for field in fields(form)},
         operand_shape=form.operands[0].shape,

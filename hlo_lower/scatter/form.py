@@ -49,6 +49,11 @@ class ScatterForm:
         return self.node.operands[self.arity]
 
     @property
+    def has_wide_indices(self) -> bool:
+        """Whether the indices have a 64-bit type."""
+        return self.indices.element_type in ("i64", "ui64")
+
+    @property
     def updates(self) -> tuple[Value, ...]:
         """The updates as given."""
         return self.node.operands[self.arity + 1 :]
@@ -63,7 +68,7 @@ def read_form(node: Node) -> ScatterForm:
     """Read the dimension numbers of a scatter.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized.
+      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized or `index`.
     """
     arity = len(node.results)
     for value in node.operands:
@@ -71,6 +76,8 @@ def read_form(node: Node) -> ScatterForm:
             raise NotCanonicalError(f"unranked type {value.raw.type}")
         if value.element_type.startswith("!"):
             raise NotCanonicalError(f"quantized element type {value.element_type}")
+        if value.element_type == "index":
+            raise NotCanonicalError("index element type, which stablehlo.convert does not take")
     numbers = mlir.scatter_dimension_numbers(node.raw)
     ivd = int(numbers.index_vector_dim)
     update_window_dims = [int(d) for d in numbers.update_window_dims]

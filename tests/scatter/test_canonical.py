@@ -2,6 +2,7 @@
 
 import pytest
 
+from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.graph import read
 from hlo_lower.scatter.canonical import NotCanonicalError, canonicalize
 
@@ -108,3 +109,20 @@ def test_a_dynamic_shape_has_no_canonical_form():
     """The message names the type."""
     with pytest.raises(NotCanonicalError, match=r"dynamic shape tensor<\?x4xf32>"):
         canonical("update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]", "?x4", "1", "4")
+
+
+def test_indices_of_index_type_are_refused():
+    """The verifier takes them, but nothing converts them, so they are refused and never taken for known ones."""
+    text = """func.func public @main(%o: tensor<8xf32>, %i: tensor<1xindex>, %u: tensor<f32>) -> tensor<8xf32> {
+  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%c: tensor<f32>, %v: tensor<f32>):
+    stablehlo.return %v : tensor<f32>
+  }) : (tensor<8xf32>, tensor<1xindex>, tensor<f32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+"""
+    graph = read(text)
+    with pytest.raises(NotCanonicalError, match="index element type"):
+        canonicalize(graph.scatters[0])
+    assert IndexAnalysis(graph).interval(graph.scatters[0].operands[1]).full()[1].max() > 1 << 32
