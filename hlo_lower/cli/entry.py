@@ -1,5 +1,6 @@
 """The program `hlo-lower`: run the command that the arguments name, and turn whatever happens into an exit code."""
 
+import argparse
 import os
 import sys
 import traceback
@@ -8,18 +9,39 @@ from contextlib import suppress
 
 from hlo_lower.cli.parser import make_parser
 from hlo_lower.cli.streams import complain, unexpected
+from hlo_lower.containment import supervised
 from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+NAMING = ("function", "input", "files", "before", "after")
+"""Arguments that name modules, or the function that is exported."""
+
+LESS_MEMORY = "  next:    convert --no-verify runs nothing; else make the module smaller, or the machine larger"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run a command and return its exit code.
+
+    Without arguments it is the program, and runs the command line of the process in a child: an input that kills or
+    hangs jaxlib's parser ends in a message and exit code 2. With arguments it runs in the calling process.
+    """
     try:
         args = make_parser().parse_args(argv)
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+    if argv is not None:
+        return _run(args)
+    return supervised(lambda: _run(args), files=_named(args), tell=complain)
+
+
+def _named(args: argparse.Namespace) -> list[str]:
+    """What a command line works on, as it names it."""
+    named: list[str | list[str] | None] = [getattr(args, key, None) for key in NAMING]
+    return [name for value in named if value for name in ([value] if isinstance(value, str) else value)]
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -34,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_standard_output()
         return EXIT_BROKEN_PIPE
+    except MemoryError as error:
+        complain(f"hlo-lower: the memory is used up: {error or 'no more is given'}\n{LESS_MEMORY}")
+        return EXIT_BAD_INPUT
     except Exception as error:
         if args.debug:
             traceback.print_exc()

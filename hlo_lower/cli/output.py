@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from hlo_lower.containment import temporary_file
 from hlo_lower.errors import InputError
 
 STANDARD = "-"
@@ -61,12 +62,13 @@ def write_whole(path: str, data: bytes) -> None:
 def _replace(real: Path, data: bytes) -> None:
     temporary = real.with_name(f".{real.name[:200]}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            if real.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(real.stat().st_mode))
-        os.replace(temporary, real)
+        with temporary_file(os.fspath(temporary)):
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                if real.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(real.stat().st_mode))
+            os.replace(temporary, real)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

@@ -257,6 +257,10 @@ class Builder:
 
     def clone(self, node: Node, operands: Sequence[Value], result_types: Sequence[mlir.RawType]) -> Node:
         """The same operation and attributes on other operands, with other result types; without its regions."""
+        if node.name == "stablehlo.constant":  # its elements may be of a type that the bindings have no class for
+            copy = Node(mlir.clone_at(node.raw, self._point, self._location))
+            self.built.append(copy)
+            return copy
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
 
     def copy_block(

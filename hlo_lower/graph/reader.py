@@ -1,5 +1,6 @@
 """Read a module from whatever form it comes in."""
 
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -8,15 +9,21 @@ import jax.export
 import jax.stages
 
 from hlo_lower import mlir
+from hlo_lower.containment import is_contained, reading
+from hlo_lower.containment.prober import probe
 from hlo_lower.errors import InputError
-from hlo_lower.graph.view import Graph
+from hlo_lower.graph.suspicion import could_kill
+from hlo_lower.graph.view import Graph, Node
+from hlo_lower.graph.writer import to_text
 
 Source: TypeAlias = str | bytes | PathLike[str] | jax.export.Exported | jax.stages.Lowered
 
 OBJECT_NAME = "<module>"
+MOST_NAMED = 6
+"""Functions that a message names."""
 
 
-def read(source: Source, name: str | None = None) -> Graph:
+def read(source: Source, name: str | None = None, *, contained: bool | None = None) -> Graph:
     """Read a module and check that it can be converted.
 
     Args:
@@ -24,15 +31,21 @@ def read(source: Source, name: str | None = None) -> Graph:
         `jax.export.Exported` as bytes; an `Exported`; a `jax.stages.Lowered`. A str is a path if it has no line break
         and no brace, otherwise text.
       name: the name for messages and reports; by default the path, or "<module>".
+      contained: try it in a child process first, which costs its start once (about two seconds) and reading twice:
+        jaxlib aborts the process at some damaged modules, which is an error then. By default that is done for files
+        and bytes that are not text, and for text that is nested very deeply or holds bytes as escapes; not for objects
+        of JAX.
 
     Raises:
-      InputError: it cannot be read, parsed or verified, is empty, or has no public function.
+      InputError: it cannot be read, parsed or verified, is empty, or has no public function; the child died of it, or
+        needed too much time or memory.
     """
     exported: jax.export.Exported | None = None
+    is_object = False
     if isinstance(source, jax.export.Exported):
-        exported, data = source, source.mlir_module_serialized
+        exported, data, is_object = source, source.mlir_module_serialized, True
     elif isinstance(source, jax.stages.Lowered):
-        data = mlir.print_module(cast(Any, source.compiler_ir("stablehlo")), locations=True)
+        data, is_object = mlir.print_module(cast(Any, source.compiler_ir("stablehlo")), locations=True), True
     elif isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source)):
         name = name or str(source)
         data = _read_file(Path(source), name)
@@ -41,14 +54,28 @@ def read(source: Source, name: str | None = None) -> Graph:
     name = name or OBJECT_NAME
     if not data.strip():
         raise InputError(name, "the input is empty", next_step="give a StableHLO module")
-    if isinstance(data, bytes) and not mlir.is_bytecode(data):
-        exported, data = _text_or_exported(data, name)
-    context = mlir.make_context()
+    data = _as_text(data)
+    is_suspicious = not is_object and (isinstance(data, bytes) or could_kill(data))
+    if contained is None:
+        contained = is_suspicious and not is_contained()
+    if contained and (error := probe(data, name)) is not None:
+        raise error
+    with reading(name, len(data)):
+        if isinstance(data, bytes) and not mlir.is_bytecode(data):
+            exported, data = _exported(data, name)
+        graph = _parsed(data, name, exported)
+        if is_suspicious and is_contained() and isinstance(data, str):
+            to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
+    return graph
+
+
+def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
     try:
-        module = mlir.parse_module(data, context)
+        module = mlir.parse_module(data, mlir.make_context())
     except mlir.MlirSyntaxError as error:
         raise _syntax_error(error, name, data) from None
     graph = Graph(module, name, has_locations=_has_locations(module, data), exported=exported)
+    _check_names(graph)
     if not any(f.is_public and f.has_body for f in graph.functions.values()):
         found = ", ".join(f"@{f}" for f in graph.functions) or "none"
         raise InputError(
@@ -57,7 +84,75 @@ def read(source: Source, name: str | None = None) -> Graph:
             facts=f"functions: {found}",
             next_step="make the entry point public: func.func public @main(...)",
         )
+    if circle := _circle_of_calls(graph):
+        raise InputError(
+            name,
+            "functions call themselves, which StableHLO has no meaning for",
+            facts=" calls ".join(f"@{function}" for function in circle[:MOST_NAMED]),
+            next_step="write the loop as a stablehlo.while",
+        )
+    for raw in module.body.operations:
+        outside = raw.operation.name != "func.func" and next(iter(_scatters_outside(raw.operation)), None)
+        if outside:
+            raise InputError(
+                str(graph.location(outside)),
+                "a stablehlo.scatter stands in no function",
+                next_step="move it into a function: func.func public @main(...)",
+            )
     return graph
+
+
+def _circle_of_calls(graph: Graph) -> list[str]:
+    """Functions of which each calls the next and the last is the first again; none where there is no such circle."""
+    callees: dict[str, set[str]] = {}
+    for callee, nodes in graph.calls.items():
+        for node in nodes:
+            with suppress(ValueError):  # it stands in no function
+                callees.setdefault(graph.function_of(node).name, set()).add(callee)
+    done: set[str] = set()
+    for start in callees:
+        path = {start: iter(sorted(callees[start]))} if start not in done else {}
+        while path:
+            last = next(reversed(path))
+            callee = next(path[last], None)
+            if callee is None:
+                done.add(last)
+                path.popitem()
+            elif callee in path:
+                names = list(path)
+                return [*names[names.index(callee) :], callee]
+            elif callee not in done:
+                path[callee] = iter(sorted(callees.get(callee, ())))
+    return []
+
+
+def _scatters_outside(raw: mlir.RawOperation) -> list[Node]:
+    """The scatters below an operation of a module that is no function, those in functions of inner modules left out."""
+    found: list[Node] = []
+
+    def visit(inner: mlir.RawOperation) -> None:
+        if inner.name == "stablehlo.scatter":
+            node = Node(inner)
+            around = node.parent
+            while around is not None and around.name != "func.func":
+                around = around.parent
+            if around is None:
+                found.append(node)
+
+    mlir.walk(raw, visit)
+    return found
+
+
+def _check_names(graph: Graph) -> None:
+    """Check that functions have names that are text: MLIR takes any bytes, the bindings do not."""
+    try:
+        _ = graph.functions
+    except (UnicodeDecodeError, RuntimeError) as error:  # the latter is what a walk makes of the bindings' exception
+        if isinstance(error, RuntimeError) and "conversion error" not in str(error):
+            raise
+        raise InputError(
+            graph.name, "the name of a function is not UTF-8", next_step="rename it, or export the module again"
+        ) from None
 
 
 def _is_path(source: str) -> bool:
@@ -75,13 +170,17 @@ def _read_file(path: Path, name: str) -> bytes:
         raise InputError(name, f"cannot be read: {error.strerror}", next_step="check its permissions") from None
 
 
-def _text_or_exported(data: bytes, name: str) -> tuple[jax.export.Exported | None, str | bytes]:
-    try:
-        text = data.decode()
-        if "\0" not in text:
-            return None, text
-    except UnicodeDecodeError:
-        pass
+def _as_text(data: str | bytes) -> str | bytes:
+    """Text as str, and what is not text as bytes."""
+    if isinstance(data, bytes) and not mlir.is_bytecode(data) and b"\0" not in data:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            pass
+    return data
+
+
+def _exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
     try:
         exported = cast(Any, jax.export.deserialize)(bytearray(data))
     except Exception:  # flatbuffers raises whatever it stumbles over

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hlo_lower.containment import mark_contained
 from hlo_lower.errors import HloLowerError
 from hlo_lower.report import ModuleReport
 from hlo_lower.scatter.record import Fact, ScatterRecord
@@ -52,7 +53,8 @@ def internal(file: str, error: BaseException) -> str:
 
 
 def warm_up(policy: Policy) -> None:
-    """Import what classification needs and build its rules, so that the first module does not wait for it."""
+    """Make a process ready that may die of a module: import and build what is needed before the first one comes."""
+    mark_contained()
     classify_one(policy, Selected("", "", WARM_UP))
 
 

@@ -91,6 +91,66 @@ def test_a_module_without_functions():
     assert error_of("module {}\n").facts == "functions: none"
 
 
+def calling(*pairs):
+    """A module of functions of which the first of a pair calls the second."""
+    called = {}
+    for caller, callee in pairs:
+        called.setdefault(caller, []).append(callee)
+    functions = []
+    for name in sorted({name for pair in pairs for name in pair}):
+        calls = "".join(
+            f"  %{n} = call @{callee}(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+            for n, callee in enumerate(called.get(name, ()))
+        )
+        functions.append(GOOD.replace("@main", f"@{name}").replace("  return", f"{calls}  return"))
+    return "".join(functions)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "circle"),
+    [
+        ([("a", "a")], "@a calls @a"),
+        ([("a", "b"), ("a", "c"), ("c", "d"), ("d", "c")], "@c calls @d calls @c"),
+    ],
+)
+def test_functions_that_call_themselves(pairs, circle):
+    """A circle of calls has no meaning, and kills XLA; the message names it."""
+    error = error_of(calling(*pairs), "m.mlir")
+    assert (error.where, error.facts) == ("m.mlir", circle)
+    assert "call themselves" in error.what
+
+
+def test_functions_that_are_called_twice_are_no_circle():
+    """A diamond, and a chain that is longer than Python's stack, are read."""
+    assert len(read(calling(("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"))).functions) == 4
+    chain = [(f"f{n:04}", f"f{n + 1:04}") for n in range(1500)]
+    assert len(read(calling(*chain)).functions) == 1501
+
+
+def test_a_scatter_outside_of_functions():
+    """What no function holds cannot be lowered; it is named by its line."""
+    scatter = """\
+%a = stablehlo.constant dense<1.0> : tensor<8xf32>
+%i = stablehlo.constant dense<1> : tensor<1xi32>
+%u = stablehlo.constant dense<1.0> : tensor<f32>
+%r = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+  inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+^bb0(%c: tensor<f32>, %d: tensor<f32>):
+  stablehlo.return %d : tensor<f32>
+}) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32>
+"""
+    error = error_of(f"{scatter}{GOOD}", "m.mlir")
+    assert (error.where, error.what) == ("m.mlir:4", "a stablehlo.scatter stands in no function")
+    within = f"module {{ module {{ {GOOD.replace('  return', scatter + '  return')} }}\n{GOOD} }}"
+    assert len(read(within).scatters) == 1
+
+
+def test_a_function_whose_name_is_no_text():
+    """MLIR names may be any bytes; here they must be UTF-8."""
+    error = error_of(GOOD.replace("@main", r'@"\FF"'), "m.mlir")
+    assert (error.where, error.what) == ("m.mlir", "the name of a function is not UTF-8")
+
+
 def test_an_error_is_up_to_four_lines():
     """Where and what, the facts, the nearest and the next step, each on its own line."""
     lines = str(error_of(GOOD.replace("public", "private"), "m.mlir")).splitlines()

@@ -1,0 +1,115 @@
+"""What this process is doing, told on a board that its parent sees: shared memory, which survives a crash."""
+
+import mmap
+import time
+from ast import literal_eval
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+
+SIZE = 1 << 15
+LENGTH_BYTES = 4
+
+BASE_SECONDS = 60.0
+SECONDS_FOR_A_MEGABYTE = 1.0
+BASE_MEMORY = 4 << 30
+MEMORY_FOR_A_BYTE = 100
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a process does.
+
+    Attributes:
+      module: what it reads, or has read last.
+      is_reading: whether it still reads it.
+      size: bytes of that module.
+      since: when it began to, on the monotonic clock.
+      temporary: a file that must not stay, or "".
+    """
+
+    module: str = ""
+    is_reading: bool = False
+    size: int = 0
+    since: float = 0.0
+    temporary: str = ""
+
+
+class Board:
+    """A note in memory that a process shares with those that it forks."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, SIZE)
+        self.note = Note()
+
+    def write(self, note: Note) -> None:
+        """Replace the note; one that is too long for the board is dropped."""
+        self.note = note
+        data = repr(astuple(note)).encode()
+        if len(data) <= SIZE - LENGTH_BYTES:
+            self._memory[:LENGTH_BYTES] = bytes(LENGTH_BYTES)  # who looks now sees nothing rather than half
+            self._memory[LENGTH_BYTES : LENGTH_BYTES + len(data)] = data
+            self._memory[:LENGTH_BYTES] = len(data).to_bytes(LENGTH_BYTES, "little")
+
+    def read(self) -> Note:
+        """The note, as the other process left it."""
+        size = int.from_bytes(self._memory[:LENGTH_BYTES], "little")
+        return Note(*literal_eval(self._memory[LENGTH_BYTES : LENGTH_BYTES + size].decode())) if size else Note()
+
+
+@dataclass
+class _Process:
+    """What is known about this process: its board, and whether another one outlives its crash."""
+
+    board: Board | None = None
+    is_contained: bool = False
+
+
+_THIS = _Process()
+
+
+def mark_contained(board: Board | None = None) -> None:
+    """Say that this process may die of what it reads: another one is there to report it."""
+    _THIS.is_contained = True
+    _THIS.board = board
+
+
+def is_contained() -> bool:
+    """Whether this process may die of what it reads."""
+    return _THIS.is_contained
+
+
+@contextmanager
+def reading(module: str, size: int) -> Generator[None]:
+    """Tell that a module of so many bytes is being read; afterwards, that it is what is worked on."""
+    board = _THIS.board
+    if board is not None:
+        board.write(replace(board.note, module=module, is_reading=True, size=size, since=time.monotonic()))
+    try:
+        yield
+    finally:
+        if board is not None:
+            board.write(replace(board.note, is_reading=False))
+
+
+@contextmanager
+def temporary_file(path: str) -> Generator[None]:
+    """Tell of a file that must not stay if this process dies."""
+    board = _THIS.board
+    if board is not None:
+        board.write(replace(board.note, temporary=path))
+    try:
+        yield
+    finally:
+        if board is not None:
+            board.write(replace(board.note, temporary=""))
+
+
+def seconds_for(size: int) -> float:
+    """The time for reading a module of so many bytes: many times what a whole one takes."""
+    return BASE_SECONDS + SECONDS_FOR_A_MEGABYTE * size / 1e6
+
+
+def memory_for(size: int) -> int:
+    """The bytes of memory for reading a module of so many bytes: many times what a whole one takes."""
+    return BASE_MEMORY + MEMORY_FOR_A_BYTE * size

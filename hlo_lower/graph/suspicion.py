@@ -1,0 +1,78 @@
+"""Which text could kill the process that parses it: a cheap test, wrong only in calling sound text suspicious.
+
+jaxlib's parser calls itself for each level of nesting, and so do its printer and verifier: some thousand levels fill
+the stack. Its bindings abort at a source location whose file is not UTF-8, which text writes as `"\\FF"`. A shape of
+100,000 dims takes it minutes. What models are made of comes nowhere near.
+"""
+
+import re
+
+import numpy as np
+
+DEEPEST = 256
+LONGEST_SHAPE = 4096
+"""Characters of a shape; one of rank 8 has some 40."""
+
+_ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
+_OF_NO_DEPTH = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_SHAPE = re.compile(r"[0-9x?]+")
+_ALIAS = re.compile(r"(\n?)[#!]([\w.$-]+)")
+
+_STEP = np.zeros(256, np.int8)
+_STEP[list(b"([{<")] = 1
+_STEP[list(b")]}>")] = -1
+_COUNTS = _STEP != 0
+_COUNTS[ord('"')] = True
+
+
+def could_kill(text: str) -> bool:
+    """Whether text is nested so deeply, or says such things, that it is better read in another process."""
+    if "\\" in text and not all(map(_is_utf_8, _ESCAPED.findall(text))):
+        return True
+    if "affine_" in text:  # an expression nests without brackets
+        return True
+    lines = text.split("\n")
+    if any(len(line) > LONGEST_SHAPE and _longest_shape(line) > LONGEST_SHAPE for line in lines):
+        return True
+    if len(text) > DEEPEST and _depth(text) > DEEPEST:
+        return True
+    aliases = [line for line in lines if line[:1] in ("#", "!")]
+    return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
+
+
+def _is_utf_8(escapes: str) -> bool:
+    """Whether bytes that are written as `\\C3\\A4` are characters: the printer writes all beyond ASCII so."""
+    try:
+        bytes.fromhex(escapes.replace("\\", "")).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _longest_shape(line: str) -> int:
+    return max(map(len, _SHAPE.findall(line)), default=0)
+
+
+def _depth(text: str) -> int:
+    """The deepest nesting of brackets outside of strings and comments."""
+    if "\\" in text or "//" in text:
+        text = _OF_NO_DEPTH.sub(" ", text)
+    characters = np.frombuffer(text.replace("->", "").encode(errors="replace"), np.uint8)
+    found = characters[np.flatnonzero(_COUNTS[characters])]
+    # Here a string has no escapes; one that is not closed ends the parsing, so that what follows does not matter.
+    within_string = np.cumsum(found == ord('"'), dtype=np.uint8) & 1
+    level = np.cumsum(np.where(within_string, 0, _STEP[found]), dtype=np.int32)
+    return int((level - np.minimum.accumulate(level)).max()) if len(level) else 0
+
+
+def _alias_depth(lines: list[str]) -> int:
+    """The longest chain of aliases (`#a1 = [#a0]`) of which each names the one before."""
+    depths: dict[str, int] = {}
+    defined = ""
+    for begins, name in _ALIAS.findall("\n" + "\n".join(lines)):
+        if begins:
+            defined = name
+            depths[defined] = 1
+        elif (depth := depths.get(name, 0) + 1) > depths[defined]:
+            depths[defined] = depth
+    return max(depths.values(), default=0)
