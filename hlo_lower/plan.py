@@ -16,8 +16,10 @@ from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, can
 from hlo_lower.scatter.classify import classify as classify_scatter
 from hlo_lower.scatter.describe import describe, describe_dynamic, describe_refused, describe_twin
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER, DynamicFacts, DynamicScatter, classify_dynamic, read_dynamic
+from hlo_lower.scatter.effects import refuse_side_effects
 from hlo_lower.scatter.facts import FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import Rejection, ScatterRecord
+from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.targets import STABLEHLO, Target
 
 SCATTER = "stablehlo.scatter"
@@ -89,7 +91,7 @@ class _Planner:
         indices = node.operand(len(node.raw.results))
         types = tuple(operand.type for operand in node.raw.operands)
         same = (types, self._twins.number(indices), self._twins.region(node.blocks[0]))
-        key = (*same, tuple(mlir.attributes_of(node.raw).items()))
+        key = (*same, spread_dims(node.raw), tuple(mlir.attributes_of(node.raw).items()))
         trail = self._twins.trail(indices)
         if key in self._first:
             return self._as_twin(number, node, trail, *self._first[key])
@@ -109,6 +111,7 @@ class _Planner:
     def _anew(self, number: int, node: Node) -> Plan:
         graph, options = self._graph, self._options
         try:
+            refuse_side_effects(graph, node.blocks[0])
             scatter = canonicalize(node)
         except NotCanonicalError as error:
             record = describe_refused(graph, number, node, options.oob, str(error))
@@ -130,6 +133,7 @@ class _Planner:
     def _of_dynamic_shape(self, number: int, node: Node) -> Plan:
         graph, options = self._graph, self._options
         try:
+            refuse_side_effects(graph, node.blocks[0])
             scatter = read_dynamic(node)
         except NotCanonicalError as error:
             record = describe_refused(graph, number, node, options.oob, str(error))

@@ -11,9 +11,9 @@ PACKAGE = Path(hlo_lower.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
-    *("mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings", "targets", "plugins"),
-    *("legality", "verify", "report", "export", "plan", "pipeline", "selection", "jit", "api", "__init__", "cli"),
-    "__main__",
+    *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings"),
+    *("targets", "plugins", "legality", "verify", "report", "export", "plan", "pipeline", "selection", "fuzz", "jit"),
+    *("api", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 
@@ -21,7 +21,7 @@ NARROWER = {
     "shapes": ("mlir",),
     "registry": (),
     "targets": ("mlir",),  # op names are checked against jaxlib
-    "verify": ("mlir", "shapes", "scatter.reference"),
+    "verify": ("mlir", "shapes", "scatter.reference", "scatter.spread"),
     "report": ("scatter.record",),
 }
 """Layers that are allowed less than everything before them, `errors` and their own files aside."""

@@ -32,6 +32,7 @@ from hlo_lower.scatter.facts import (
 )
 from hlo_lower.scatter.layout import Layout, lay_out, single
 from hlo_lower.scatter.regime import SIZES, SizeTable, regime_of
+from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.subset import Subset
 
 MANY_WINDOWS = (Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS)
@@ -86,7 +87,7 @@ def classify(
         unique=unique,
         offsets=_offsets(subset, solved, constant=constant),
         parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
-        regime=regime_of(scatter, subset, layout, masked, solved, sizes),
+        regime=regime_of(scatter, subset, layout, masked, solved, sizes, spread_dims(scatter.node.raw)),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
@@ -234,7 +235,8 @@ def _solved(
 ) -> ConstantMap | None:
     """Where constant windows land, if a lowering follows: each row is written once, or the last write counts."""
     whole = oob is OutOfBounds.XLA or windows in (Windows.INSIDE, Windows.WHOLE)
-    solved = solve(scatter, interval, drops_windows=whole, most_pieces=sizes.few_windows)
+    few, dense = sizes.few_windows, sizes.dense_per_window
+    solved = solve(scatter, interval, drops_windows=whole, most_pieces=few, dense_per_row=dense)
     if solved is None or (region.reads_current and not solved.is_unique):
         return None
     limit = max(sizes.constant_rows, sizes.growth * prod(interval.shape))

@@ -14,7 +14,8 @@ class Regime(Enum):
     """The size class of a scatter.
 
     FEW_WINDOWS: so few windows that each gets ops of its own. SHORT_AXIS: rows along an axis so short that a pass over
-    it costs no more than finding them. STRIDED: constant rows at an even distance above 1. MANY: anything else.
+    it costs no more than finding them, or spread over devices, where finding them would gather everything. STRIDED:
+    constant rows at an even distance above 1. MANY: anything else.
     """
 
     FEW_WINDOWS = "few_windows"
@@ -53,6 +54,7 @@ def regime_of(
     masked: tuple[int, ...],
     solved: ConstantMap | None,
     sizes: SizeTable,
+    spread: frozenset[int] | None = frozenset(),
 ) -> Regime:
     """The size class of a scatter.
 
@@ -63,11 +65,17 @@ def regime_of(
       masked: operand dims in which elements are dropped one by one.
       solved: where its constant windows land, if it is solved by that.
       sizes: the thresholds.
+      spread: operand dims that are spread over devices; None where the module does not say.
     """
     if solved is not None:
         if solved.pieces is None:
             return Regime.MANY
         return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
+    # A slice at a place in a dim that is spread over devices gathers the operand, once for each window; a compare with
+    # an iota is made where the elements are.
+    is_spread = spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims})
+    if is_spread and subset is Subset.BATCHED_TILE and not masked and _is_row_per_batch(scatter, layout):
+        return Regime.SHORT_AXIS
     if layout.positions <= (sizes.few_windows if subset is Subset.BATCHED_TILE else 1):
         return Regime.FEW_WINDOWS
     if subset is Subset.BATCHED_TILE and not masked and _is_row_per_batch(scatter, layout):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.scatter.spread import HINT, spread_dims
 
 FOLLOWED = frozenset(
     f"stablehlo.{name}"
@@ -184,6 +185,11 @@ class _Copy:
         copy = mlir.clone_into(scatter, self._block, mapped)
         for name in [n for n in mlir.attributes_of(copy) if n not in _OWN_ATTRIBUTES]:
             del copy.attributes[name]
+        # The form that it is lowered to may depend on where its operand lies (`hlo_lower.scatter.spread`).
+        dims = spread_dims(scatter)
+        if dims is None or dims:
+            told = "unknown" if dims is None else ",".join(map(str, sorted(dims)))
+            copy.attributes["mhlo.frontend_attributes"] = mlir.parse_attribute(f'{{{HINT} = "{told}"}}')
         for i in range(len(operands)):
             copy.operands[i] = indices if i == arity else tensors[i]
         return self._finish(list(copy.results))

@@ -35,6 +35,12 @@ SPECIAL_VALUES = ("mixed", "duplicates")
 TURNED = ("first and last", "one past the end", "overhanging", "negative", "far out", "mixed")
 """Regimes of which a scatter of few windows is run several times: one draw would leave most of their places out."""
 
+REPEATED = ("duplicates", "all equal", "mixed")
+"""Regimes whose values decide what is seen, the rounding of a sum, a zero's sign: small scatters run them again."""
+
+VALUES_AIMED_AT = 4
+"""Runs of these."""
+
 WINDOWS_AIMED_AT = 12
 """Windows that such a regime places in all: as many as it has places, or nearly."""
 
@@ -44,9 +50,9 @@ class Turn:
     """One of several runs of a regime.
 
     Attributes:
-      number: from 0.
-      order: draws the order in which places are taken; made anew with the same seed for each turn, so that the turns
-        take different places.
+      number: from 0; the first one takes any places.
+      order: draws the order in which the others take them; made anew with the same seed for each turn, so that they
+        take different ones.
     """
 
     number: int
@@ -55,10 +61,11 @@ class Turn:
 
 def turns_of(regime: str, positions: int, elements: int) -> int:
     """How many runs a regime needs; fewer where one is dear."""
+    least = VALUES_AIMED_AT if regime in REPEATED and elements <= 1 << 10 else 1
     if regime not in TURNED or positions < 1:
-        return 1
+        return least
     most = WINDOWS_AIMED_AT if elements <= 1 << 16 else 4 if elements <= 1 << 20 else 1
-    return min(most, -(-WINDOWS_AIMED_AT // positions))
+    return max(least, min(most, -(-WINDOWS_AIMED_AT // positions)))
 
 
 @dataclass(frozen=True)
@@ -131,9 +138,9 @@ def _starts(
     fitting = [v for v in pool if low <= v <= high] or [min(max(v, low), high) for v in pool]
     places = rng.integers(len(fitting), size=shape)
     count = prod(shape)
-    if turn is not None and count < len(fitting):  # each turn takes the next ones, in an order of its own
+    if turn is not None and turn.number and count < len(fitting):  # each takes the next ones, in an order of its own
         order = turn.order.permutation(len(fitting))
-        places = order[(turn.number * count + np.arange(count)) % len(fitting)].reshape(shape)
+        places = order[((turn.number - 1) * count + np.arange(count)) % len(fitting)].reshape(shape)
     drawn = np.asarray(fitting, object)[places]
     array = np.asarray(drawn).astype(dtype)
     return np.sort(array, axis=None).reshape(shape) if regime == "sorted" else array

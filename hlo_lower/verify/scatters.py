@@ -242,9 +242,15 @@ class _Case:
             runs.append(found)
             if difference:
                 break
-        counts = (sum(getattr(r, what) for r in runs) for what in ("inside", "overhanging", "outside"))
-        judges = tuple(dict.fromkeys(judge for r in runs for judge in r.judges))
-        return Regime(regime, *counts, max(r.most for r in runs), judges), difference
+        told = Regime(
+            regime,
+            inside=sum(r.inside for r in runs),
+            overhanging=sum(r.overhanging for r in runs),
+            outside=sum(r.outside for r in runs),
+            most=max(r.most for r in runs),
+            judges=tuple(dict.fromkeys(judge for r in runs for judge in r.judges)),
+        )
+        return told, difference
 
     def run(self, rng: np.random.Generator, regime: str, turn: Turn) -> tuple[Regime, str]:
         """Run a regime once."""

@@ -17,8 +17,9 @@ FILES = {  # an export of each
     "moe.py": "capacity",
     "train_step.py": "adam",
     "sampling.py": "greedy",
+    "sharded_decode.py": "decode",
 }
-UNROLLED = ("llama.py", "ragged_decode.py", "index_copy.py", "train_step.py")
+UNROLLED = ("llama.py", "ragged_decode.py", "index_copy.py", "train_step.py", "sharded_decode.py")
 MODULES = {file: load_function(f"{MODELS}/{file}:{function}").module for file, function in FILES.items()}
 
 
@@ -64,6 +65,9 @@ OPEN = [  # the shape of an argument or of a result that shows the names of the 
     ("ragged_decode.py:decode_vmap_slice", ["...", "b, _, t, _", "b", "b"], "?x2x?x16xf32"),
     ("ragged_decode.py:decode_vmap_set", ["...", "b, _, t, _", "b", "b"], "?x2x?x16xf32"),
     ("ragged_decode.py:decode_rows", ["...", "b, _, t, _", "b", "b"], "?x2x?x16xf32"),
+    ("sharded_decode.py:decode", ["...", "_, _, t, _", "...", "..."], "8x8x?x16xf32"),
+    ("sharded_decode.py:decode_rows", ["...", "_, _, t, _", "...", "..."], "8x8x?x16xf32"),
+    ("sharded_decode.py:prefill", ["...", "_, _, t, _", "_, s", "..."], "8x8x?x16xf32"),
     ("index_copy.py:decode", ["...", "b, _, t, _", "b, _", "..."], "?x2x?x16xf32"),
     ("index_copy.py:prefill", ["...", "b, _, t, _", "b, s", "s"], "?x2x?x16xf32"),
     ("scan_layers.py:decode_slices", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),

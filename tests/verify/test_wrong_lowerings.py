@@ -84,7 +84,7 @@ def as_cut_out(text: str) -> str:
         ("nothing is written", ("in range",)),
         ("added once too often", ("in range",)),
         ("arguments swapped", ("in range",)),
-        ("order of additions", ("first and last", "all equal", "duplicates", "in range")),
+        ("order of additions", ("one past the end", "first and last", "all equal", "duplicates", "in range")),
         ("signed zero lost", ("duplicates", "mixed")),
         ("unguarded update slice", ("one past the end", "overhanging")),
     ],

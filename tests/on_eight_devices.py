@@ -1,0 +1,224 @@
+"""Run partitioned programs on eight CPU devices, before and after lowering, and say as JSON what was seen.
+
+Not a test itself: `test_shardings.py` starts it in a process of its own, because how many devices a CPU is has to be
+said before JAX starts. The arguments are names of cases, each "PROGRAM/PARTITIONER/POLICY".
+"""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import hlo_lower as hl
+from hlo_lower.export import load_function
+
+BATCH, HEADS, LENGTH, DIM, ROWS = 8, 8, 64, 16, 8
+SLOTS, VOCAB, HIDDEN = 512, 256, 64
+MODELS = Path(__file__).parent.parent / "models"
+COLLECTIVE = re.compile(r"= (\S+?)(?:\{[\d,]*\})? (all-gather|all-to-all|collective-permute|all-reduce)(?:-start)?\(")
+
+
+def decode(cache, rows, position):
+    """A row per sequence and head, all at one position."""
+    return cache.at[:, :, position].set(rows)
+
+
+def decode_clipped(cache, rows, position):
+    """The same, its position brought into the cache first."""
+    return cache.at[:, :, position].set(rows, mode="clip")
+
+
+def ragged_rows(cache, rows, positions):
+    """Each sequence at its own position: a column that counts the sequences."""
+    return cache.at[jnp.arange(cache.shape[0]), :, positions].set(rows)
+
+
+def ragged_vmap(cache, rows, positions):
+    """Each sequence at its own position: batching dims."""
+    return jax.vmap(lambda cache, rows, position: cache.at[:, position].set(rows))(cache, rows, positions)
+
+
+def prefill(cache, rows, start):
+    """A run of rows from a start on."""
+    return cache.at[:, :, start + jnp.arange(rows.shape[2])].set(rows)
+
+
+def paged(slots, rows, numbers):
+    """Rows of a paged cache at numbered slots."""
+    return slots.at[numbers].set(rows)
+
+
+def gradient(table, rows, tokens):
+    """Rows added to a table, some of them several times; integers, whose sums have no order."""
+    return table.at[tokens].add(rows)
+
+
+CACHE, ROW, RUN = (BATCH, HEADS, LENGTH, DIM), (BATCH, HEADS, DIM), (BATCH, HEADS, ROWS, DIM)
+AXES = {"heads": (None, "x"), "batch": ("x",), "both": ("y", "z"), "length": (None, None, "x")}
+
+
+def _cache_case(fn, over, rows=ROW, per_sequence=False):
+    axes = AXES[over]
+    own = axes[:2] if over != "length" else ()
+    index = ((BATCH,), axes[:1] if per_sequence else ()) if per_sequence else ((), ())
+    return fn, (CACHE, axes, "float32"), (rows, own, "float32"), (*index, "int32")
+
+
+PROGRAMS = {
+    **{f"decode over {over}": _cache_case(decode, over) for over in AXES},
+    "clipped decode over length": _cache_case(decode_clipped, "length"),
+    **{f"prefill over {over}": _cache_case(prefill, over, RUN) for over in AXES},
+    **{f"ragged rows over {over}": _cache_case(ragged_rows, over, per_sequence=True) for over in AXES},
+    **{f"ragged vmap over {over}": _cache_case(ragged_vmap, over, per_sequence=True) for over in AXES},
+    **{
+        f"paged over {over}": (
+            *(paged, ((SLOTS, HEADS, DIM), axes, "float32")),
+            *(((32, HEADS, DIM), axes if over == "heads" else (), "float32"), ((32,), (), "int32")),
+        )
+        for over, axes in {"heads": (None, "x"), "slots": ("x",)}.items()
+    },
+    **{
+        f"gradient over {over}": (
+            *(gradient, ((VOCAB, HIDDEN), table, "int32")),
+            *(((32, HIDDEN), rows, "int32"), ((32,), rows[:1], "int32")),
+        )
+        for over, (table, rows) in {
+            "hidden": ((None, "x"), (None, "x")),
+            "vocab": (("x",), ()),
+            "tokens": ((), ("x",)),
+        }.items()
+    },
+}
+
+
+def meshes():
+    """The eight devices in a line, and as a grid."""
+    return {
+        "x": jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)),
+        "y": jax.make_mesh((2, 4), ("y", "z"), axis_types=(AxisType.Auto,) * 2),
+    }
+
+
+def specs_of(program):
+    """A program's arguments as sharded specs."""
+    mesh = meshes()["y" if "y" in program[1][1] else "x"]
+    return [jax.ShapeDtypeStruct(s, d, sharding=NamedSharding(mesh, P(*axes))) for s, axes, d in program[1:]]
+
+
+def collectives(compiled):
+    """Kind and type of every collective of a compiled module."""
+    return sorted(f"{kind} {shape}" for shape, kind in COLLECTIVE.findall(compiled.as_text()))
+
+
+def arguments_of(specs, seed):
+    """Arguments in their places; integers without dims or of the last argument are positions in and out of bounds."""
+    rng = np.random.default_rng(seed)
+    size = specs[0].shape[2] if len(specs[0].shape) == 4 else specs[0].shape[0]
+    arrays = []
+    for number, spec in enumerate(specs):
+        if number == len(specs) - 1:
+            array = rng.integers(-size - 2, size + 2, spec.shape).astype(spec.dtype)
+        elif np.dtype(spec.dtype).kind == "i":
+            array = rng.integers(-(2**31), 2**31, spec.shape).astype(spec.dtype)
+        else:
+            array = rng.standard_normal(spec.shape).astype(spec.dtype)
+        arrays.append(jax.device_put(array, spec.sharding))
+    return arrays
+
+
+def compare(call, lowered_call, specs, draw):
+    """Whether two calls give the same on two draws, in the same places, and the collectives of each.
+
+    Where they do not at XLA's default level, which contracts multiply-add by what is around it, they are asked again
+    at level 0.
+    """
+    lowerings = [jax.jit(f).lower(*specs) for f in (call, lowered_call)]
+    compiled = [lowering.compile() for lowering in lowerings]
+    equal, placed = same(compiled, specs, draw)
+    if not equal:
+        still = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "algsimp,fusion"}
+        equal, placed = same([lowering.compile(compiler_options=still) for lowering in lowerings], specs, draw)
+    before, after = (collectives(c) for c in compiled)
+    return {"equal": equal, "placed": placed, "before": before, "after": after}
+
+
+def same(compiled, specs, draw):
+    """Whether the results of two compiled functions have the same bits, and lie in the same places."""
+    equal = placed = True
+    for seed in range(2):
+        results = [jax.tree.leaves(c(*draw(specs, seed))) for c in compiled]
+        equal &= all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(*results, strict=True))
+        placed &= all(a.sharding.is_equivalent_to(b.sharding, a.ndim) for a, b in zip(*results, strict=True))
+    return equal, placed
+
+
+def run(name):
+    """One case."""
+    program, partitioner, oob = name.split("/")
+    if program.startswith("model "):
+        return run_model(program.removeprefix("model "))
+    if program == "jit over heads":
+        return run_jit()
+    fn, *_ = PROGRAMS[program]
+    specs = specs_of(PROGRAMS[program])
+    jax.config.update("jax_use_shardy_partitioner", partitioner == "shardy")
+    jitted = jax.jit(fn, donate_argnums=0, out_shardings=specs[0].sharding)
+    exported = jax.export.export(jitted)(*specs)
+    jax.config.update("jax_use_shardy_partitioner", True)  # called so, XLA goes by what the module holds
+    lowered = hl.lower(exported, oob=oob)
+    return {
+        "rules": [record.rule for record in lowered.records],
+        "devices": lowered.exported.nr_devices,
+        "shardings": [str(s) for s in lowered.exported.in_shardings_hlo] == [str(s) for s in exported.in_shardings_hlo],
+        "annotations": [exported.mlir_module().count("sharding"), lowered.text.count("sharding")],
+        **compare(exported.call, lowered.exported.call, specs, arguments_of),
+    }
+
+
+def run_jit():
+    """A cache write under hl.jit, of sharded arguments, its result constrained inside."""
+    specs = specs_of(PROGRAMS["decode over heads"])
+
+    def held(*args):
+        return jax.lax.with_sharding_constraint(decode(*args), specs[0].sharding)
+
+    fast = hl.jit(held)
+    return {"rules": [r.rule for r in fast.lowered(*specs).records], **compare(held, fast, specs, arguments_of)}
+
+
+def run_model(name):
+    """A whole step of models/sharded_decode.py, its rounding held still."""
+    function, spread = name.split(" over ")
+    target = load_function(f"{MODELS}/sharded_decode.py:{function}", {"spread": spread})
+    exported = target.export()
+    lowered = hl.lower(exported)
+    mesh = jax.make_mesh((8,), ("model",), axis_types=(AxisType.Auto,))
+
+    def concrete(spec):
+        return jax.ShapeDtypeStruct(spec.shape, spec.dtype, sharding=NamedSharding(mesh, spec.sharding.spec))
+
+    def draw(specs, seed):
+        rng = np.random.default_rng(seed)
+
+        def array(spec):
+            drawn = rng.integers(0, 60, spec.shape) if spec.dtype == jnp.int32 else rng.standard_normal(spec.shape) / 4
+            return jax.device_put(drawn.astype(spec.dtype), spec.sharding)
+
+        return jax.tree.map(array, specs)
+
+    specs = jax.tree.map(concrete, target.args)
+    found = compare(exported.call, lowered.exported.call, specs, draw)
+    return {"rules": [record.rule for record in lowered.records], **found}
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: run(name) for name in sys.argv[1:]}))

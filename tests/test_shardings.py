@@ -1,0 +1,319 @@
+"""Partitioned modules: shardings are kept, results are the same, no cache is gathered that was not before (trap 30).
+
+The programs run on eight CPU devices, in a process of their own (`on_eight_devices.py`).
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import jax
+import pytest
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
+
+import hlo_lower as hl
+from hlo_lower.verify import devices, partitions
+
+DRIVER = Path(__file__).parent / "on_eight_devices.py"
+
+IN_PLACE = (
+    *(f"decode over {axes}" for axes in ("heads", "batch", "both")),
+    *(f"prefill over {axes}" for axes in ("heads", "batch", "both")),
+    "clipped decode over length",
+    *(f"ragged {how} over {axes}" for how in ("rows", "vmap") for axes in ("heads", "batch", "both", "length")),
+    *("paged over heads", "gradient over hidden"),
+)
+"""Programs whose lowered form moves nothing between devices that the original does not move."""
+
+CACHE, SLOTS, TABLE = "all-gather f32[8,8,64,16]", "all-gather f32[512,8,16]", "all-gather s32[256,64]"
+GATHERING = {
+    # A guard reads the old rows at a runtime place in a dim that is spread.
+    **{f"{what} over length": {CACHE: 1} for what in ("decode", "prefill")},
+    # A loop over points in a dim that is spread: each iteration writes on one of the devices.
+    "paged over slots": {SLOTS: 1},
+    "gradient over vocab": {TABLE: 1},
+    # The original sums on each device and then over them, in another order; the lowered form keeps the order.
+    "gradient over tokens": {"all-gather s32[32,1,64]": 1, "all-gather s32[32,1]": 1},
+}
+"""Programs whose lowered form gathers what the original does not, and what it gathers."""
+
+MODELS = tuple(f"model {f} over {axes}" for f in ("decode", "prefill") for axes in ("heads", "batch"))
+
+JIT = "jit over heads"
+
+QUICK = [
+    *("decode over heads/shardy/xla", "decode over batch/shardy/xla", "prefill over heads/shardy/xla"),
+    *("ragged vmap over heads/shardy/xla", "ragged vmap over batch/shardy/xla", "paged over heads/shardy/xla"),
+    *("paged over slots/shardy/xla", "decode over heads/gspmd/xla", f"{JIT}/shardy/xla"),
+    "model decode over heads/shardy/xla",
+]
+EVERY = [
+    *(f"{p}/{by}/{oob}" for p in (*IN_PLACE, *GATHERING) for by in ("shardy", "gspmd") for oob in ("xla", "spec")),
+    *(f"{p}/shardy/xla" for p in (*MODELS, "model decode_rows over heads", "model decode_rows over batch", JIT)),
+]
+CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in EVERY]
+
+
+@cache
+def _all_of(names):
+    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+    command = [sys.executable, str(DRIVER), *names]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def seen(name):
+    """What a case showed; all quick ones run together."""
+    return _all_of(tuple(QUICK) if name in QUICK else (name,))[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_partitioned_program_computes_the_same_and_stays_in_its_places(name):
+    """Same bits in the same places on eight devices, shardings kept, and only the stated collectives added."""
+    found, program = seen(name), name.split("/")[0]
+    assert (found["equal"], found["placed"]) == (True, True)
+    assert all(found["rules"])
+    if program in (*IN_PLACE, *GATHERING):
+        assert (found["devices"], found["shardings"]) == (8, True)
+        assert found["annotations"][0] == found["annotations"][1]
+    added = Counter(found["after"]) - Counter(found["before"])
+    gathered = {what: n for what, n in added.items() if what.startswith("all-gather")}
+    assert gathered == GATHERING.get(program, {})
+    if program not in GATHERING:
+        assert not added
+
+
+# --- a sharding on the scatter itself ---
+
+SHARDED = """module attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["x"=4, "y"=2]>
+  func.func public @main(%o: tensor<8x4xf32>, %i: tensor<INDICES>, %u: tensor<UPDATES>) -> tensor<8x4xf32> {
+    %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<NUMBERS>}> ({
+    ^bb0(%c: tensor<f32>, %d: tensor<f32>):
+      BODY : tensor<f32>
+    }) {ATTRIBUTE} : (tensor<8x4xf32>, tensor<INDICES>, tensor<UPDATES>) -> tensor<8x4xf32>
+    return %r : tensor<8x4xf32>
+  }
+}"""
+ONE = {
+    "INDICES": "1xi32",
+    "UPDATES": "4xf32",
+    "NUMBERS": "update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]",
+    "BODY": "stablehlo.return %d",
+}
+MANY = {
+    **ONE,
+    "INDICES": "20x1xi32",
+    "UPDATES": "20x4xf32",
+    "NUMBERS": "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],"
+    " index_vector_dim = 1",
+}
+FORMS = {
+    "one operation": (ONE, "stablehlo.dynamic_update_slice"),
+    "loop": (MANY, ""),
+    "operand": ({**ONE, "BODY": "stablehlo.return %c"}, ""),
+}
+INNER = '<@mesh, [{}, {"x", ?}p1], replicated={"y"}>'
+SHARDINGS = {
+    "shardy": (f"sdy.sharding = #sdy.sharding_per_value<[{INNER}]>", f"sdy.sharding_constraint VALUE {INNER}"),
+    "gspmd": ('mhlo.sharding = "{devices=[1,8]<=[8]}"', "stablehlo.custom_call @Sharding(VALUE)"),
+    "shardy in hlo": (
+        r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>]>"}',
+        "stablehlo.custom_call @Sharding(VALUE)",
+    ),
+}
+
+
+def annotated(text):
+    """The lines of a module that speak of shardings, without the mesh."""
+    return [line.strip() for line in text.splitlines() if "sharding" in line.lower()]
+
+
+@pytest.mark.parametrize("language", SHARDINGS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_sharding_of_a_scatter_moves_to_what_gives_its_result(form, language):
+    """It is an attribute of the operation that gives the result, or a constraint on it where none does alone."""
+    texts, carrier = FORMS[form]
+    attribute, constraint = SHARDINGS[language]
+    module = SHARDED.replace("ATTRIBUTE", attribute)
+    for name, value in texts.items():
+        module = module.replace(name, value)
+    text = hl.lower(module).text
+    [line] = annotated(text)
+    if carrier:
+        assert f"= {carrier} " in line
+    else:
+        value = "%arg0" if form == "operand" else line.split(" = ")[1].split("%")[1].split(")")[0].split(" ")[0]
+        assert constraint.replace("VALUE", value if value.startswith("%") else f"%{value}") in line
+    assert (constraint if language == "shardy" and not carrier else attribute).split("VALUE ")[-1] in line
+    assert f"return {line.split(' = ')[0]} " in text
+    assert "sdy.mesh @mesh" in text
+
+
+COUPLED = """module attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["x"=4, "y"=2]>
+  func.func public @main(%o: tensor<8x4xf32>, %p: tensor<8x4xi32>, %i: tensor<INDICES>, %u: tensor<UPDATESxf32>,
+      %v: tensor<UPDATESxi32>) -> (tensor<8x4xf32>, tensor<8x4xi32>) {
+    %r:2 = "stablehlo.scatter"(%o, %p, %i, %u, %v) <{scatter_dimension_numbers = #stablehlo.scatter<NUMBERS>}> ({
+    ^bb0(%a: tensor<f32>, %c: tensor<i32>, %b: tensor<f32>, %d: tensor<i32>):
+      stablehlo.return %b, %d : tensor<f32>, tensor<i32>
+    }) {ATTRIBUTE} : (tensor<8x4xf32>, tensor<8x4xi32>, tensor<INDICES>, tensor<UPDATESxf32>, tensor<UPDATESxi32>)
+      -> (tensor<8x4xf32>, tensor<8x4xi32>)
+    return %r#0, %r#1 : tensor<8x4xf32>, tensor<8x4xi32>
+  }
+}"""
+
+
+@pytest.mark.parametrize("form", ["one operation", "loop"])
+@pytest.mark.parametrize(
+    ("attribute", "own"),
+    [
+        (
+            'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>, <@mesh, [{"y"}, {}]>]>',
+            ('<@mesh, [{}, {"x"}]>', '<@mesh, [{"y"}, {}]>'),
+        ),
+        (
+            'mhlo.sharding = "{{devices=[1,8]<=[8]}, {devices=[8,1]<=[2,4]T(1,0)}}"',
+            ('"{devices=[1,8]<=[8]}"', '"{devices=[8,1]<=[2,4]T(1,0)}"'),
+        ),
+        ('mhlo.sharding = "{replicated}"', ('"{replicated}"', '"{replicated}"')),
+        (
+            r'mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[<@mesh, [{}, {\22x\22}]>,'
+            r' <@mesh, [{\22y\22}, {}]>]>"}',
+            (r"[<@mesh, [{}, {\22x\22}]>]>", r"[<@mesh, [{\22y\22}, {}]>]>"),
+        ),
+    ],
+    ids=["shardy", "gspmd", "gspmd, one for both", "shardy in hlo"],
+)
+def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, attribute, own):
+    """The list of shardings is taken apart: the first result's to the first value, the second's to the second."""
+    module = COUPLED.replace("ATTRIBUTE", attribute)
+    for name, value in FORMS[form][0].items():
+        module = module.replace(name, value.removesuffix("xf32") if name == "UPDATES" else value)
+    text = hl.lower(module).text
+    returned = [line for line in text.splitlines() if "return %" in line][-1]
+    names = returned.split("return ")[1].split(" : ")[0].split(", ")
+    lines = annotated(text)
+    assert len(lines) == 2
+    for name, line, sharding in zip(names, lines, own, strict=True):
+        assert line.startswith(f"{name} = ")
+        assert sharding in line
+
+
+MESH = AbstractMesh((8,), ("x",), axis_types=(AxisType.Auto,))
+
+
+def spec(shape, *axes, dtype="float32"):
+    """A sharded spec, without a device."""
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(MESH, PartitionSpec(*axes)))
+
+
+def by_hand(cache, rows, position):
+    """A cache write within shard_map, and a sum over all devices."""
+
+    def own(cache, rows, position):
+        written = cache.at[:, :, position].set(rows)
+        return written, jax.lax.psum(written.sum(), "x")
+
+    places = PartitionSpec(None, "x")
+    specs = {"in_specs": (places, places, PartitionSpec()), "out_specs": (places, PartitionSpec())}
+    return jax.shard_map(own, mesh=MESH, **specs)(cache, rows, position)
+
+
+@pytest.fixture(scope="module")
+def exported_by_hand():
+    """The export of `by_hand`."""
+    specs = (spec((2, 8, 16, 4), None, "x"), spec((2, 8, 4), None, "x"), spec((), dtype="int32"))
+    return jax.export.export(jax.jit(by_hand))(*specs)
+
+
+def test_a_scatter_inside_a_manual_computation(exported_by_hand):
+    """It is lowered where it stands, on the shard's own shape, and the text around it stays."""
+    lowered = hl.lower(exported_by_hand)
+    assert [record.operand_shape for record in lowered.records] == [(2, 1, 16, 4)]
+    before, after = exported_by_hand.mlir_module(), lowered.text
+    for kept in (r"sdy\.mesh @mesh = <.*?>", r"in_shardings=.*? manual_axes=[^ ]+", r"replica_groups = dense<.*?>"):
+        assert re.findall(kept, before) == re.findall(kept, after) != []
+    assert "stablehlo.scatter" not in lowered.text
+    assert lowered.exported.nr_devices == 8
+
+
+# --- verification ---
+
+
+def test_a_part_for_one_device_has_no_program_on_one(exported_by_hand):
+    """Collectives and manual computations cannot be run on one device; shardings alone can be left out."""
+    assert partitions.on_one_device(exported_by_hand.mlir_module()) is None
+    constrained = jax.jit(
+        lambda c: jax.lax.with_sharding_constraint(c.at[0].add(c[1]), NamedSharding(MESH, PartitionSpec(None, "x")))
+    )
+    text = jax.export.export(constrained)(spec((4, 8), None, "x")).mlir_module()
+    alone = partitions.on_one_device(text)
+    assert "sdy" in text
+    assert "sdy" not in alone
+    assert "num_partitions" not in alone
+    assert alone.count('"stablehlo.scatter"(') == 1
+
+
+def verified(fn, *specs, change=None):
+    """The verdict on an export and its lowering, or a changed lowering."""
+    exported = jax.export.export(jax.jit(fn))(*specs)
+    lowered = hl.lower(exported)
+    return hl.verify(exported, change(lowered.text) if change else lowered, runs=1)
+
+
+ROW_AT = (spec((16, 8), None, "x"), spec((8,), "x"), spec((), dtype="int32"))
+
+
+def test_a_partitioned_module_is_run_on_all_of_its_devices():
+    """It is run whole on one device for the bits, and on eight within a bound."""
+    verdict = verified(lambda cache, row, position: cache.at[position].set(row), *ROW_AT)
+    assert (verdict.ok, verdict.module.status) == (True, "equal")
+    assert verdict.module.how == "bit for bit on one device, and one on 8 devices within a bound"
+
+
+@pytest.mark.sweep
+def test_a_module_written_for_one_of_its_devices_is_run_on_all_of_them(exported_by_hand):
+    """There is no program on one device, so the bits are compared on eight."""
+    verdict = hl.verify(exported_by_hand, hl.lower(exported_by_hand), runs=1)
+    assert (verdict.ok, verdict.module.status) == (True, "equal")
+    assert verdict.module.how == "bit for bit on 8 devices"
+    assert "module: equal in 1 runs, bit for bit on 8 devices" in verdict.lines()
+
+
+def test_a_wrong_partitioned_module_differs():
+    """A second version that writes another row is caught by running it, and its scatter named."""
+
+    def off_by_one(text):
+        assert "dense<16> : tensor<i32>" in text
+        return text.replace("dense<16> : tensor<i32>", "dense<15> : tensor<i32>")
+
+    verdict = verified(lambda cache, row, at: cache.at[at - 17].set(row), *ROW_AT, change=off_by_one)
+    assert (verdict.ok, verdict.module.status) == (False, "differs")
+    assert [place.number for place in verdict.module.on_path] == [1]
+
+
+def test_a_module_that_cannot_run_on_its_devices_says_so(monkeypatch):
+    """Where the child dies the bits are compared on one device, and the verdict says what was not run, and why."""
+    monkeypatch.setattr(devices.sys, "executable", "/bin/false")
+    devices._child.cache_clear()
+    try:
+        verdict = verified(lambda cache, row, position: cache.at[position].set(row), *ROW_AT)
+    finally:
+        devices._child.cache_clear()
+    assert (verdict.ok, verdict.module.how) == (True, "bit for bit")
+    [told] = verdict.module.not_exercised
+    assert told == "the module on 8 devices: the process that ran it on 8 devices died"
+
+
+@pytest.mark.sweep
+def test_a_sum_over_devices_is_not_taken_for_a_difference():
+    """XLA sums the updates of each device first and so rounds differently; a right lowering verifies all the same."""
+    specs = (spec((64, 8)), spec((32,), "x", dtype="int32"), spec((32, 8), "x"))
+    assert verified(lambda table, tokens, rows: table.at[tokens].add(rows), *specs).ok

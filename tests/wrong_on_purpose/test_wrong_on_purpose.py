@@ -1,0 +1,114 @@
+"""Deliberately wrong lowerings, each caught by name: `pytest -k clamp_for_drop` runs one of them.
+
+Each is handed to the tool as a plug-in's rule, under exactly the facts of its scatter, so that it beats the right one.
+"""
+
+from functools import cache
+
+import pytest
+from wrong_lowerings_by_name import WRONG
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.lowerings import default_registry
+from hlo_lower.plan import SCATTER, Options, plan_scatters
+from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.scatter.facts import DOMAINS
+from hlo_lower.verify import Verdict
+from hlo_lower.verify.cutout import ModuleIndex
+from hlo_lower.verify.module import drives_of, verify_module
+from hlo_lower.verify.scatters import group_cutouts
+
+ASKED_FOR = (
+    *("clamp_for_drop", "first_writer_wins", "arguments_swapped", "off_by_one", "flag_trusted_on_duplicates"),
+    *("per_batch_index_ignored", "nan_poisoning_sum"),
+)
+
+
+def registry_with(name: str) -> CompositeLoweringRegistry:
+    """The built-in rules and a wrong one, which is more specific than any of them for its module."""
+    case, registry, rules = WRONG[name], default_registry(), RuleList()
+    [plan] = plan_scatters(hl.read(case.module.text), Options(oob=case.oob), registry)
+    assert plan.facts is not None
+    constraints = {fact: {plan.facts[fact]} for fact in DOMAINS}
+    rules.lowers(SCATTER, form=case.lowering.__doc__ or "", **constraints)(case.lowering)
+    registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")
+    registry.check()
+    return registry
+
+
+def lowered_wrongly(name: str) -> hl.Lowered:
+    """Its module under the wrong rule."""
+    case = WRONG[name]
+    lowered = hl.lower(case.module.text, oob=case.oob, registry=registry_with(name))
+    assert lowered.records[0].rule == name
+    assert "stablehlo.scatter" not in lowered.text
+    return lowered
+
+
+@cache
+def right(text: str, oob: str) -> Verdict:
+    """The verdict on the built-in rules' lowering."""
+    return hl.verify(text, hl.lower(text, oob=oob), level="scatter")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_lowering_is_caught(name):
+    """The scatter alone differs, and the verdict names it."""
+    case = WRONG[name]
+    verdict = hl.verify(case.module.text, lowered_wrongly(name), level="scatter")
+    assert not verdict.ok
+    assert [s.status for s in verdict.scatters] == ["differs"]
+    assert verdict.scatters[0].where.startswith("scatter 1 at ")
+    assert f"{verdict.scatters[0].where}: differs: " in "\n".join(verdict.lines())
+
+
+FIRST = [name if name in ASKED_FOR else pytest.param(name, marks=pytest.mark.sweep) for name in WRONG]
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_right_lowering_of_its_module_verifies(name):
+    """The built-in rule for the same scatter is not accused."""
+    case = WRONG[name]
+    assert right(case.module.text, case.oob).ok, right(case.module.text, case.oob).lines()
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_whole_module_alone(name):
+    """The module's own runs catch it too, or the verdict shows why they cannot: which, is told with each."""
+    case = WRONG[name]
+    index = ModuleIndex(mlir.parse_module(case.module.text, mlir.make_context()))
+    module = verify_module(
+        case.module.text,
+        lowered_wrongly(name).text,
+        index,
+        drives_of(group_cutouts(index)[0]),
+        oob=case.oob,
+        inputs=None,
+        seed=0,
+        runs=3,
+        memory_budget=None,
+        progress=lambda *_: None,
+    )
+    status, _, reason = case.alone.partition(": ")
+    assert module.status == status, module
+    if status == "differs":
+        assert [place.number for place in module.on_path] == [1]
+    elif status == "not run":
+        assert reason in module.reason
+
+
+def test_those_asked_for_are_there():
+    """The set has the seven that it was asked for, and more."""
+    assert set(ASKED_FOR) < set(WRONG)
+
+
+def test_the_harness_accepts_what_is_right(monkeypatch):
+    """A right lowering under the same harness is not accused, so it is the wrong step that is caught."""
+    from wrong_lowerings_by_name import POINTS, Wrong, one_by_one
+
+    def in_order(op):
+        return one_by_one(op)
+
+    monkeypatch.setitem(WRONG, "in_order", Wrong(in_order, POINTS, "xla", "equal"))
+    assert hl.verify(POINTS.text, lowered_wrongly("in_order"), level="scatter").ok

@@ -1,0 +1,405 @@
+"""Lowerings that are wrong in one way each, as people write them by mistake; the name says in which.
+
+Each builds legal StableHLO and is right but for what its name says. A test hands it to the tool as a plug-in's rule.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from scatter_programs import (
+    BATCH,
+    BFLOATS,
+    BYTES,
+    CLAIMED_UNIQUE,
+    PAIRS,
+    POINTS,
+    POINTS_ADDED,
+    POINTS_MAXIMUM,
+    PROMOTED,
+    ROW,
+    ROW_SUBTRACTED,
+    ROWS,
+    TWO,
+    WINDOW,
+    Module,
+)
+
+from hlo_lower import mlir
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.window import one_window
+from hlo_lower.scatter.lift import lift
+
+Lowering = Callable[[ScatterLowering], Sequence[Value]]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong lowering.
+
+    Attributes:
+      lowering: what it builds.
+      module: the module that it is for.
+      oob: the policy under which it is wrong.
+      alone: what the whole module's run says: "differs", or why it cannot.
+    """
+
+    lowering: Lowering
+    module: Module
+    oob: Literal["xla", "spec"]
+    alone: str
+
+
+WRONG: dict[str, Wrong] = {}
+
+NO_NAN = "equal: the whole module runs on ordinary numbers"
+NO_OVERHANG = "not run: XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
+NO_PROMOTION = "not run: it returns the narrow type of a promoting region"
+NO_NEGATIVE = "equal: the one index of each of its runs is not negative and in reach of a wrap"
+NO_ROUNDING = "equal: none of its runs adds updates to one element that round otherwise"
+
+
+def wrong(
+    module: Module, oob: Literal["xla", "spec"] = "xla", alone: str = "differs"
+) -> Callable[[Lowering], Lowering]:
+    """Write a wrong lowering down under its own name."""
+
+    def enter(lowering: Lowering) -> Lowering:
+        WRONG[lowering.__name__] = Wrong(lowering, module, oob, alone)
+        return lowering
+
+    return enter
+
+
+# --- steps that the lowerings share, each right ---
+
+
+def combined(op: ScatterLowering, currents: Sequence[Value], updates: Sequence[Value]) -> list[Value]:
+    """The scatter's region."""
+    return lift(op.build, op.graph, op.scatter.region, currents, updates, None)
+
+
+def components(op: ScatterLowering, position: int) -> list[Value]:
+    """The index vector of a position as scalars, in the start type."""
+    indices = op.scatter.canonical_indices(op.build)
+    k = len(op.scatter.index_dims)
+    flat = op.build.reshape(indices, (op.scatter.positions, k))
+    return [op.build.reshape(op.build.slice(flat, [position, c], [position + 1, c + 1]), ()) for c in range(k)]
+
+
+def windows(op: ScatterLowering, position: int) -> list[Value]:
+    """The updates of a position, of the window's shape."""
+    shape = op.scatter.window
+    found: list[Value] = []
+    for update in op.scatter.canonical_updates(op.build):
+        flat = op.build.reshape(update, (op.scatter.positions, *shape))
+        own = op.build.slice(flat, [position, *(0 for _ in shape)], [position + 1, *shape])
+        found.append(op.build.reshape(own, shape))
+    return found
+
+
+def number(op: ScatterLowering, value: int) -> Value:
+    """A scalar of the start type."""
+    return op.build.constant(value, (), op.scatter.start_type)
+
+
+def starts_of(op: ScatterLowering, vector: Sequence[Value]) -> list[Value]:
+    """A start per operand dim."""
+    zero = number(op, 0)
+    placed = dict(zip(op.scatter.index_dims, vector, strict=True))
+    return [placed.get(d, zero) for d in range(op.scatter.rank)]
+
+
+def within(op: ScatterLowering, start: Value, limit: int) -> Value:
+    """Whether 0 <= start <= limit."""
+    build = op.build
+    low = build.compare(start, "GE", number(op, 0))
+    return build.elementwise("and", low, build.compare(start, "LE", number(op, limit)))
+
+
+def inside(op: ScatterLowering, starts: Sequence[Value]) -> Value:
+    """Whether the window lies in the operand."""
+    found: Value | None = None
+    for start, size, extent in zip(starts, op.scatter.operand_shape, op.scatter.window, strict=True):
+        here = within(op, start, size - extent)
+        found = here if found is None else op.build.elementwise("and", found, here)
+    assert found is not None
+    return found
+
+
+def written(
+    op: ScatterLowering,
+    operands: Sequence[Value],
+    starts: Sequence[Value],
+    updates: Sequence[Value],
+    *,
+    hit: Value | None = None,
+    read: Sequence[Value] | None = None,
+    combine: Callable[..., list[Value]] = combined,
+) -> list[Value]:
+    """The operands after one window; hit and read stand in for the check of its bounds and for what is read."""
+    build = op.build
+    hit = inside(op, starts) if hit is None else hit
+    olds = [build.dynamic_slice(v, starts, op.scatter.window) for v in operands]
+    currents = olds if read is None else [build.dynamic_slice(v, starts, op.scatter.window) for v in read]
+    news = combine(op, currents, updates)
+    kept = [build.select(hit, new, old) for new, old in zip(news, olds, strict=True)]
+    return [build.dynamic_update_slice(v, k, starts) for v, k in zip(operands, kept, strict=True)]
+
+
+def one_by_one(op: ScatterLowering, order: Sequence[int] | None = None, **how: object) -> list[Value]:
+    """Every position in turn."""
+    current = op.scatter.promoted_operands(op.build)
+    for position in range(op.scatter.positions) if order is None else order:
+        starts = starts_of(op, components(op, position))
+        current = written(op, current, starts, windows(op, position), **how)  # type: ignore[arg-type]
+    return current
+
+
+def hits(op: ScatterLowering, position: int) -> Value:
+    """For a scatter into one dim: where the position lands, an i1 per row."""
+    [start] = components(op, position)
+    shape = op.scatter.operand_shape
+    return op.build.compare(op.build.iota(shape, 0, start.element_type), "EQ", op.build.broadcast(start, shape))
+
+
+def spread(op: ScatterLowering, value: Value) -> Value:
+    """One number over the operand's shape."""
+    return op.build.broadcast(op.build.reshape(value, ()), op.scatter.operand_shape)
+
+
+def unguarded(op: ScatterLowering) -> ScatterLowering:
+    """The same, believed to be in bounds."""
+    return replace(op, facts=replace(op.facts, guarded_dims=(), masked_dims=()))
+
+
+def guarded(op: ScatterLowering) -> ScatterLowering:
+    """The same, dropped as whole windows."""
+    dims = tuple(sorted({*op.facts.guarded_dims, *op.facts.masked_dims}))
+    return replace(op, facts=replace(op.facts, guarded_dims=dims, masked_dims=()))
+
+
+def masked(op: ScatterLowering) -> ScatterLowering:
+    """The same, dropped element by element."""
+    dims = tuple(sorted({*op.facts.guarded_dims, *op.facts.masked_dims}))
+    return replace(op, facts=replace(op.facts, guarded_dims=(), masked_dims=dims))
+
+
+# --- bounds ---
+
+
+@wrong(ROW)
+def clamp_for_drop(op: ScatterLowering) -> Sequence[Value]:
+    """An out-of-bounds row is written to the nearest place (trap 2)."""
+    return one_window(unguarded(op))
+
+
+@wrong(ROW)
+def off_by_one(op: ScatterLowering) -> Sequence[Value]:
+    """The row behind the asked one is written."""
+    [start] = components(op, 0)
+    moved = op.build.elementwise("add", start, number(op, 1))
+    return written(
+        op, op.scatter.operands, starts_of(op, [moved]), windows(op, 0), hit=inside(op, starts_of(op, [start]))
+    )
+
+
+@wrong(ROW, alone=NO_NEGATIVE)
+def negative_index_wraps(op: ScatterLowering) -> Sequence[Value]:
+    """A negative index counts from the end, as in Python (trap 5)."""
+    [start] = components(op, 0)
+    size = number(op, op.scatter.operand_shape[0])
+    negative = op.build.compare(start, "LT", number(op, 0))
+    start = op.build.select(negative, op.build.elementwise("add", start, size), start)
+    return written(op, op.scatter.operands, starts_of(op, [start]), windows(op, 0))
+
+
+@wrong(BYTES)
+def unsigned_read_as_signed(op: ScatterLowering) -> Sequence[Value]:
+    """An index above 127 in a byte is taken for a negative one (trap 6)."""
+    build, given = op.build, op.scatter.indices
+    signed = mlir.tensor_type(given.shape, "i8")
+    read = build.op("stablehlo.bitcast_convert", [given], [signed]).results[0]
+    start = build.reshape(build.convert(read, op.scatter.start_type), ())
+    return written(op, op.scatter.operands, [start], windows(op, 0))
+
+
+@wrong(WINDOW)
+def element_dropped_where_the_window_must_be(op: ScatterLowering) -> Sequence[Value]:
+    """The inside part of an overhanging window is written, as the specification has it, where XLA writes nothing."""
+    return one_window(masked(op))
+
+
+@wrong(WINDOW, oob="spec", alone=NO_OVERHANG)
+def window_dropped_where_the_element_must_be(op: ScatterLowering) -> Sequence[Value]:
+    """Nothing of an overhanging window is written, as XLA has it, where the specification writes its inside part."""
+    return one_window(guarded(op))
+
+
+@wrong(ROWS)
+def whole_block_guarded(op: ScatterLowering) -> Sequence[Value]:
+    """A run of rows is dropped as a whole where one of them is out of bounds (trap 4)."""
+    return one_window(guarded(op))
+
+
+@wrong(ROWS)
+def last_row_lost(op: ScatterLowering) -> Sequence[Value]:
+    """The last row of a run keeps what it was."""
+    return one_by_one(op, order=range(op.scatter.positions - 1))
+
+
+@wrong(PAIRS)
+def linearised_before_the_check(op: ScatterLowering) -> Sequence[Value]:
+    """The flat index is in bounds where a component is not, and another row is written (trap 8)."""
+    build = op.build
+    rows, columns = op.scatter.operand_shape
+    [current] = [build.reshape(op.scatter.operands[0], (rows * columns,))]
+    for position in range(op.scatter.positions):
+        i, j = components(op, position)
+        flat = build.elementwise("add", build.elementwise("multiply", i, number(op, columns)), j)
+        old = build.dynamic_slice(current, [flat], (1,))
+        new = build.reshape(windows(op, position)[0], (1,))
+        kept = build.select(within(op, flat, rows * columns - 1), new, old)
+        current = build.dynamic_update_slice(current, kept, [flat])
+    return [build.reshape(current, (rows, columns))]
+
+
+# --- places ---
+
+
+@wrong(PAIRS)
+def index_vector_permuted(op: ScatterLowering) -> Sequence[Value]:
+    """The components go to the dims in the opposite order (trap 12)."""
+    current = list(op.scatter.operands)
+    for position in range(op.scatter.positions):
+        current = written(op, current, components(op, position)[::-1], windows(op, position))
+    return current
+
+
+@wrong(BATCH)
+def per_batch_index_ignored(op: ScatterLowering) -> Sequence[Value]:
+    """Every batch coordinate is written at the position of the first."""
+    current = list(op.scatter.operands)
+    _, first = components(op, 0)
+    for position in range(op.scatter.positions):
+        own, _ = components(op, position)
+        current = written(op, current, [own, first], windows(op, position))
+    return current
+
+
+@wrong(BATCH)
+def batching_position_from_value(op: ScatterLowering) -> Sequence[Value]:
+    """The batch coordinate is read from the index instead of counted (trap 13)."""
+    current = list(op.scatter.operands)
+    for position in range(op.scatter.positions):
+        _, value = components(op, position)
+        current = written(op, current, [value, value], windows(op, position))
+    return current
+
+
+# --- duplicates ---
+
+
+@wrong(POINTS)
+def first_writer_wins(op: ScatterLowering) -> Sequence[Value]:
+    """Of several updates of an element the first one stays (trap 16)."""
+    return one_by_one(op, order=range(op.scatter.positions)[::-1])
+
+
+@wrong(TWO)
+def variadic_winner_mixed(op: ScatterLowering) -> Sequence[Value]:
+    """The first operand keeps the last of several updates, the second one the first of them (trap 17)."""
+    forwards = one_by_one(op)
+    backwards = one_by_one(op, order=range(op.scatter.positions)[::-1])
+    return [forwards[0], backwards[1]]
+
+
+@wrong(CLAIMED_UNIQUE)
+def flag_trusted_on_duplicates(op: ScatterLowering) -> Sequence[Value]:
+    """Where unique_indices is claimed, all current values are read before the first update is written (trap 14)."""
+    claimed = "true" in str(op.scatter.node.raw.attributes["unique_indices"])
+    return one_by_one(op, read=op.scatter.operands if claimed else None)
+
+
+@wrong(POINTS_ADDED)
+def duplicates_combined_once(op: ScatterLowering) -> Sequence[Value]:
+    """Of several updates of an element only the last one is added to it."""
+    return one_by_one(op, read=op.scatter.operands)
+
+
+# --- values ---
+
+
+@wrong(ROW_SUBTRACTED)
+def arguments_swapped(op: ScatterLowering) -> Sequence[Value]:
+    """The region is given the update first and the current value second (trap 22)."""
+    return one_by_one(op, combine=lambda op, currents, updates: combined(op, updates, currents))
+
+
+@wrong(POINTS_ADDED, alone=NO_NAN)
+def nan_poisoning_sum(op: ScatterLowering) -> Sequence[Value]:
+    """Updates are multiplied by 0 or 1, and 0 times NaN or infinity reaches every other element (trap 19)."""
+    build, current = op.build, op.scatter.operands[0]
+    for position in range(op.scatter.positions):
+        hit = hits(op, position)
+        mask = build.convert(hit, "f32")
+        product = build.elementwise("multiply", mask, spread(op, windows(op, position)[0]))
+        zero = spread(op, build.zero(mlir.tensor_element(current.raw.type)))
+        equal = {
+            "comparison_direction": mlir.parse_attribute("#stablehlo<comparison_direction EQ>"),
+            "compare_type": mlir.parse_attribute("#stablehlo<comparison_type FLOAT>"),
+        }
+        nothing = build.op("stablehlo.compare", [product, zero], [hit.raw.type], equal).results[0]
+        nothing = build.elementwise("and", nothing, build.elementwise("not", hit))
+        current = build.select(nothing, current, build.elementwise("add", current, product))
+    return [current]
+
+
+@wrong(POINTS_ADDED, alone=NO_NAN)
+def negative_zero_lost(op: ScatterLowering) -> Sequence[Value]:
+    """Elements that nothing is added to have 0 added, and -0 becomes 0 (trap 20)."""
+    build, current = op.build, op.scatter.operands[0]
+    for position in range(op.scatter.positions):
+        zero = spread(op, build.zero(mlir.tensor_element(current.raw.type)))
+        added = build.select(hits(op, position), spread(op, windows(op, position)[0]), zero)
+        current = build.elementwise("add", current, added)
+    return [current]
+
+
+@wrong(POINTS_MAXIMUM)
+def identity_for_untouched(op: ScatterLowering) -> Sequence[Value]:
+    """Elements that no update reaches become the maximum of nothing, minus infinity (trap 21)."""
+    build, current = op.build, op.scatter.operands[0]
+    touched = None
+    for position in range(op.scatter.positions):
+        hit = hits(op, position)
+        proposed = build.elementwise("maximum", current, spread(op, windows(op, position)[0]))
+        current = build.select(hit, proposed, current)
+        touched = hit if touched is None else build.elementwise("or", touched, hit)
+    kind = mlir.tensor_type(op.scatter.operand_shape, "f32")
+    lowest = build.op("stablehlo.constant", [], [kind], {"value": mlir.parse_attribute(f"dense<0xFF800000> : {kind}")})
+    return [build.select(touched, current, lowest.results[0])]
+
+
+@wrong(BFLOATS, alone=NO_ROUNDING)
+def wide_accumulation(op: ScatterLowering) -> Sequence[Value]:
+    """bfloat16 is summed up in float32 and rounded once, not after each addition (trap 18)."""
+    build = op.build
+    current = build.convert(op.scatter.operands[0], "f32")
+    for position in range(op.scatter.positions):
+        wide = build.convert(windows(op, position)[0], "f32")
+        added = build.elementwise("add", current, spread(op, wide))
+        current = build.select(hits(op, position), added, current)
+    return [build.convert(current, "bf16")]
+
+
+@wrong(PROMOTED, alone=NO_PROMOTION)
+def promoted_too_late(op: ScatterLowering) -> Sequence[Value]:
+    """The region computes in float32, but the sums are made in bfloat16 and converted behind it (trap 24)."""
+    build, current = op.build, op.scatter.operands[0]
+    for position in range(op.scatter.positions):
+        narrow = build.convert(windows(op, position)[0], "bf16")
+        added = build.elementwise("add", current, spread(op, narrow))
+        current = build.select(hits(op, position), added, current)
+    return [build.convert(current, "f32")]
