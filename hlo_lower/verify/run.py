@@ -3,6 +3,7 @@
 DESIGN section 8: export a function that has the same arguments and results, replace its serialized module, and call it.
 """
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -61,7 +62,16 @@ class Signature:
     @property
     def bytes(self) -> int:
         """Memory of all arguments and results."""
-        return sum(prod(s.shape) * np.dtype(s.dtype).itemsize for s in (*self.arguments, *self.results))
+        return bytes_of((*self.arguments, *self.results))
+
+
+def bytes_of(arrays: Sequence[Any]) -> int:
+    """Memory of arrays of these shapes and dtypes; a Python integer, so nothing overflows."""
+    return sum(prod(map(int, a.shape)) * np.dtype(a.dtype).itemsize for a in arrays)
+
+
+MEMORY_LIMIT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 1 << 34
+"""Bytes of arguments and results of one version above which nothing is run: two versions and the inputs have to fit."""
 
 
 class CannotRunError(Exception):
@@ -104,6 +114,8 @@ def _struct(raw_type: mlir.RawType) -> jax.ShapeDtypeStruct:
     dtype = mlir.dtype_of(tensor.element_name)
     if dtype is None:
         raise CannotRunError(f"element type {tensor.element_name}")
+    if prod(size or 0 for size in tensor.shape) >= 1 << 59:  # XLA ends the process where the number of bytes overflows
+        raise CannotRunError(f"{raw_type} is larger than any memory")
     return jax.ShapeDtypeStruct(cast(tuple[int, ...], tensor.shape), dtype)
 
 
@@ -162,6 +174,11 @@ class Executable:
 
     def __init__(self, source: str | bytes, rounding: Rounding) -> None:
         exported, axes = _exported(source)
+        needed = bytes_of((*exported.in_avals, *exported.out_avals))
+        if needed > MEMORY_LIMIT:
+            raise CannotRunError(
+                f"{needed / 2**30:,.0f} GiB of arguments and results, more than half of this machine's memory"
+            )
         self.arguments = exported.in_avals
         options = COMPILER_OPTIONS[rounding]
         sharding = _everywhere(axes) if axes else None

@@ -151,3 +151,13 @@ def test_call_sites_that_are_not_cut_out_are_told():
     groups, refused = group_cutouts(ModuleIndex(mlir.parse_module(text, mlir.make_context())))
     assert (refused, len(groups)) == ([], 6)  # the constants 0 to 5, then 0 and 1 again
     assert groups[0].notes == ["call sites of scatter 1 at line 26 in @write beyond the first 8"]
+
+
+@pytest.mark.parametrize(
+    ("size", "says"), [(1 << 33, "is larger than any memory"), (1 << 22, "more than half of this machine's memory")]
+)
+def test_what_does_not_fit_into_memory_is_not_run(scatter_text: Callable[..., str], size: int, says: str):
+    """A size that XLA or NumPy would end the process at is refused before anything is made of it."""
+    text = scatter_text(f"{size}x{size}xf32", "1xi32", f"1x{size}xf32", BRANCHES.replace("[0], s", "[0, 1], s"))
+    verdict = verify(text, text, convert=lambda module: module)
+    assert (verdict.ok, verdict.scatters[0].status, says in verdict.scatters[0].reason) == (False, "refused", True)
