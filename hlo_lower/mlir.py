@@ -616,7 +616,16 @@ def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocatio
 
 def clone_into(operation: RawOperation, block: RawBlock, replacements: dict[RawValue, RawValue]) -> RawOperation:
     """Append a copy of an operation, regions included, to a block, with some of the values that it reads replaced."""
-    copy = operation.clone(ip=insert_at_end(block))
+    return _cloned(operation, insert_at_end(block), replacements)
+
+
+def clone_before(operation: RawOperation, other: RawOperation, replacements: dict[RawValue, RawValue]) -> RawOperation:
+    """Put such a copy before another operation."""
+    return _cloned(operation, insert_before(other), replacements)
+
+
+def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[RawValue, RawValue]) -> RawOperation:
+    copy = operation.clone(ip=insertion_point)
 
     def visit(inner: RawOperation) -> None:
         for i, operand in enumerate(inner.operands):

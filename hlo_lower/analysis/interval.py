@@ -19,9 +19,11 @@ Bounds = NDArray[Any]
 
 @lru_cache(maxsize=64)
 def type_range(element_type: str) -> tuple[int, int] | None:
-    """Least and greatest value of an integer or boolean element type; None for others."""
+    """Least and greatest value of an integer or boolean element type, `index` as i64; None for others."""
     if element_type == "i1":
         return 0, 1
+    if element_type == "index":
+        element_type = "i64"
     signed = element_type.startswith("i")
     digits = element_type.removeprefix("ui").removeprefix("i")
     if not digits.isdigit() or element_type.startswith(("f", "b", "c")):
@@ -105,6 +107,18 @@ class Interval:
     def between(self, lo: Bounds, hi: Bounds) -> "Interval":
         """The same tensor with other bounds."""
         return Interval(self.shape, self.element_type, lo, hi, self.evidence)
+
+    def part(self, index: tuple[slice | int, ...]) -> tuple[Bounds, Bounds]:
+        """Both bounds at an index of whole dims and single places, of size 1 along dims in which they are uniform.
+
+        What is known of millions of runtime indices is one number; at the full shape it would be millions.
+        """
+        if 0 in self.shape:
+            lo, hi = self.full()
+            return lo[index], hi[index]
+        at = tuple(0 if isinstance(i, int) and n == 1 else i for i, n in zip(index, self.lo.shape, strict=True))
+        high_at = tuple(0 if isinstance(i, int) and n == 1 else i for i, n in zip(index, self.hi.shape, strict=True))
+        return _bounds(self.lo[at]), _bounds(self.hi[high_at])
 
     def full(self) -> tuple[Bounds, Bounds]:
         """Both bounds at the tensor's full shape."""

@@ -1,8 +1,8 @@
 """Where the windows of a scatter lie: inside, outside or overhanging, as far as the ranges of its indices tell."""
 
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,10 +75,8 @@ class Placement:
 def place(scatter: CanonicalScatter, interval: Interval) -> Placement:
     """Compare each index column with its bounds: a start s is inside in [0, D - W] and outside in s <= -W or s >= D."""
     found = Placement(scatter, {}, {}, {}, {})
-    lo, hi = interval.full()
     for dim, column in index_columns(scatter, len(interval.shape)):
-        low: NDArray[Any] = np.asarray(lo[column])
-        high: NDArray[Any] = np.asarray(hi[column])
+        low, high = interval.part(column)
         size, window = scatter.operand_shape[dim], scatter.window[dim]
         outside = np.asarray((high <= -window) | (low >= size), np.bool_)
         missed = np.asarray((high < 0) | (low > size - window), np.bool_)
@@ -95,8 +93,8 @@ def is_empty(scatter: CanonicalScatter) -> bool:
 
 
 def _all_of(masks: dict[int, Mask]) -> Mask:
-    return np.logical_and.reduce(list(masks.values())) if masks else np.asarray(True)
+    return reduce(np.logical_and, masks.values(), np.asarray(True))
 
 
 def _any_of(masks: dict[int, Mask]) -> Mask:
-    return np.logical_or.reduce(list(masks.values())) if masks else np.asarray(False)
+    return reduce(np.logical_or, masks.values(), np.asarray(False))

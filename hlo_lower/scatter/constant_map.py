@@ -5,6 +5,7 @@ the whole other dims. Windows are taken apart into rows in the order in which a 
 policy drops are left out, and of several assignments to one row the last is kept.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -63,7 +64,12 @@ class ConstantMap:
 
 
 def solve(
-    scatter: CanonicalScatter, interval: Interval, *, drops_windows: bool, most_pieces: int
+    scatter: CanonicalScatter,
+    interval: Interval,
+    *,
+    drops_windows: bool,
+    most_pieces: int,
+    dense_per_row: int | None = None,
 ) -> ConstantMap | None:
     """The map of a scatter with constant indices, or None where there are too many rows.
 
@@ -72,6 +78,8 @@ def solve(
       interval: of the indices, all known.
       drops_windows: whether a window that reaches out is dropped as a whole (oob=xla), or its outside elements alone.
       most_pieces: how many pieces are listed at most.
+      dense_per_row: most elements of the operand, per row that is written, for which rows at an even distance above 1
+        are one piece, since that is lowered to a pass over the operand; None is any number.
     """
     touched = tuple(d for d in range(scatter.rank) if scatter.window[d] != scatter.operand_shape[d])
     extents = [scatter.window[d] for d in touched]
@@ -96,6 +104,7 @@ def solve(
         flat = (flat[:, :, None] * size + place[:, None, :]).reshape(scatter.positions, -1)
     sources = np.flatnonzero(inside.reshape(-1))
     targets = flat.reshape(-1)[sources]
+    spread = dense_per_row is None or prod(scatter.operand_shape) <= dense_per_row * len(targets)
     # The last writer of each row: the first one from behind.
     written, from_behind = np.unique(targets[::-1], return_index=True)
     last = len(targets) - 1 - from_behind
@@ -106,7 +115,7 @@ def solve(
         targets=written,
         sources=sources[last],
         is_unique=len(written) == len(targets),
-        pieces=_pieces(sources[last], written, most_pieces),
+        pieces=_pieces(sources[last], written, most_pieces, spread=spread),
     )
 
 
@@ -122,12 +131,13 @@ def _starts(scatter: CanonicalScatter, interval: Interval) -> list[NDArray[np.ob
     return starts
 
 
-def _pieces(sources: Rows, targets: Rows, most: int) -> tuple[Piece, ...] | None:
-    """Cut rows, sorted by target, into pieces: one if all advance evenly, else runs of neighbours."""
+def _pieces(sources: Rows, targets: Rows, most: int, *, spread: bool) -> tuple[Piece, ...] | None:
+    """Cut rows, sorted by target, into pieces: one if all advance evenly (spread, or by 1), else runs of neighbours."""
     total = len(targets)
     if total > 1:
         steps, strides = np.diff(sources), np.diff(targets)
-        if abs(int(steps[0])) == 1 and bool((steps == steps[0]).all() and (strides == strides[0]).all()):
+        even = bool((steps == steps[0]).all() and (strides == strides[0]).all())
+        if even and abs(int(steps[0])) == 1 and (spread or int(strides[0]) == 1):
             is_reversed = int(steps[0]) == -1
             first = int(sources[-1] if is_reversed else sources[0])
             return (Piece(first, int(targets[0]), total, int(strides[0]), is_reversed),)
@@ -146,3 +156,20 @@ def _pieces(sources: Rows, targets: Rows, most: int) -> tuple[Piece, ...] | None
         pieces.append(Piece(source, int(targets[begin]), size, 1, is_reversed))
         begin += size
     return tuple(pieces)
+
+
+def row_major_boxes(first: int, size: int, shape: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Cut a run of row-major positions of a shape into boxes, in order: the starts and the extents of each."""
+    inner = prod(shape[1:])
+    place, end = first, first + size
+    while place < end:
+        outer, offset = divmod(place, inner)
+        whole = (end - place) // inner
+        if offset == 0 and whole:
+            yield (outer, *(0 for _ in shape[1:])), (whole, *shape[1:])
+            place += whole * inner
+        else:
+            taken = min(inner - offset, end - place)
+            for starts, extents in row_major_boxes(offset, taken, shape[1:]):
+                yield (outer, *starts), (1, *extents)
+            place += taken

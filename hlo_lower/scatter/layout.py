@@ -242,10 +242,10 @@ def _columns(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interv
 
 def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: CanonicalScatter) -> Linear | None:
     """The form of a column whose values are known, where they go up or down evenly."""
-    lo, hi = (bounds[index] for bounds in interval.full())
-    if bool((lo != hi).any()):
+    lo, hi = interval.part(index)
+    if bool(np.any(lo != hi)):
         return None
-    found = fitted(lo)
+    found = fitted(interval.full()[0][index])
     if found is None:
         return None
     base, strides = found
@@ -257,7 +257,7 @@ def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: 
 def _is_inside(column: "_Column", scatter: CanonicalScatter, interval: Interval) -> bool:
     """Whether every start of a column is proved to lie inside."""
     index = dict(index_columns(scatter, len(interval.shape)))[column.operand_dim]
-    lo, hi = (bounds[index] for bounds in interval.full())
+    lo, hi = interval.part(index)
     last = scatter.operand_shape[column.operand_dim] - scatter.window[column.operand_dim]
     return bool(np.all(lo >= 0) and np.all(hi <= last))
 

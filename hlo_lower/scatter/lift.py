@@ -46,7 +46,7 @@ def lift(
     like = updates[0]
     lifter = _Lifter(build, graph, like, captured or {})
     if not can_lift(graph, region):
-        return _map(build, region, [*currents, *updates], like.shape, captured or {})
+        return _map(build, graph, region, [*currents, *updates], like.shape, captured or {})
     return lifter.apply(region, [*currents, *updates])
 
 
@@ -113,17 +113,53 @@ class _Lifter:
 
 def _map(
     build: Builder,
+    graph: Graph,
     region: Block,
     inputs: Sequence[Value],
     shape: tuple[int | None, ...],
     captured: Mapping[Value, Value],
 ) -> list[Value]:
-    """One `stablehlo.map` per result, its region a copy of the scatter's."""
+    """One `stablehlo.map` per result, its region a copy of the scatter's, with what it calls inside."""
     results: list[Value] = []
     for i, returned in enumerate(region.terminator.operands):
         result_type = mlir.tensor_type(shape, mlir.tensor_element(returned.raw.type))
         dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
         node = build.op("stablehlo.map", inputs, [result_type], dimensions, regions=1)
         build.copy_block(region, node, 0, returning=[i], captured=captured)
+        _inline(build, graph, node, frozenset())
         results.append(node.results[0])
     return results
+
+
+def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -> None:
+    """Put the bodies of functions and composites in the place of their calls in a node's regions, at any depth.
+
+    XLA's CPU compiler takes control flow in the region of a map, but not in a function that the region calls. A call of
+    a function that has been entered, a cycle, stays.
+    """
+    for block in node.blocks:
+        pending = [(inner, entered) for inner in block.nodes]
+        while pending:
+            inner, around = pending.pop()
+            name = _called(inner)
+            callee = graph.functions.get(name)
+            if callee is None or not callee.has_body or name in around:
+                _inline(build, graph, inner, around)
+                continue
+            copies = {a.raw: v.raw for a, v in zip(callee.body.arguments, inner.operands, strict=True)}
+            for original in list(callee.body.nodes)[:-1]:
+                copy = Node(mlir.clone_before(original.raw, inner.raw, copies))
+                copies.update((a.raw, b.raw) for a, b in zip(original.results, copy.results, strict=True))
+                pending.append((copy, around | {name}))
+            for result, returned in zip(inner.results, callee.body.terminator.operands, strict=True):
+                result.raw.replace_all_uses_with(copies[returned.raw])
+            if inner in build.built:
+                build.built.remove(inner)  # what is erased must not be looked at again
+            inner.raw.erase()
+
+
+def _called(node: Node) -> str:
+    """The function that a node stands for: of a call, or of a composite; "" of others."""
+    if node.name == "func.call":
+        return node.callee
+    return mlir.symbol_name(node.raw.attributes["decomposition"]) if node.name == "stablehlo.composite" else ""

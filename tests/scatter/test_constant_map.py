@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import hlo_lower as hl
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.constant_map import Piece, solve
+from hlo_lower.scatter.constant_map import Piece, row_major_boxes, solve
 from hlo_lower.scatter.reference import windows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
@@ -134,3 +134,31 @@ def test_a_window_as_large_as_its_dim_that_reaches_out_is_not_solved():
     starts, operand, window = np.array([[1, 2]]), (6, 4), (2, 4)
     assert solved(starts, operand, window, (0, 1), drops_windows=False)[0] is None
     assert solved(starts, operand, window, (0, 1), drops_windows=True)[0].targets.tolist() == []
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_boxes_cover_a_run_in_order(shape, data):
+    """A run of row-major positions is cut into boxes that hold its positions, in order, and no others."""
+    total = int(np.prod(shape))
+    first = data.draw(st.integers(0, total - 1))
+    size = data.draw(st.integers(0, total - first))
+    numbers = np.arange(total).reshape(shape)
+    held = []
+    for starts, extents in row_major_boxes(first, size, shape):
+        part = numbers[tuple(slice(s, s + e) for s, e in zip(starts, extents, strict=True))]
+        assert part.shape == tuple(extents)
+        held.extend(part.reshape(-1).tolist())
+    assert held == list(range(first, first + size))
+
+
+def test_few_even_rows_of_a_large_operand_are_pieces_of_their_own():
+    """Rows at an even distance are one piece up to a size of the operand for each, and single rows beyond it."""
+    starts = np.arange(3)[:, None] * 100
+    for dense, strides in ((None, [100]), (100, [100]), (99, [1, 1, 1])):
+        program = Program("i32")
+        case = case_of(program, [program.constant(starts[:, 0])], [0], (3,), (300,), (1,), inserted=[], batching=())
+        graph = hl.read(case.text)
+        scatter = canonicalize(graph.scatters[0])
+        interval = IndexAnalysis(graph).interval(scatter.indices)
+        found = solve(scatter, interval, drops_windows=True, most_pieces=16, dense_per_row=dense)
+        assert [piece.stride for piece in found.pieces] == strides

@@ -1,0 +1,221 @@
+"""The self-checking scatter modules of openxla/stablehlo, where the corpus is there: what is lowered meets @expected.
+
+Each static module has `@inputs`, `@expected`, one scatter at constant indices and a check of its result:
+`check.expect_eq` (the same elements) or `check.expect_close` (floats within 3 units in the last place, as StableHLO's
+interpreter has it). The expectations were computed by JAX with XLA, so they mean XLA's policy; no window of these
+modules reaches out in part, so they hold under the specification's policy just as well, and both are tested. The check
+is taken out of the lowered module, whose @main then returns what it got and what it expects.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.graph import Node
+from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.run import Executable, entry_function
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "stablehlo_testdata"
+MODULES = sorted(CORPUS.glob("*.mlir"))
+DYNAMIC = [path for path in MODULES if path.name.startswith("dynamic__")]
+STATIC = [path for path in MODULES if path not in DYNAMIC]
+COMBINERS = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul"}
+
+ROUNDS = ("add", "mul")
+"""Combiners that round: their results may differ within the check's bound, those of the others not in a bit."""
+
+CLOSE_ULPS = 3
+"""What `check.expect_close` allows, in units in the last place."""
+
+needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
+
+
+# --- which modules ---
+
+
+def name(path: Path) -> str:
+    """A module's name, as the name of its test."""
+    return path.stem
+
+
+def features(path: Path) -> tuple[str, str, str]:
+    """What a static module is about: dimension numbers and shapes, combiner, element type."""
+    text = path.read_text()
+    numbers = re.search(r"#stablehlo\.scatter<([^>]*)>", text)
+    types = re.search(r"\}\) : \((.*)\) -> tensor<(?:\d+x)*(\w+)>", text)
+    combiner = re.search(r"stablehlo\.(add|maximum|multiply|minimum)", text)
+    assert numbers is not None
+    assert types is not None
+    form = numbers[1] + re.sub(r"(?:bf16|ui?\d+|i\d+|f\d+)>", ">", types[1])
+    return form, COMBINERS[combiner[1]] if combiner else "assign", types[2]
+
+
+def sample() -> list[Path]:
+    """Two modules of each form, the rarest combiners and element types so far first."""
+    forms: dict[str, list[tuple[Path, str, str]]] = {}
+    for path in STATIC:
+        form, combiner, element = features(path)
+        forms.setdefault(form, []).append((path, combiner, element))
+    used: Counter[str] = Counter()
+    chosen: list[Path] = []
+    for form in (*sorted(forms), *sorted(forms)):
+        left = [member for member in forms[form] if member[0] not in chosen]
+        if not left:
+            continue
+        path, combiner, element = min(left, key=lambda m: (used[m[1]] + used[m[2]], m[0].name))
+        used.update((combiner, element))
+        chosen.append(path)
+    return chosen
+
+
+# --- their two forms ---
+
+
+def retype(function: Any, outputs: list[Any]) -> None:
+    """Give a function the type of its arguments and these results; the attributes of both go."""
+    for attributes in ("res_attrs", "arg_attrs"):
+        if attributes in function.attributes:
+            del function.attributes[attributes]
+    inputs = [a.type for a in function.regions[0].blocks[0].arguments]
+    told = [", ".join(map(str, types)) for types in (inputs, outputs)]
+    function.attributes["function_type"] = mlir.parse_attribute(f"({told[0]}) -> ({told[1]})")
+
+
+def without_check(text: str) -> tuple[str, str]:
+    """A module whose @main returns what it got and what it expects instead of comparing them; the check's name."""
+    module = mlir.parse_module(text, mlir.make_context())
+    with mlir.active(module.context):
+        main = entry_function(module)
+        block = main.regions[0].blocks[0]
+        nodes = [op.operation for op in block.operations]
+        [check] = [op for op in nodes if op.name == "stablehlo.custom_call"]
+        target = mlir.symbol_name(check.attributes["call_target_name"])
+        got, expected = check.operands
+        assert [got] == list(nodes[-1].operands)
+        check.erase()
+        nodes[-1].erase()
+        where = {"location": mlir.unknown_location(module.context), "insertion_point": mlir.insert_at_end(block)}
+        mlir.create_operation("func.return", [got, expected], [], **where)
+        retype(main, [got.type, expected.type])
+        assert mlir.verify_module(module) is None
+        return mlir.print_module(module), target
+
+
+def with_index_argument(text: str) -> tuple[str, np.ndarray]:
+    """The module with the scatter's constant indices turned into a new argument of @main, and their value."""
+    module = mlir.parse_module(text, mlir.make_context())
+    with mlir.active(module.context):
+        main = entry_function(module)
+        block = main.regions[0].blocks[0]
+        [scatter] = [op.operation for op in block.operations if op.operation.name == "stablehlo.scatter"]
+        node = Node(scatter).operand(1).node
+        assert node is not None
+        value = node.constant()
+        assert value is not None
+        scatter.operands[1] = block.add_argument(node.results[0].raw.type, mlir.unknown_location(module.context))
+        retype(main, [v.type for v in Node(main).blocks[0].terminator.raw.operands])
+        assert mlir.verify_module(module) is None
+        return mlir.print_module(module), np.array(value)
+
+
+# --- the checks ---
+
+
+def ulps(a: np.ndarray, b: np.ndarray) -> int:
+    """The largest distance of two arrays of floats in units in the last place; NaN is as far from NaN as 0."""
+    signed = f"i{a.dtype.itemsize}"
+    low = int(np.iinfo(signed).min)
+    distance = 0
+    for x, y in zip(a.reshape(-1), b.reshape(-1), strict=True):
+        if x != x and y != y:
+            continue
+        # Floats in their order are integers in their order, those of the negative ones turned around.
+        m, n = (int(v.reshape(1).view(signed)[0]) for v in (x, y))
+        m, n = (low - v if v < 0 else v for v in (m, n))
+        distance = max(distance, abs(m - n))
+    return distance
+
+
+def check_expectation(text: str, arguments: list[np.ndarray], rounds: bool, told: str) -> None:
+    """Run a lowered module, and hold its result against @expected as strictly as its combiner and its check allow."""
+    unchecked, check = without_check(text)
+    got, expected = Executable(unchecked, "exact").run(arguments)
+    found = first_difference([expected], [got])
+    within = rounds and check == "check.expect_close" and ulps(got, expected) <= CLOSE_ULPS
+    assert found is None or within, f"{told}: {found}"
+
+
+def check_module(path: Path) -> None:
+    """Convert both forms of a module under both policies, and run what comes out."""
+    source = path.read_text()
+    moved, indices = with_index_argument(source)
+    rounds = features(path)[1] in ROUNDS
+    for form, text, arguments in (("constant indices", source, []), ("index argument", moved, [indices])):
+        known = ""
+        for oob in ("xla", "spec"):
+            lowered = hl.lower(text, oob=oob).text
+            assert "stablehlo.scatter" not in lowered
+            assert "@check.expect_" in lowered
+            if lowered != known:  # most are the same under both
+                check_expectation(lowered, arguments, rounds, f"{form}, oob={oob}")
+            known = lowered
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", sample(), ids=name)
+def test_a_sample_meets_its_expectation(path):
+    """Two modules of each form, over all combiners and element types, give what they expect, the indices constant or
+    an argument, under both policies."""
+    check_module(path)
+
+
+@needs_corpus
+def test_a_wrong_result_is_found():
+    """An expectation that is another in one bit is not met, and an infinity is far from every number."""
+    path = next(p for p in STATIC if features(p)[1:] == ("assign", "f32"))
+    lowered = hl.lower(path.read_text()).text
+    check_expectation(lowered, [], False, "as it is")
+    body = lowered[lowered.index("@expected() -> ") :]
+    first = re.search(r"dense<\[*(-?[\d.e+-]+)", body)
+    assert first is not None
+    number = np.float32(first[1])
+    moved = body.replace(first[1], f"{np.nextafter(number, np.float32(np.inf)):.9e}", 1)
+    with pytest.raises(AssertionError, match="1 elements differ"):
+        check_expectation(lowered.replace(body, moved), [], False, "moved")
+    one, infinite = np.ones(1, np.float32), np.full(1, np.inf, np.float32)
+    assert [ulps(one, np.nextafter(one, v)) for v in (infinite, -infinite, one)] == [1, 1, 0]
+    assert min(ulps(one, infinite), ulps(one, -one)) > CLOSE_ULPS
+
+
+@needs_corpus
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_dynamic_modules_are_converted(oob):
+    """Each module of dynamic shape loses its scatter without its sizes being bound."""
+    for path in DYNAMIC:
+        lowered = hl.lower(path, oob=oob)
+        assert (lowered.scatters_left, "stablehlo.scatter" in lowered.text) == (0, False), path.name
+
+
+@pytest.mark.sweep
+@needs_corpus
+@pytest.mark.parametrize("path", STATIC, ids=name)
+def test_every_module_meets_its_expectation(path):
+    """Each static module gives what it expects, the indices constant or an argument, under both policies."""
+    check_module(path)
+
+
+@pytest.mark.sweep
+@needs_corpus
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+@pytest.mark.parametrize("path", STATIC, ids=name)
+def test_every_scatter_verifies_on_its_own(path, oob):
+    """With operands, indices and updates as arguments each scatter is right in all index regimes."""
+    text, _ = with_index_argument(path.read_text())
+    verdict = hl.verify(text, hl.lower(text, oob=oob), level="scatter")
+    assert verdict.ok, "\n".join(verdict.lines())

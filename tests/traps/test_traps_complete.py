@@ -1,0 +1,32 @@
+"""Each semantic trap that asks for a test has one."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+NUMBERS = [n for n in range(1, 47) if n not in (27, 38)]
+"""The traps that are tests; 27 and 38 are notes."""
+
+ELSEWHERE = {29: "test_dynamic_shapes.py", 30: "test_shardings.py"}
+"""Traps whose tests stand in a file of their own."""
+
+
+def numbers_in(path: Path) -> set[int]:
+    """The numbers in the names of a file's tests, `test_trap_NN_what`."""
+    tree = ast.parse(path.read_text())
+    names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {int(name.split("_")[2]) for name in names if name.startswith("test_trap_")}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_each_trap_has_a_test(number):
+    """There is a test named after the number of the trap."""
+    files = (
+        [TESTS / ELSEWHERE[number]] if number in ELSEWHERE else sorted(Path(__file__).parent.glob("test_traps_*.py"))
+    )
+    missing = [path.name for path in files if not path.exists()]
+    if missing:
+        pytest.skip(f"{missing[0]} is not there")
+    assert number in set().union(*map(numbers_in, files))
