@@ -137,7 +137,7 @@ def annotated(text):
 
 @pytest.mark.parametrize("language", SHARDINGS)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_sharding_of_a_scatter_moves_to_what_gives_its_result(form, language):
+def test_trap_30_the_sharding_of_a_scatter_moves_to_what_gives_its_result(form, language):
     """It is an attribute of the operation that gives the result, or a constraint on it where none does alone."""
     texts, carrier = FORMS[form]
     attribute, constraint = SHARDINGS[language]

@@ -264,16 +264,23 @@ class Builder:
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
 
     def copy_block(
-        self, source: Block, node: Node, region: int, returning: Sequence[int], captured: Mapping[Value, Value]
+        self,
+        source: Block,
+        node: Node,
+        region: int,
+        returning: Sequence[int],
+        captured: Mapping[Value, Value],
+        given: Sequence[Value] = (),
     ) -> None:
         """Fill a region of a node with a copy of a block that returns only these of its results.
 
-        Values that the block takes from around it are replaced as `captured` says.
+        Values that the block takes from around it are replaced as `captured` says; those that are `given` become further
+        arguments of the copy.
         """
-        types = [argument.raw.type for argument in source.arguments]
-        block = Block(mlir.append_block(node.raw, region, types, self._location))
+        taken = [*source.arguments, *given]
+        block = Block(mlir.append_block(node.raw, region, [value.raw.type for value in taken], self._location))
         inner = self.at_end(block)
-        copies = {**captured, **dict(zip(source.arguments, block.arguments, strict=True))}
+        copies = {**captured, **dict(zip(taken, block.arguments, strict=True))}
         for original in list(source.nodes)[:-1]:
             copy = Node(mlir.clone_into(original.raw, block.raw, {a.raw: b.raw for a, b in copies.items()}))
             self.built.append(copy)

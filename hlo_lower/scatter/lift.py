@@ -46,7 +46,7 @@ def lift(
     like = updates[0]
     lifter = _Lifter(build, graph, like, captured or {})
     if not can_lift(graph, region):
-        return _map(build, graph, region, [*currents, *updates], like.shape, captured or {})
+        return _map(build, graph, region, [*currents, *updates], captured or {})
     return lifter.apply(region, [*currents, *updates])
 
 
@@ -116,19 +116,28 @@ def _map(
     graph: Graph,
     region: Block,
     inputs: Sequence[Value],
-    shape: tuple[int | None, ...],
     captured: Mapping[Value, Value],
 ) -> list[Value]:
-    """One `stablehlo.map` per result, its region a copy of the scatter's, with what it calls inside."""
+    """One `stablehlo.map` per result, its region a copy of the scatter's, with what it calls inside.
+
+    A captured scalar that is no constant is one input more, the same everywhere: XLA refuses to capture it (trap 44).
+    """
+    like, shape = inputs[0], inputs[0].shape
+    given = [v for v in captured_values(region) if v.is_tensor and v.shape == () and not _is_constant(v)]
+    inputs = [*inputs, *(broadcast_like(build, captured.get(v, v), like) for v in given)]
     results: list[Value] = []
     for i, returned in enumerate(region.terminator.operands):
         result_type = mlir.tensor_type(shape, mlir.tensor_element(returned.raw.type))
         dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
         node = build.op("stablehlo.map", inputs, [result_type], dimensions, regions=1)
-        build.copy_block(region, node, 0, returning=[i], captured=captured)
+        build.copy_block(region, node, 0, returning=[i], captured=captured, given=given)
         _inline(build, graph, node, frozenset())
         results.append(node.results[0])
     return results
+
+
+def _is_constant(value: Value) -> bool:
+    return value.node is not None and value.node.name == "stablehlo.constant"
 
 
 def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -> None:

@@ -438,12 +438,6 @@ def test_notes_are_looked_through(op, expected):
     assert told(element_of(RUN + op)) == expected
 
 
-def test_a_recursive_function_ends():
-    """A function that calls itself is not followed for ever."""
-    functions = "func.func private @f(%y: $v) -> $v {\n%s = func.call @f(%y) : ($v) -> $v\nreturn %s : $v\n}"
-    assert told(element_of("%r = func.call @f(%v) : ($v) -> $v", functions=functions)) == DATA
-
-
 def test_a_chain_that_is_too_long_is_not_followed():
     """Beyond a hundred steps an element is data, and the reason says so; a shorter one is followed."""
 

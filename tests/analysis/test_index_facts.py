@@ -125,12 +125,6 @@ def test_a_function_that_others_may_call_is_not_bounded():
     assert inside(one + composite) == I32
 
 
-def test_a_recursive_function_ends():
-    """A function that calls itself is not followed for ever."""
-    functions = f"func.func private @f(%x: {T}) -> {T} {{\n  %r = call @f(%x) : ({T}) -> {T}\n  return %r : {T}\n}}"
-    assert hull(f"%r = call @f(%x) : ({T}) -> {T}", functions) == I32
-
-
 def test_a_value_that_a_loop_does_not_change_is_what_it_was_before():
     """A body that returns its argument as it is leaves the value from before the loop; what loops change is in
     test_carried.py."""

@@ -105,6 +105,16 @@ REGIONS = {
     %n = stablehlo.add %c, %r : {F}""",
         lambda c, u: c + OPERAND[int(u)],
     ),
+    "a captured scalar in a branch": (
+        f"""%p = stablehlo.compare LT, %u, %c : ({F}, {F}) -> tensor<i1>
+    %n = "stablehlo.if"(%p) ({{
+      %x = stablehlo.add %c, %captured : {F}
+      stablehlo.return %x : {F}
+    }}, {{
+      stablehlo.return %u : {F}
+    }}) : (tensor<i1>) -> {F}""",
+        lambda c, u: c + OPERAND[2] if u < c else u,
+    ),
     "a tuple": (
         f"""%t = stablehlo.tuple %c, %u : tuple<{F}, {F}>
     %x = stablehlo.get_tuple_element %t[1] : (tuple<{F}, {F}>) -> {F}
@@ -147,6 +157,8 @@ def module(body, form, result="%n"):
     )
     return f"""module {{
   func.func public @main(%op: tensor<6xf32>, %i: tensor<{rank}xi32>, %up: tensor<2xf32>) -> tensor<6xf32> {{
+    %taken = stablehlo.slice %op [2:3] : (tensor<6xf32>) -> tensor<1xf32>
+    %captured = stablehlo.reshape %taken : (tensor<1xf32>) -> tensor<f32>
     %table = stablehlo.constant dense<[1.0, 3.0, 9.0, 27.0]> : tensor<4xf32>
     %s = "stablehlo.scatter"(%op, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<{window},
       scatter_dims_to_operand_dims = [0], index_vector_dim = {ivd}>}}> ({{
