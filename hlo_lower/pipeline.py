@@ -171,7 +171,7 @@ def _lower(
             raise plan.error
     uncalled: set[str] = set()
     with mlir.active(graph.context):
-        for plan in chosen:
+        for plan in reversed(chosen):  # a scatter in the region of another one comes behind it, and is lowered first
             uncalled |= _rewrite(graph, plan, options.target)
     erase_uncalled(graph, uncalled)
     problem = mlir.verify_module(graph.module)
