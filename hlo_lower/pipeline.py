@@ -1,7 +1,7 @@
 """The main job: read, classify, choose a rule for each scatter, lower, check, write."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +13,9 @@ from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import (
     Builder,
     Graph,
+    Node,
     Source,
+    Value,
     bind,
     erase,
     erase_uncalled,
@@ -22,6 +24,7 @@ from hlo_lower.graph import (
     to_portable_artifact,
     to_text,
 )
+from hlo_lower.graph.sizes import retyped
 from hlo_lower.legality import refused_of
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.dynamic_shape import DynamicScatterLowering
@@ -200,6 +203,7 @@ def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     build = Builder.before(node)
     try:
         values = tuple(rule.lowering(_given(graph, plan, build)))
+        values = _in_result_types(node, values, build)
         given = [value.raw.type for value in values]
     except Exception as error:
         if not rule.origin:
@@ -217,6 +221,17 @@ def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
     return erase(graph, node)
+
+
+def _in_result_types(node: Node, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
+    """The values in the types of a scatter's results, which may know other sizes than its operands."""
+    found = list(values)
+    for k, (value, result) in enumerate(zip(values, node.results, strict=False)):
+        same = value.element_type == result.element_type and len(value.shape) == len(result.shape)
+        pairs = zip(value.shape, result.shape, strict=False)
+        if same and all(a == b or None in (a, b) for a, b in pairs):
+            found[k] = retyped(build, value, result.raw.type)
+    return tuple(found)
 
 
 def _given(graph: Graph, plan: Plan, build: Builder) -> ScatterLowering | DynamicScatterLowering:

@@ -274,8 +274,8 @@ class Builder:
     ) -> None:
         """Fill a region of a node with a copy of a block that returns only these of its results.
 
-        Values that the block takes from around it are replaced as `captured` says; those that are `given` become further
-        arguments of the copy.
+        Values that the block takes from around it are replaced as `captured` says; those that are `given` become
+        further arguments of the copy.
         """
         taken = [*source.arguments, *given]
         block = Block(mlir.append_block(node.raw, region, [value.raw.type for value in taken], self._location))

@@ -68,6 +68,18 @@ def reshaped(build: Builder, value: Value, extents: Sequence[Extent], element: s
     return build.op("stablehlo.dynamic_reshape", [value, vector(build, extents, element)], [raw_type]).results[0]
 
 
+def retyped(build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
+    """The same tensor under a type of the same shape in which other sizes are known."""
+    if value.raw.type == raw_type:
+        return value
+    shape = mlir.tensor_shape(raw_type)
+    sizes = [size for size in shape if size is not None]
+    if len(sizes) == len(shape):
+        return build.reshape(value, sizes)
+    extents = [extent_of(build, value, dim, "i32") if size is None else size for dim, size in enumerate(shape)]
+    return build.op("stablehlo.dynamic_reshape", [value, vector(build, extents, "i32")], [raw_type]).results[0]
+
+
 def broadcast_like(build: Builder, value: Value, like: Value) -> Value:
     """A scalar, in every element of a tensor of the shape of another one."""
     if like.is_static:

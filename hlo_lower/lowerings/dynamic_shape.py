@@ -56,15 +56,15 @@ class DynamicScatterLowering:
 @rules.lowers(
     DYNAMIC_SCATTER,
     combiner={Combiner.NO_OP},
-    emits=("stablehlo.convert", "stablehlo.reshape"),
+    emits=("stablehlo.convert",),
     form="the operand",
 )
 def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Value]:
-    """Lower a scatter whose region returns the current value: each result is its operand, promoted if the region is.
+    """Lower a scatter that writes nothing, or the current value: each result is its operand, promoted if the region is.
 
     Equal, because whatever is written was there before. Costs nothing.
     """
-    return _as_results(op, _promoted(op))
+    return _promoted(op)
 
 
 @rules.lowers(
@@ -148,20 +148,6 @@ def _promoted(op: DynamicScatterLowering) -> list[Value]:
     return [op.build.convert(v, t) for v, t in zip(scatter.operands, scatter.region_types, strict=True)]
 
 
-def _as_results(op: DynamicScatterLowering, values: Sequence[Value]) -> list[Value]:
-    """The values in the types of the scatter's results, which may know sizes that the operands do not."""
-    found: list[Value] = []
-    for value, result in zip(values, op.scatter.node.results, strict=True):
-        if value.raw.type == result.raw.type:
-            found.append(value)
-            continue
-        extents = [
-            extent_of(op.build, value, dim, "i32") if size is None else size for dim, size in enumerate(result.shape)
-        ]
-        found.append(reshaped(op.build, value, extents, "i32"))
-    return found
-
-
 def _start_type(op: DynamicScatterLowering) -> str:
     """The type of starts; i64 where an element's offset in its window is added to one."""
     return "i64" if op.facts.split else op.scatter.start_type
@@ -171,7 +157,7 @@ def _one_window(op: DynamicScatterLowering) -> list[Value]:
     scatter, build = op.scatter, op.build
     zero = build.constant(0, (), _start_type(op))
     coordinates = dict.fromkeys(scatter.scatter_dims, zero)
-    return _as_results(op, _write(op, build, _promoted(op), scatter.indices, scatter.updates, coordinates, {}))
+    return _write(op, build, _promoted(op), scatter.indices, scatter.updates, coordinates, {})
 
 
 def _loop(op: DynamicScatterLowering) -> list[Value]:
@@ -193,8 +179,7 @@ def _loop(op: DynamicScatterLowering) -> list[Value]:
         return _write(op, inner, current, indices, updates, own, replaced)
 
     invariant = [scatter.indices, *scatter.updates, *captured.carried]
-    results = StructuredLoop(count, counter_type).emit_while(build, _promoted(op), invariant, iteration)
-    return _as_results(op, results)
+    return StructuredLoop(count, counter_type).emit_while(build, _promoted(op), invariant, iteration)
 
 
 def _product(build: Builder, extents: Sequence[Extent], element: str) -> Value:

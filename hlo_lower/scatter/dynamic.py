@@ -92,7 +92,8 @@ class DynamicFacts:
     """The facts of a scatter of dynamic shape.
 
     Attributes:
-      combiner ... float_mode: the facts that rules constrain, one for each of `DYNAMIC_DOMAINS`.
+      combiner ... float_mode: the facts that rules constrain, one for each of `DYNAMIC_DOMAINS`; the combiner is NO_OP
+        also where a size that is known is 0, so that nothing is written.
       region: combiner of each operand.
       unproved: indexed operand dims in which a start may be out of bounds.
       split: those of them whose elements are dropped one by one; each element is then a position of its own.
@@ -146,8 +147,9 @@ def classify_dynamic(
     drops = Drops.ELEMENTS if split else Drops.WINDOWS if unproved else Drops.NOTHING
     one = all(scatter.updates_shape[d] == 1 for d in scatter.scatter_dims)
     sizes = [scatter.extent(d) for d in range(scatter.rank) if d not in split]
+    is_empty = 0 in scatter.updates_shape or 0 in scatter.operand_shape
     return DynamicFacts(
-        combiner=region.common,
+        combiner=Combiner.NO_OP if is_empty else region.common,
         positions=Positions.ONE if one and not split else Positions.RUNTIME,
         window_sizes=WindowSizes.RUNTIME if None in sizes else WindowSizes.STATIC,
         drops=drops,

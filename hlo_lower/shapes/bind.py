@@ -129,7 +129,17 @@ def _reason(message: str) -> str:
 
 def instances(specification: Specification, module: mlir.RawModule, limit: int) -> list[dict[str, int]]:
     """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed."""
-    return list(islice((s for s in _candidates(specification.symbols) if _fits(module, specification, s)), limit))
+    return list(
+        islice((s for s in _distinct(_candidates(specification.symbols)) if _fits(module, specification, s)), limit)
+    )
+
+
+def _distinct(candidates: Iterator[dict[str, int]]) -> Iterator[dict[str, int]]:
+    seen: list[dict[str, int]] = []
+    for sizes in candidates:
+        if sizes not in seen:
+            seen.append(sizes)
+            yield sizes
 
 
 def _fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[str, int]) -> bool:

@@ -26,17 +26,19 @@ class Specification:
         where the argument is no ranked tensor.
       elements: element type of each argument as printed.
       is_given: whether the module says what the dims are called.
+      has_open_results: whether a result of @main has a dim of unknown size.
     """
 
     arguments: tuple[str, ...]
     dims: tuple[tuple[str, ...] | None, ...]
     elements: tuple[str, ...]
     is_given: bool
+    has_open_results: bool = False
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether any dim has no size yet."""
-        return any(not dim.isdigit() for dims in self.dims for dim in dims or ())
+        """Whether any dim of an argument or a result has no size yet."""
+        return self.has_open_results or any(not dim.isdigit() for dims in self.dims for dim in dims or ())
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -98,7 +100,9 @@ def specification_of(module: mlir.RawModule, given: Sequence[Sequence[object]] |
         else:
             dims.append(tuple(str(d) if d is not None else f"arg{n}.{i}" for i, d in enumerate(shape)))
     elements = tuple("" if t is None else t.element_name for t in tensors)
-    return Specification(tuple(str(t) for t in types), tuple(dims), elements, is_given)
+    results = [mlir.read_tensor_type(t) for t in main.opview.type.results]
+    is_open = any(t is not None and not t.is_static for t in results)
+    return Specification(tuple(str(t) for t in types), tuple(dims), elements, is_given, is_open)
 
 
 def main_of(module: mlir.RawModule) -> mlir.RawOperation | None:

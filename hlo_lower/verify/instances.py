@@ -49,7 +49,11 @@ def instances_of(cutout: Cutout, converted: str) -> list[Instance]:
         return [Instance(cutout, converted, "")]
     found: list[Instance] = []
     refusal = ""
+    tried: list[dict[str, int]] = []
     for sizes in _sizes(module, specification):
+        if sizes in tried:
+            continue
+        tried.append(sizes)
         try:
             texts = [_bound(text, sizes) for text in (cutout.text, converted)]
             indices = _bound(cutout.indices_text, _index_sizes(cutout, sizes))
@@ -65,7 +69,7 @@ def instances_of(cutout: Cutout, converted: str) -> list[Instance]:
 
 def _bound(text: str, sizes: Mapping[str, int]) -> str:
     module = mlir.parse_module(text, mlir.make_context())
-    return mlir.print_module(bind_module(module, sizes) if sizes else module)
+    return mlir.print_module(bind_module(module, sizes))
 
 
 def _index_sizes(cutout: Cutout, sizes: Mapping[str, int]) -> dict[str, int]:
