@@ -126,7 +126,7 @@ def _dependencies(value: Value, block: Block) -> set[int]:
             continue
         node = current.node
         if node is not None and _is_within(node, block):
-            pending.extend(_inputs(node))
+            pending.extend(read_by(node))
     return found
 
 
@@ -140,10 +140,10 @@ def _is_within(node: Node, block: Block) -> bool:
     return False
 
 
-def _inputs(node: Node) -> list[Value]:
-    """What a node reads: its operands and whatever its regions capture."""
+def read_by(node: Node) -> list[Value]:
+    """What a node reads: its operands, and whatever the nodes in its regions read."""
     inputs = list(node.operands)
-    for block in node.blocks:
+    for block in node.blocks if node.has_regions else ():
         for inner in block.nodes:
-            inputs.extend(_inputs(inner))
+            inputs.extend(read_by(inner))
     return inputs

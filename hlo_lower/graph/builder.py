@@ -263,27 +263,29 @@ class Builder:
             return copy
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
 
-    def copy_block(
+    def copy_nodes(
         self,
-        source: Block,
+        nodes: Sequence[Node],
+        returning: Value,
         node: Node,
         region: int,
-        returning: Sequence[int],
+        taken: Sequence[Value],
         captured: Mapping[Value, Value],
-        given: Sequence[Value] = (),
     ) -> None:
-        """Fill a region of a node with a copy of a block that returns only these of its results.
+        """Fill a region of a node with copies of nodes of another block, and return what one of their values became.
 
-        Values that the block takes from around it are replaced as `captured` says; those that are `given` become
-        further arguments of the copy.
+        Args:
+          nodes: those that are copied, in order.
+          returning: the value that the region returns.
+          node, region: where the copies go.
+          taken: the values that become the arguments of the region.
+          captured: for other values from outside of these nodes, those to take instead.
         """
-        taken = [*source.arguments, *given]
         block = Block(mlir.append_block(node.raw, region, [value.raw.type for value in taken], self._location))
         inner = self.at_end(block)
         copies = {**captured, **dict(zip(taken, block.arguments, strict=True))}
-        for original in list(source.nodes)[:-1]:
+        for original in nodes:
             copy = Node(mlir.clone_into(original.raw, block.raw, {a.raw: b.raw for a, b in copies.items()}))
             self.built.append(copy)
             copies.update(zip(original.results, copy.results, strict=True))
-        returned = source.terminator.operands
-        inner.op("stablehlo.return", [copies.get(returned[i], returned[i]) for i in returning], [])
+        inner.op("stablehlo.return", [copies.get(returning, returning)], [])

@@ -9,6 +9,7 @@ this ("applies a map function to the inputs elementwise", StableHLO spec, map).
 from collections.abc import Mapping, Sequence
 
 from hlo_lower import mlir
+from hlo_lower.analysis.region import read_by
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
 from hlo_lower.graph.sizes import broadcast_like
 
@@ -118,22 +119,37 @@ def _map(
     inputs: Sequence[Value],
     captured: Mapping[Value, Value],
 ) -> list[Value]:
-    """One `stablehlo.map` per result, its region a copy of the scatter's, with what it calls inside.
+    """One `stablehlo.map` per result, its region a copy of what computes that result, with what it calls inside.
 
     A captured scalar that is no constant is one input more, the same everywhere: XLA refuses to capture it (trap 44).
+    An input that the result does not depend on is left out: XLA refuses float types of several widths in one map.
     """
     like, shape = inputs[0], inputs[0].shape
     given = [v for v in captured_values(region) if v.is_tensor and v.shape == () and not _is_constant(v)]
-    inputs = [*inputs, *(broadcast_like(build, captured.get(v, v), like) for v in given)]
+    windows = dict(zip(region.arguments, inputs, strict=True))
+    windows.update((v, broadcast_like(build, captured.get(v, v), like)) for v in given)
     results: list[Value] = []
     for i, returned in enumerate(region.terminator.operands):
         result_type = mlir.tensor_type(shape, mlir.tensor_element(returned.raw.type))
         dimensions = {"dimensions": mlir.dense_i64(list(range(len(shape))))}
-        node = build.op("stablehlo.map", inputs, [result_type], dimensions, regions=1)
-        build.copy_block(region, node, 0, returning=[i], captured=captured, given=given)
+        nodes, read = _needed(region, returned)
+        taken = [v for v in windows if v in read] or [region.arguments[i]]
+        node = build.op("stablehlo.map", [windows[v] for v in taken], [result_type], dimensions, regions=1)
+        build.copy_nodes(nodes, returned, node, 0, taken, captured)
         _inline(build, graph, node, frozenset())
         results.append(node.results[0])
     return results
+
+
+def _needed(region: Block, returned: Value) -> tuple[list[Node], set[Value]]:
+    """The nodes of a region that a value depends on, in order, and all values that they or it are made of."""
+    read = {returned}
+    nodes: list[Node] = []
+    for node in reversed(list(region.nodes)[:-1]):
+        if read.intersection(node.results):
+            nodes.append(node)
+            read.update(read_by(node))
+    return nodes[::-1], read
 
 
 def _is_constant(value: Value) -> bool:

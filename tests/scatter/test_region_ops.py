@@ -4,6 +4,9 @@ Each region is applied to one window and, in a loop, to two windows at one place
 interpreter and on XLA; a value by hand decides.
 """
 
+import re
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -265,3 +268,32 @@ def test_a_scatter_in_the_region_of_a_scatter(form):
     lowered = hl.lower(module(body, form))
     assert "stablehlo.scatter" not in lowered.text
     assert lowered.text == hl.lower(module("%n = stablehlo.add %c, %u : tensor<f32>", form)).text
+
+
+def test_a_map_takes_only_what_its_result_is_made_of():
+    """Of a variadic region, each result's map has the inputs and the ops that it needs, so XLA takes both types."""
+    text = """func.func public @main(%a: tensor<4xf32>, %b: tensor<4xbf16>, %i: tensor<1xi32>, %x: tensor<2xf32>,
+    %y: tensor<2xbf16>) -> (tensor<4xf32>, tensor<4xbf16>) {
+  %r:2 = "stablehlo.scatter"(%a, %b, %i, %x, %y) <{scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%c: tensor<f32>, %d: tensor<bf16>, %u: tensor<f32>, %v: tensor<bf16>):
+    %p = stablehlo.compare LT, %c, %u : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %m = "stablehlo.if"(%p) ({
+      stablehlo.return %u : tensor<f32>
+    }, {
+      stablehlo.return %c : tensor<f32>
+    }) : (tensor<i1>) -> tensor<f32>
+    %n = stablehlo.add %d, %v : tensor<bf16>
+    stablehlo.return %m, %n : tensor<f32>, tensor<bf16>
+  }) : (tensor<4xf32>, tensor<4xbf16>, tensor<1xi32>, tensor<2xf32>, tensor<2xbf16>) -> (tensor<4xf32>, tensor<4xbf16>)
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xbf16>
+}
+"""
+    lowered = hl.lower(text).text
+    types = re.findall(r"\^bb0\((.*)\):", lowered)
+    assert [told.count("bf16") for told in types] == [0, 2]
+    bf16 = ml_dtypes.bfloat16
+    arguments = [np.arange(4, dtype=np.float32), np.ones(4, bf16), np.array([1], np.int32)]
+    arguments += [np.array([9, 0], np.float32), np.array([2, 3], bf16)]
+    first, second = Executable(lowered, "exact").run(arguments)
+    assert (first.tolist(), second.tolist()) == ([0, 9, 2, 3], [1, 3, 4, 1])

@@ -55,10 +55,32 @@ def test_convert_llm_says_what_it_cannot_read(script, tmp_path):
 
 
 def test_difftest_finds_nothing_wrong(script, tmp_path):
-    """A random scatter is lowered and compared in all regimes; no folder of failures appears."""
-    done = script("difftest.py", "--runs", "1", "--seed", "2")
-    assert (done.returncode, done.stdout) == (0, "1 scatter, oob xla: 0 failed\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["decode.mlir"]
+    """Scatters are lowered and compared; the folder holds the state and the summary, and no failure."""
+    done = script("difftest.py", "--runs", "2", "--seed", "2", "--jobs", "1", "--out", "fuzzed")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0].split()[:3] == ["assign", "add", "assign_constant"]
+    assert lines[-1].startswith("2 scatters, seeds 2 to 3, oob xla, ")
+    assert lines[-1].endswith(" s: 0 failed")
+    assert {path.name for path in (tmp_path / "fuzzed").iterdir()} == {"state.jsonl", "summary.json"}
+    summary = json.loads((tmp_path / "fuzzed" / "summary.json").read_text())
+    assert (summary["cases"], summary["failed"], sum(summary["cells"].values())) == (2, [], 2)
+    assert "compared with:" in lines
+
+
+def test_difftest_refuses_the_state_of_another_run(script, tmp_path):
+    """The message names both runs and what to do; exit code 2, and the state is left as it was."""
+    (tmp_path / "fuzzed").mkdir()
+    state = tmp_path / "fuzzed" / "state.jsonl"
+    state.write_text('{"first_seed": 5, "oob": "spec", "runs": 9}\n')
+    done = script("difftest.py", "--runs", "1", "--seed", "2", "--out", "fuzzed", "--resume")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "fuzzed/state.jsonl: is the state of another run" in done.stderr
+    assert "it has seed 5, oob spec; asked for seed 2, oob xla" in done.stderr
+    done = script("difftest.py", "--runs", "1", "--seed", "5", "--oob", "spec", "--out", "fuzzed")
+    assert done.returncode == 2
+    assert "--resume goes on with it" in done.stderr
+    assert state.read_text().count("\n") == 1
 
 
 def test_bench_measures_conversion(script, tmp_path):

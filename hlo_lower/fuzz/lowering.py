@@ -1,0 +1,19 @@
+"""The lowerings that are fuzzed."""
+
+from collections.abc import Callable
+
+from hlo_lower.fuzz.effects import Policy
+from hlo_lower.pipeline import Lowered, lower
+from hlo_lower.plan import Options
+from hlo_lower.registry import CompositeLoweringRegistry
+
+
+def built_in(oob: Policy, registry: CompositeLoweringRegistry | None = None) -> Callable[[str], Lowered]:
+    """Lower to plain StableHLO under a policy, exactly.
+
+    Args:
+      oob: the policy.
+      registry: the rules; by default those that are installed.
+    """
+    options = Options(oob=oob)
+    return lambda text: lower(text, options=options, name="fuzzed", registry=registry)

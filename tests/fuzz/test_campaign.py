@@ -1,0 +1,172 @@
+"""Long runs: processes that die, state that is resumed, failures that are written down, and the report."""
+
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+
+from hlo_lower.errors import InputError
+from hlo_lower.fuzz import campaign, case_of_seed, report_lines
+from hlo_lower.fuzz.campaign import STATE, SUMMARY, Campaign
+from hlo_lower.fuzz.findings import kind_of, write_finding
+from hlo_lower.fuzz.judging import Judged
+from hlo_lower.fuzz.lowering import built_in
+from hlo_lower.fuzz.outcome import Outcome, Tally, from_json, to_json
+from hlo_lower.fuzz.worker import Pool
+
+
+def served(connection, oob):
+    """A child that dies on seed 3, hangs on seed 5 and finds the others right."""
+    connection.send(None)
+    while True:
+        cases = connection.recv()
+        if any(case.name == "seed 3" for case in cases):
+            os._exit(11)
+        if any(case.name == "seed 5" for case in cases):
+            time.sleep(60)
+        connection.send(Judged([Outcome(case.name, "Tile", "add", judges=("reference",)) for case in cases]))
+
+
+def test_a_process_that_dies_or_hangs_is_a_finding():
+    """The batch is halved until the case that takes the process down stands alone; the others are judged."""
+    cases = [case_of_seed(seed) for seed in range(2, 6)]
+    with Pool(2, "xla", time_limit=1.0, target=served) as pool:
+        outcomes = [o for _, judged in pool.judge([cases[:2], cases[2:]]) for o in judged.outcomes]
+    assert {o.name: o.failure for o in outcomes} == {
+        "seed 2": "",
+        "seed 3": "the process died, exit code 11",
+        "seed 4": "",
+        "seed 5": "not done in 1 s",
+    }
+
+
+class FakePool:
+    """Judges without lowering anything; seed 7 fails."""
+
+    def __init__(self, *given, **keywords):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def judge(self, batches):
+        """See `Pool.judge`."""
+        for batch in batches:
+            failures = {"seed 7": "differs"}
+            told = ("Tile", "add", "window", ("reference",))
+            outcomes = [Outcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
+            SEEN.extend(case.name for case in batch)
+            yield batch, Judged(outcomes)
+
+
+SEEN: list[str] = []
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """A campaign without processes, and the names of the cases that it judges."""
+    SEEN.clear()
+    monkeypatch.setattr(campaign, "Pool", FakePool)
+    monkeypatch.setattr(campaign, "shrink", lambda case, choices, fails, most=0: (case, choices))
+    return SEEN
+
+
+def test_a_run_that_was_cut_off_is_resumed(fake, tmp_path):
+    """The seeds that are done are not judged again, a line that was cut off is, and the figures add up."""
+    Campaign(20, 30, "xla", 1, tmp_path, show=lambda _: None).run()
+    assert len(fake) == 30
+    lines = (tmp_path / STATE).read_text().splitlines()
+    (tmp_path / STATE).write_text("\n".join([*lines[:2], lines[2][:40]]))
+    fake.clear()
+    again = Campaign(20, 30, "xla", 1, tmp_path, show=lambda _: None)
+    told = []
+    again.run(resume=True, tell=lambda *given: told.append(given))
+    assert fake == [f"seed {n}" for n in range(32, 50)]
+    assert (again.tally.count("cases"), told[-1][0], told[-1][4]) == (30, 30, 18)
+    assert json.loads((tmp_path / SUMMARY).read_text())["cells"]["Tile/add"] == 30
+    more = Campaign(20, 40, "xla", 1, tmp_path, show=lambda _: None)
+    fake.clear()
+    more.run(resume=True)
+    assert fake == [f"seed {n}" for n in range(50, 60)]
+
+
+def test_the_state_of_another_run_is_refused(fake, tmp_path):
+    """Another seed or policy cannot be resumed, and a run that was not finished is not thrown away."""
+    Campaign(20, 30, "xla", 1, tmp_path).run()
+    with pytest.raises(InputError, match="is the state of another run") as caught:
+        Campaign(20, 30, "spec", 1, tmp_path).run(resume=True)
+    assert "it has seed 20, oob xla; asked for seed 20, oob spec" in str(caught.value)
+    Campaign(1, 5, "xla", 1, tmp_path).run()  # the earlier one was finished
+    lines = (tmp_path / STATE).read_text().splitlines()
+    (tmp_path / STATE).write_text(lines[0] + "\n")
+    with pytest.raises(InputError, match=r"a run that was not finished \(0 cases are done\)"):
+        Campaign(1, 5, "xla", 1, tmp_path).run()
+
+
+def test_a_failure_is_written_down(fake, tmp_path):
+    """The module, its lowered form, the arguments, the message and the command stand in files, and it is counted."""
+    shown = []
+    run = Campaign(6, 3, "spec", 1, tmp_path, show=shown.append)
+    run.run()
+    assert {p.name for p in tmp_path.iterdir()} >= {
+        *(f"seed7{kind}" for kind in (".mlir", ".lowered.mlir", ".npz", ".txt")),
+        *(f"seed7.small{kind}" for kind in (".mlir", ".lowered.mlir", ".npz", ".txt")),
+    }
+    assert (tmp_path / "seed7.mlir").read_text().startswith("// oob=spec: differs\nfunc.func public @main(")
+    assert "stablehlo.scatter" not in (tmp_path / "seed7.lowered.mlir").read_text()
+    assert "repeat:  python scripts/difftest.py --seed 7 --runs 1 --oob spec" in (tmp_path / "seed7.txt").read_text()
+    assert "set3_argument0" in np.load(tmp_path / "seed7.npz").files
+    assert shown[0].startswith("seed 7: differs\nthe smallest that was found to fail alike:\nfunc.func public @main(")
+    lines = list(report_lines(run.summary()))
+    assert "FAILED seed 7: differs" in lines
+    assert lines[-1].startswith("3 scatters, seeds 6 to 8, oob spec, ")
+    assert lines[-1].endswith(": 1 failed")
+
+
+def test_a_case_that_does_not_lower_is_written_down_too(tmp_path):
+    """The lowered file then says why; where lowering takes the process down it is not tried again."""
+
+    def lower(text):
+        raise KeyError("no rule")
+
+    case = case_of_seed(0)
+    write_finding(tmp_path, "a", case, "xla", "not lowered: KeyError", "repeat it", lower)
+    assert (tmp_path / "a.lowered.mlir").read_text() == "// not lowered: KeyError: 'no rule'\n"
+    write_finding(tmp_path, "b", case, "xla", "the process died", "repeat it", None)
+    assert (tmp_path / "b.lowered.mlir").read_text() == ""
+    write_finding(tmp_path, "c", case, "xla", "differs", "repeat it", built_in("xla"))
+    assert "func.func public @main" in (tmp_path / "c.lowered.mlir").read_text()
+    kinds = [kind_of(f) for f in ("not lowered: x", "the process died, exit code 1", "not done in 6 s", "argument set")]
+    assert kinds == ["not lowered", "the process died", "not done", "differs"]
+
+
+def test_an_outcome_survives_its_line():
+    """What is written into the state is what is read from it."""
+    outcome = Outcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), bites=("drop",), second_look=True)
+    assert from_json(json.loads(json.dumps(to_json(outcome)))) == outcome
+
+
+def test_the_report_counts_everything():
+    """Each count is in the table or in a list, with its share."""
+    tally = Tally()
+    tally.extend(
+        [
+            Outcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), ran_on="XLA", bites=("drop",)),
+            Outcome("seed 2", "Rows", "mixed", "rows", ("reference",), "captures", "interpreter", "XLA: no map"),
+        ],
+        {"lowering": 1.5},
+    )
+    run = Campaign(1, 2, "xla", 2, None, tally=tally, wall=3.0)
+    lines = list(report_lines(run.summary()))
+    assert lines[0].split()[:3] == ["assign", "add", "assign_constant"]
+    assert next(line for line in lines if line.startswith("Tile")).split()[:3] == ["Tile", "0", "1"]
+    assert next(line for line in lines if line.startswith("Rows")).split()[-1] == "1"
+    assert any(line.startswith("- Point/no_op, Tile/no_op") for line in lines)
+    for told in ("reference and XLA", "reference", "captures", "interpreter", "XLA: no map", "drop", "any", "window"):
+        assert f"        1   50.0 %  {told}" in lines
+    assert lines[-1] == "2 scatters, seeds 1 to 2, oob xla, 3 s: 0 failed"

@@ -1,0 +1,43 @@
+"""What fuzzing has found, each as the smallest module that showed it."""
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.verify.run import Executable
+
+# Reading the attributes of a complex constant by number takes the process down: the bindings have no class for them.
+COMPLEX_CONSTANT = """\
+func.func public @main(%o: tensor<2xcomplex<f32>>, %i: tensor<1xi32>, %u: tensor<1xcomplex<f32>>)
+    -> tensor<2xcomplex<f32>> {
+  %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+    scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%c: tensor<complex<f32>>, %w: tensor<complex<f32>>):
+    %k = stablehlo.constant dense<(2.0, 1.0)> : tensor<complex<f32>>
+    %s = stablehlo.add %c, %k : tensor<complex<f32>>
+    stablehlo.return %s : tensor<complex<f32>>
+  }) : (tensor<2xcomplex<f32>>, tensor<1xi32>, tensor<1xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+  return %r : tensor<2xcomplex<f32>>
+}
+"""
+
+
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_a_complex_constant_in_a_region(oob):
+    """It is copied into the lowered module as it is, and added."""
+    lowered = hl.lower(COMPLEX_CONSTANT, oob=oob)
+    assert "dense<(2.000000e+00,1.000000e+00)>" in lowered.text
+    operand = np.array([1 + 1j, 5], np.complex64)
+    for start, expected in ((1, [1 + 1j, 7 + 1j]), (2, [1 + 1j, 5])):
+        [found] = Executable(lowered.text, "exact").run([operand, np.array([start], np.int32), operand[:1]])
+        assert found.tolist() == expected
+
+
+def test_an_attribute_without_a_class_stands_as_text():
+    """The attributes of a complex constant can be asked for."""
+    module = mlir.parse_module(COMPLEX_CONSTANT, mlir.make_context())
+    found = []
+    mlir.walk(module.operation, lambda op: found.append(mlir.attributes_of(op)) if "constant" in op.name else None)
+    assert [list(attributes) for attributes in found] == [["value"]]
+    assert "dense<(2.000000e+00,1.000000e+00)>" in str(found[0]["value"])

@@ -1,0 +1,126 @@
+"""What is drawn: legal scatters of every cell, the same for the same seed."""
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.fuzz.arguments import arguments_of
+from hlo_lower.fuzz.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
+from hlo_lower.fuzz.columns import Column, compute
+from hlo_lower.fuzz.draw import Draw, Replayed, Seeded
+from hlo_lower.fuzz.element_types import INDEX_TYPES, TYPES
+from hlo_lower.fuzz.families import FAMILIES, family_of
+from hlo_lower.fuzz.layouts import LAYOUTS
+from hlo_lower.fuzz.module_text import module_text
+from hlo_lower.subset import Subset
+from hlo_lower.verify.inputs import REGIMES
+
+SEEDS = range(3 * len(STRATA))
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Three rounds through the cells."""
+    return [case_of_seed(seed) for seed in SEEDS]
+
+
+@pytest.fixture(scope="module")
+def records(cases):
+    """What `classify` says of them."""
+    found = []
+    for start in range(0, len(cases), 24):
+        found += hl.classify(hl.read(module_text(cases[start : start + 24])))
+    return found
+
+
+def test_every_case_is_legal(cases, records):
+    """jaxlib parses and verifies each; there is one scatter in each."""
+    assert len(cases) == len(records)
+
+
+def test_a_case_alone_is_what_it_is_in_a_batch(cases, records):
+    """A case classifies the same as @main of a module of its own."""
+    for case, record in list(zip(cases, records, strict=True))[::40]:
+        [alone] = hl.classify(hl.read(module_text([case])))
+        assert (alone.subset, alone.combiner, alone.rule) == (record.subset, record.combiner, record.rule)
+
+
+def test_every_cell_is_reached(records):
+    """Each subset is written with each family of combiners, as `classify` names them, but where that cannot be."""
+    found = Counter((record.subset, family_of(record.combiner)) for record in records)
+    assert not set(CELLS) - set(found)
+    assert not set(IMPOSSIBLE) & set(found)
+    assert len(CELLS) + len(IMPOSSIBLE) == len(LAYOUTS) * len(FAMILIES)
+    assert set(LAYOUTS) == {subset.value for subset in Subset}
+
+
+def test_forms_types_and_regions_are_all_drawn(cases):
+    """Each form, element type, index type and shape of a region that is asked for is among the cases."""
+    forms = [case.form for case in cases]
+    seen = {
+        "implicit index vector": any(f.implicit for f in forms),
+        "index vector first": any(f.index_vector_dim < len(f.positions) and not f.implicit for f in forms),
+        "K = 0": any(not f.columns for f in forms),
+        "several windows at K = 0": any(not f.columns and np.prod(f.positions) > 1 for f in forms),
+        "scalar operand": any(not f.operand for f in forms),
+        "scalar indices": any(f.implicit and not f.positions for f in forms),
+        "permuted batching dims": any([p for _, p in f.batching] != sorted(p for _, p in f.batching) for f in forms),
+        "unsorted index dims": any([c.dim for c in f.columns] != sorted(c.dim for c in f.columns) for f in forms),
+        "inserted, not indexed": any(set(f.inserted) - {c.dim for c in f.columns} for f in forms),
+        "interleaved window dims": any(f.window_places and f.window_places[0] < len(f.positions) for f in forms),
+        "no positions": any(0 in f.positions for f in forms),
+        "empty window": any(0 in f.window for f in forms),
+        "empty operand": any(0 in f.operand for f in forms),
+        "extent beyond the index type": any(max(f.operand, default=0) > 127 for f in forms),
+        "converted indices": any(c.converted for c in cases),
+        "promotion": any(c.operands != c.region.elements for c in cases),
+        "mixed element types": any(len(set(c.operands)) > 1 for c in cases),
+        "captured value": any(c.region.captured for c in cases),
+        "captured constant": any(c.region.captured_constants for c in cases),
+        "call": any(e.form == "call" for c in cases for e in c.region.every()),
+        "not lifted": any(e.form == "boxed" for c in cases for e in c.region.every()),
+        "power": any(e.op == "power" for c in cases for e in c.region.every()),
+        "division": any(e.op == "divide" for c in cases for e in c.region.every()),
+    }
+    assert [name for name, is_there in seen.items() if not is_there] == []
+    assert set(TYPES) == {name for case in cases for name in case.operands}
+    assert set(INDEX_TYPES) == {case.index_type for case in cases}
+    assert set(REGIMES) == {regime for case in cases for regime in case.regimes}
+
+
+def test_a_seed_is_a_case():
+    """The same seed draws the same case, which survives pickling, and so do the choices that were recorded."""
+    for seed in SEEDS[::50]:
+        case, choices = recorded_case(seed)
+        assert case == case_of_seed(seed) == pickle.loads(pickle.dumps(case)) == replayed_case(list(choices), case)[0]
+        twice = [arguments_of(case, 1).all for _ in range(2)]
+        assert [a.tobytes() for a in twice[0]] == [a.tobytes() for a in twice[1]]
+
+
+def test_choices_beyond_the_record_are_the_simplest():
+    """A replay cuts a choice to its range and draws the first option where the record ends."""
+    draw = Draw(source := Replayed([9, 1]))
+    assert [draw.integer(2, 5), draw.choice("abc"), draw.choice("abc"), draw.chance(99)] == [5, "b", "a", False]
+    assert source.record == [3, 1, 0, 0]
+    draw = Draw(Seeded(1))
+    assert sorted(draw.permutation(5)) == list(range(5))
+
+
+@pytest.mark.parametrize("kind", ["data", "constant", "uniform", "run", "reversed", "strided", "coordinate", "mixed"])
+@pytest.mark.parametrize("treatment", ["", "normalised", "clamped", "clamped outside"])
+def test_a_column_is_what_its_text_says(kind, treatment):
+    """The interpreter computes from the lines of a column what NumPy does, wrapping around in a narrow type."""
+    column = Column(0, kind, 1, offset=3, treatment=treatment, values=(5, -2, 120, 0, 1, 127))
+    positions, rng = (2, 3), np.random.default_rng(0)
+    shape = column.argument_shape(positions)
+    given = None if shape is None else rng.integers(-128, 128, shape).astype(np.int8)
+    lines, name, value = compute(column, positions, "i8", (9, 2), ("%a", given), "v")
+    arguments = "" if shape is None else f"%a: tensor<{'x'.join(map(str, (*shape, 'i8')))}>"
+    body = "\n".join((*lines, f"return {name} : tensor<2x3xi8>"))
+    text = f"func.func @main({arguments}) -> tensor<2x3xi8> {{\n{body}\n}}"
+    [found] = mlir.interpret(text, [] if given is None else [given])
+    np.testing.assert_array_equal(found, value)

@@ -1,0 +1,75 @@
+"""The hypothesis strategy: its examples are legal, and a fault shrinks to one small scatter."""
+
+import sys
+from math import prod
+
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+
+import hlo_lower as hl
+from hlo_lower.fuzz.case import Case, recorded_case, size_of
+from hlo_lower.fuzz.module_text import module_text
+from hlo_lower.fuzz.shrink import shrink
+from hlo_lower.fuzz.strategy import legal_scatters
+
+QUIET = settings(
+    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@QUIET
+@given(legal_scatters())
+def test_every_example_is_legal(case):
+    """jaxlib verifies the module, and it holds one scatter that has a rule."""
+    [record] = hl.classify(hl.read(module_text([case])))
+    assert record.rule
+
+
+def is_small(case):
+    """One window of a few elements of f32, at one runtime start."""
+    form = case.form
+    assert isinstance(case, Case)
+    assert (len(form.columns), prod(form.positions), case.operands) == (1, 1, ("f32",))
+    assert len(form.operand) <= 2
+    assert prod(form.operand) <= 6
+    assert "stablehlo.return %u0 : tensor<f32>" in module_text([case])
+    return True
+
+
+def test_a_lost_guard_shrinks_to_one_small_scatter(unguarded, differs):
+    """hypothesis finds a lowering that clamps, and reduces it to an assignment of one small window."""
+    assert is_small(find(legal_scatters(("Tile", "assign")), differs, settings=QUIET))
+
+
+def test_a_failing_seed_shrinks_in_the_same_way(unguarded, differs):
+    """The choices of a seed, shrunk without hypothesis, lead to a case as small, and never to one that passes."""
+    seed = next(s for s in range(1, 10_000, 202) if differs(recorded_case(s)[0]))
+    case, choices = recorded_case(seed)
+    small, used = shrink(case, choices, lambda cases: [differs(c) for c in cases], most=150)
+    assert is_small(small)
+    assert differs(small)
+    assert size_of(small) < size_of(case)
+    assert sum(used) < sum(choices)
+
+
+def test_a_passing_case_does_not_shrink():
+    """Where nothing fails, the case stays as it is."""
+    case, choices = recorded_case(3)
+    assert shrink(case, choices, lambda cases: [False] * len(cases), most=30) == (case, choices)
+
+
+def test_an_unknown_cell_is_refused():
+    """The message lists the cells."""
+    with pytest.raises(ValueError, match=r"\('Row', 'assign'\) is no cell; the cells are Point/assign, Tile/assign"):
+        legal_scatters(("Row", "assign"))
+
+
+def test_without_hypothesis_the_strategy_says_so(monkeypatch):
+    """The package needs no hypothesis; the strategy's module names what to install."""
+    for name in [n for n in sys.modules if n.split(".")[0] == "hypothesis" or n == "hlo_lower.fuzz.strategy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(
+        ImportError, match=r"hlo_lower\.fuzz\.strategy needs hypothesis: pip install 'hlo-lower\[test\]'"
+    ):
+        __import__("hlo_lower.fuzz.strategy")
