@@ -47,8 +47,8 @@ _NAMES: dict[frozenset[Enum], str] = {
     frozenset({Drops.WINDOWS}): "whole windows may be dropped",
     frozenset({Drops.ELEMENTS}): "single elements may be dropped",
     frozenset({Positions.ONE}): "one window",
-    frozenset({WindowSizes.STATIC}): "its extents known",
-    frozenset({WindowSizes.RUNTIME}): "its extents at run time",
+    frozenset({WindowSizes.STATIC}): "window extents known",
+    frozenset({WindowSizes.RUNTIME}): "window extents at run time",
     dynamic_shape.WRITING: "",
 }
 
