@@ -23,6 +23,7 @@ one (`hlo_lower.verify.xla_errors` and `hlo_lower.verify.scatters` leave them ou
       a region that promotes: the result has the operand's narrow type                  no issue known
       operands of several float types in one scatter: refused                           no issue known
       a region that captures what is no constant: refused                               no issue known
+      a region that returns a negative i2 constant: overwrites its neighbours           no issue known
       x + 0.0 becomes x: the sign of a zero is lost                                     no issue known
       windows that overhang, under "spec": drops them whole                             openxla/stablehlo#1931
     the StableHLO interpreter

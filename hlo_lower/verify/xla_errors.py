@@ -39,6 +39,11 @@ def why_xla_errs(index: ModuleIndex, scatter: mlir.RawOperation) -> str:
     region = scatter.regions[0].blocks[0].arguments
     if any(mlir.tensor_element_name(region[i].type) != mlir.tensor_element_name(values[i].type) for i in range(arity)):
         return "returns the narrow type of a promoting region"
+    returned = scatter.regions[0].blocks[0].operations
+    for value in returned[len(returned) - 1].operands:
+        is_constant = not mlir.is_block_argument(value) and value.owner.name == "stablehlo.constant"
+        if is_constant and mlir.tensor_element_name(value.type) == "i2":
+            return "writes a negative i2 constant over its neighbours in the byte"
     if arity > 1 and _may_share_operands(index, scatter):
         return "corrupts memory where two operands are the same value (openxla/xla#29362)"
     return ""

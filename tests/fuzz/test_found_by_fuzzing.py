@@ -41,3 +41,20 @@ def test_an_attribute_without_a_class_stands_as_text():
     mlir.walk(module.operation, lambda op: found.append(mlir.attributes_of(op)) if "constant" in op.name else None)
     assert [list(attributes) for attributes in found] == [["value"]]
     assert "dense<(2.000000e+00,1.000000e+00)>" in str(found[0]["value"])
+
+
+def test_a_negative_i2_constant_is_not_judged_by_xla():
+    """XLA writes it over its neighbours in the byte, in the original alone; the reference decides."""
+    text = """func.func public @main(%o: tensor<2x2xi2>, %w: tensor<2x2xi2>, %i: tensor<2xi32>) -> tensor<2x2xi2> {
+  %r = "stablehlo.scatter"(%o, %i, %w) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<i2>, %u: tensor<i2>):
+    %e = stablehlo.constant dense<-2> : tensor<i2>
+    stablehlo.return %e : tensor<i2>
+  }) : (tensor<2x2xi2>, tensor<2xi32>, tensor<2x2xi2>) -> tensor<2x2xi2>
+  return %r : tensor<2x2xi2>
+}
+"""
+    verdict = hl.verify(text, hl.lower(text), level="scatter")
+    assert verdict.ok
+    assert any("over its neighbours in the byte" in reason for reason in verdict.scatters[0].excluded)
