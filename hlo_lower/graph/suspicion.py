@@ -16,13 +16,12 @@ LONGEST_SHAPE = 4096
 _ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
 _OF_NO_DEPTH = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _SHAPE = re.compile(r"[0-9x?]+")
-_ALIAS = re.compile(r"(\n?)[#!]([\w.$-]+)")
+_ALIAS = re.compile(r"[#!][\w.$-]+")
 
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"([{<")] = 1
 _STEP[list(b")]}>")] = -1
-_COUNTS = _STEP != 0
-_COUNTS[ord('"')] = True
+_OF_NO_STEP = bytes(code for code in range(256) if not _STEP[code] and code != ord('"'))
 
 
 def could_kill(text: str) -> bool:
@@ -32,7 +31,7 @@ def could_kill(text: str) -> bool:
     if "affine_" in text:  # an expression nests without brackets
         return True
     lines = text.split("\n")
-    if any(len(line) > LONGEST_SHAPE and _longest_shape(line) > LONGEST_SHAPE for line in lines):
+    if any(_longest_shape(line) > LONGEST_SHAPE for line in [line for line in lines if len(line) > LONGEST_SHAPE]):
         return True
     if len(text) > DEEPEST and _depth(text) > DEEPEST:
         return True
@@ -57,8 +56,8 @@ def _depth(text: str) -> int:
     """The deepest nesting of brackets outside of strings and comments."""
     if "\\" in text or "//" in text:
         text = _OF_NO_DEPTH.sub(" ", text)
-    characters = np.frombuffer(text.replace("->", "").encode(errors="replace"), np.uint8)
-    found = characters[np.flatnonzero(_COUNTS[characters])]
+    kept = text.replace("->", "").encode(errors="replace").translate(None, _OF_NO_STEP)
+    found = np.frombuffer(kept, np.uint8)
     # Here a string has no escapes; one that is not closed ends the parsing, so that what follows does not matter.
     within_string = np.cumsum(found == ord('"'), dtype=np.uint8) & 1
     level = np.cumsum(np.where(within_string, 0, _STEP[found]), dtype=np.int32)
@@ -68,11 +67,8 @@ def _depth(text: str) -> int:
 def _alias_depth(lines: list[str]) -> int:
     """The longest chain of aliases (`#a1 = [#a0]`) of which each names the one before."""
     depths: dict[str, int] = {}
-    defined = ""
-    for begins, name in _ALIAS.findall("\n" + "\n".join(lines)):
-        if begins:
-            defined = name
-            depths[defined] = 1
-        elif (depth := depths.get(name, 0) + 1) > depths[defined]:
-            depths[defined] = depth
-    return max(depths.values(), default=0)
+    for line in lines:
+        if "#" in line[1:] or "!" in line[1:]:  # most locations name no other
+            defined, *used = _ALIAS.findall(line) or [""]
+            depths[defined] = 1 + max([depths.get(name, 1) for name in used], default=0)
+    return max(depths.values(), default=1)

@@ -76,3 +76,8 @@ def test_large_text_is_looked_through_quickly():
     start = time.process_time()
     assert not could_kill(text)
     assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("line", ["#", "##", "!#", '#a = "#"', "# #a", '!t = !"x"'])
+def test_what_only_looks_like_an_alias_is_for_the_parser(line):
+    assert not could_kill(f"{line}\n" * (DEEPEST + 1) + GOOD)
