@@ -25,6 +25,8 @@ def start(tmp_path):
 
     def program(body, before=""):
         lines = "".join(f"    {line}\n" for line in body.splitlines())
+        # Whoever runs the tests in the background may have them ignore SIGINT, and so would this program.
+        before = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{before}"
         code = HEAD.replace("def tell", f"{before}\ndef tell") + lines + TAIL
         process = subprocess.Popen(
             [sys.executable, "-c", code], cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
