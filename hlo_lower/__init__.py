@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import RuleRow, bind, classify, export, jit, lower, read, rules, verify
+    from hlo_lower.api import RuleRow, SizeRow, bind, classify, export, jit, lower, read, rules, sizes, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph
     from hlo_lower.pipeline import Lowered
@@ -43,6 +43,7 @@ __all__ = [
     "RuleList",
     "RuleRow",
     "ScatterRecord",
+    "SizeRow",
     "Target",
     "__version__",
     "bind",
@@ -53,11 +54,14 @@ __all__ = [
     "lower",
     "read",
     "rules",
+    "sizes",
     "verify",
 ]
 
 _HOMES = {
-    "hlo_lower.api": ("RuleRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "verify"),
+    "hlo_lower.api": (
+        *("RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"),
+    ),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph",),
     "hlo_lower.pipeline": ("Lowered",),

@@ -13,7 +13,7 @@ from hlo_lower.lowerings import class_name
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options, short_name
+from hlo_lower.plan import SCATTER, Options, check_preference, short_name
 from hlo_lower.plugins import installed_registry
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
@@ -22,7 +22,7 @@ from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verify import Progress, Verdict
 from hlo_lower.verify import verify as _verify
 
-__all__ = ["RuleRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "verify"]
+__all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"]
 
 
 def classify(
@@ -32,6 +32,7 @@ def classify(
     oob: Literal["xla", "spec"] = "xla",
     float_mode: Literal["exact", "reassociate"] = "exact",
     trust_flags: bool = False,
+    prefer: Sequence[str] = (),
     registry: CompositeLoweringRegistry | None = None,
 ) -> tuple[ScatterRecord, ...]:
     """Classify every scatter of a module.
@@ -43,16 +44,18 @@ def classify(
       oob: out-of-bounds policy: "xla" drops a window that is not wholly inside, "spec" drops its outside elements.
       float_mode: whether a rule may reassociate float reductions.
       trust_flags: take `unique_indices = true` as a proof.
+      prefer: rules to take wherever they are right ("last_writer"), and entries of the target's table of sizes with
+        other values ("few_windows=64"; `hlo_lower.scatter.sizes`).
       registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
 
     Returns:
       One record per scatter, in program order, with the rule that would lower it ("" where there is none).
 
     Raises:
-      InputError: the target does not exist, or its file does not describe one.
+      InputError: the target does not exist, its file does not describe one, or there is no such rule or size to prefer.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags)
+    options = Options(target_of(target), oob, float_mode, trust_flags, prefer=_names(prefer))
     return _classify(graph, options=options, registry=registry)
 
 
@@ -82,6 +85,7 @@ def lower(
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
     bind: Mapping[str, int] | None = None,
+    prefer: Sequence[str] = (),
     name: str | None = None,
     registry: CompositeLoweringRegistry | None = None,
 ) -> Lowered:
@@ -89,7 +93,7 @@ def lower(
 
     Args:
       source: a path, text, bytes, a `jax.export.Exported`, a `jax.stages.Lowered` or a graph (see `read`).
-      target, oob, float_mode, trust_flags, registry: as in `classify`.
+      target, oob, float_mode, trust_flags, prefer, registry: as in `classify`.
       keep_unsupported: leave a scatter without a rule instead of raising; `Lowered.scatters_left` counts them.
       only, skip: patterns of locations, scopes, functions or numbers ("#3"): lower only these, or all but these.
       bind: symbolic sizes to bind first, {"b": 4, "s": 16} (see `hlo_lower.bind`); without it a scatter of dynamic
@@ -97,12 +101,13 @@ def lower(
       name: name for messages and records.
 
     Raises:
-      InputError: the source cannot be read, the target does not exist, a pattern matches nothing, or sizes do not fit.
+      InputError: the source cannot be read, the target does not exist, a pattern matches nothing, sizes do not fit, or
+        there is no such rule or size to prefer.
       NotLoweredError: a scatter has no lowering that the target takes.
       PluginError: the rules of an installed distribution cannot be used.
     """
     kept = (tuple(only), tuple(skip), tuple((bind or {}).items()))
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept)
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept, prefer=_names(prefer))
     return _lower(source, options=options, name=name, registry=registry)
 
 
@@ -114,6 +119,7 @@ def verify(
     oob: Literal["xla", "spec"] | None = None,
     float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool | None = None,
+    prefer: Sequence[str] | None = None,
     registry: CompositeLoweringRegistry | None = None,
     level: Literal["auto", "scatter", "full"] = "auto",
     inputs: Sequence[Any] | Mapping[str, Any] | None = None,
@@ -126,8 +132,8 @@ def verify(
 
     Args:
       source, lowered: the two versions; the first one holds the scatters.
-      target, oob, float_mode, trust_flags, registry: as they were given to `lower`; by default what lowered says,
-        where it is a `Lowered`, else the defaults of `lower`.
+      target, oob, float_mode, trust_flags, prefer, registry: as they were given to `lower`; by default what lowered
+        says, where it is a `Lowered`, else the defaults of `lower`.
       level: "scatter" runs each scatter alone, "full" the whole module too, "auto" the whole module if it fits.
       inputs: arguments of the whole module; by default seeded random ones.
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
@@ -153,7 +159,9 @@ def verify(
         by_default.trust_flags if trust_flags is None else trust_flags,
         # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
         keep_unsupported="stablehlo.scatter" in after,
+        prefer=by_default.prefer if prefer is None else _names(prefer),
     )
+    check_preference(options, rules_used or installed_registry())
     again = options
     if isinstance(lowered, Lowered):  # by number: a pattern of a line would miss in a module that is printed anew
         kept = tuple(f"#{record.number}" for record in lowered.records if not record.rule)
@@ -170,6 +178,10 @@ def verify(
         runs=runs,
         progress=progress,
     )
+
+
+def _names(prefer: Sequence[str]) -> tuple[str, ...]:
+    return (prefer,) if isinstance(prefer, str) else tuple(prefer)
 
 
 def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
@@ -221,4 +233,34 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
             "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
         )
         for rule in sorted(found, key=lambda rule: (rule.op, -len(rule.constraints), rule.name))
+    )
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """An entry of a target's table of sizes.
+
+    Attributes:
+      name: as `prefer` takes it.
+      value: a number, or a cost in nanoseconds.
+      what: what it is of.
+      measured: what its default was set by.
+    """
+
+    name: str
+    value: float
+    what: str
+    measured: str
+
+
+def sizes(target: TargetLike = "stablehlo") -> tuple[SizeRow, ...]:
+    """What the forms of a scatter cost on a target, each entry with the measurement that set its default.
+
+    Raises:
+      InputError: there is no such target, or its file does not describe one.
+    """
+    table = target_of(target).sizes
+    return tuple(
+        SizeRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
+        for entry in table.entries()
     )

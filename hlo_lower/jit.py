@@ -200,6 +200,7 @@ class JitOptions(TypedDict, total=False):
     float_mode: Literal["exact", "reassociate"]
     trust_flags: bool
     keep_unsupported: bool
+    prefer: Sequence[str]
     registry: CompositeLoweringRegistry | None
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
@@ -219,6 +220,7 @@ def jit(
     float_mode: Literal["exact", "reassociate"] = "exact",
     trust_flags: bool = False,
     keep_unsupported: bool = False,
+    prefer: Sequence[str] = (),
     registry: CompositeLoweringRegistry | None = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -234,7 +236,7 @@ def jit(
 
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
-      target, oob, float_mode, trust_flags, keep_unsupported, registry: as in `lower`.
+      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry: as in `lower`.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.
 
     Returns:
@@ -244,7 +246,7 @@ def jit(
     Raises:
       InputError: the target does not exist.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported)
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, prefer=tuple(prefer))
     static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     donated = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
 

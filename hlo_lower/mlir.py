@@ -207,7 +207,8 @@ def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int
     stablehlo.register_stablehlo_passes()
     context = module.context
     copy = parse_module(module_bytecode(module), context)
-    main = next(op.operation for op in copy.body.operations if symbol_name(op.attributes["sym_name"]) == "main")
+    functions = (op.operation for op in copy.body.operations if op.operation.name == "func.func")
+    main = next(op for op in functions if symbol_name(op.attributes["sym_name"]) == "main")
     block = main.regions[0].blocks[0]
     with active(context):
         for number, value in (fixed or {}).items():
@@ -534,6 +535,15 @@ def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
     except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
         return None
     return dense_value(attribute, shape, str(tensor_element(raw_type)))
+
+
+def is_splat(operation: RawOperation) -> bool:
+    """Whether a `stablehlo.constant` has the same value everywhere, as far as its attribute says so."""
+    try:
+        attribute = operation.attributes["value"]
+    except TypeError:  # as in `constant_value`
+        return False
+    return isinstance(attribute, ir.DenseElementsAttr) and bool(cast(Any, attribute).is_splat)
 
 
 _DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")

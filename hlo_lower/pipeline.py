@@ -24,6 +24,7 @@ from hlo_lower.graph import (
     to_portable_artifact,
     to_text,
 )
+from hlo_lower.graph.nested import Nested, inner_first
 from hlo_lower.graph.sizes import retyped
 from hlo_lower.legality import refused_of
 from hlo_lower.lowerings.context import ScatterLowering
@@ -169,12 +170,12 @@ def _lower(
     op_count = graph.op_count
     plans = plan_scatters(graph, options, registry or installed_registry())
     chosen = select_plans(plans, options, graph)
-    for plan in chosen:
-        if plan.error is not None and not options.keep_unsupported:
-            raise plan.error
+    _raise_first(chosen, options)
+    plans, chosen = _in_order(graph, plans, chosen, options.target)
+    _raise_first(chosen, options)
     uncalled: set[str] = set()
     with mlir.active(graph.context):
-        for plan in reversed(chosen):  # a scatter in the region of another one comes behind it, and is lowered first
+        for plan in chosen:
             uncalled |= _rewrite(graph, plan, options.target)
     erase_uncalled(graph, uncalled)
     problem = mlir.verify_module(graph.module)
@@ -184,6 +185,47 @@ def _lower(
     records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
     unsupported = sum(plan.error is not None for plan in chosen)
     return Lowered(graph, records, op_count, options, unsupported=unsupported, registry=registry)
+
+
+def _raise_first(plans: Sequence[Plan], options: Options) -> None:
+    """Raise the error of the first plan that has one, unless such scatters are kept."""
+    error = next((plan.error for plan in plans if plan.error is not None), None)
+    if error is not None and not options.keep_unsupported:
+        raise error
+
+
+def _in_order(graph: Graph, plans: list[Plan], chosen: list[Plan], target: Target) -> tuple[list[Plan], list[Plan]]:
+    """All plans, and those that were chosen in the order in which they are lowered: inner ones first.
+
+    A lowering copies the update computation, so a scatter that stands in it or in a function that it calls has to be
+    lowered before. A plan is given up where such a scatter is kept and the target refuses it.
+    """
+    asked = {plan.node for plan in chosen}
+    kept = {plan.node for plan in plans if plan.choice is None or plan.node not in asked}
+    if len(graph.functions) == 1 and not kept:
+        return plans, chosen[::-1]  # in one function what stands in the region of a scatter comes behind it
+    nested = Nested(graph, SCATTER)
+    within = {plan.node: nested.within(plan.node)[::-1] for plan in plans}
+    by_node = {plan.node: plan for plan in plans}
+    order = [by_node[node] for node in inner_first([plan.node for plan in plans], lambda node: within[node])]
+    for k, plan in enumerate(order):
+        held = next((by_node[n] for n in reversed(within[plan.node]) if n in kept), None)
+        if held is not None and plan.choice is not None and target.refuses_op(SCATTER) is not None:
+            if plan.node in asked:
+                order[k] = by_node[plan.node] = replace(plan, choice=None, error=_holds(graph, plan, held))
+            kept.add(plan.node)
+    return [by_node[plan.node] for plan in plans], [plan for plan in order if plan.node in asked]
+
+
+def _holds(graph: Graph, plan: Plan, held: Plan) -> NotLoweredError:
+    """A scatter cannot be lowered because one that is kept stands in its update computation."""
+    number, inner = plan.record.number, held.record.number
+    return NotLoweredError(
+        where_of(graph, plan.node),
+        f"{SCATTER}: its update computation holds scatter #{inner} at {held.record.location}, which is kept",
+        facts="a lowering copies the update computation",
+        next_step=f"lower #{inner}, too, or leave both: --skip '#{number}' --skip '#{inner}'",
+    )
 
 
 def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:

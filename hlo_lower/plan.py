@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import prod
 from typing import Literal
 
 from hlo_lower import mlir
@@ -11,6 +12,7 @@ from hlo_lower.analysis.twins import Trail, Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
+from hlo_lower.preference import Preference, told_cost
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify as classify_scatter
@@ -20,6 +22,7 @@ from hlo_lower.scatter.effects import refuse_side_effects
 from hlo_lower.scatter.facts import FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import Rejection, ScatterRecord
 from hlo_lower.scatter.spread import spread_dims
+from hlo_lower.scatter.uniform import constant_dims
 from hlo_lower.targets import STABLEHLO, Target
 
 SCATTER = "stablehlo.scatter"
@@ -38,6 +41,8 @@ class Options:
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
       sizes: symbolic sizes that are bound before lowering (see `hlo_lower.graph.bind`).
+      prefer: rules that are taken wherever they are right ("last_writer"), and entries of the target's table of sizes
+        with other values ("few_windows=64").
     """
 
     target: Target = STABLEHLO
@@ -48,6 +53,7 @@ class Options:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
+    prefer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class _Planner:
         self._graph = graph
         self._options = options
         self._registry = registry
+        self._preference = Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
         self._analysis = IndexAnalysis(graph)
         self._twins = Twins()
         self._first: dict[Hashable, tuple[Plan, Trail]] = {}
@@ -91,7 +98,10 @@ class _Planner:
         indices = node.operand(len(node.raw.results))
         types = tuple(operand.type for operand in node.raw.operands)
         same = (types, self._twins.number(indices), self._twins.region(node.blocks[0]))
-        key = (*same, spread_dims(node.raw), tuple(mlir.attributes_of(node.raw).items()))
+        several = indices.is_static and prod(indices.static_shape) > 1
+        updates = list(node.raw.operands)[len(types) // 2 + 1 :] if several else ()
+        alike = tuple(map(constant_dims, updates))
+        key = (*same, alike, spread_dims(node.raw), tuple(mlir.attributes_of(node.raw).items()))
         trail = self._twins.trail(indices)
         if key in self._first:
             return self._as_twin(number, node, trail, *self._first[key])
@@ -123,6 +133,7 @@ class _Planner:
             OutOfBounds(options.oob),
             FloatMode(options.float_mode),
             trust_flags=options.trust_flags,
+            sizes=self._preference.sizes,
         )
         record = describe(graph, number, scatter, facts)
         why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}"
@@ -158,7 +169,8 @@ class _Planner:
         assert plan.scatter is not None
         assert plan.facts is not None
         try:
-            choice = self._registry.select(op, plan.facts, ScatterTarget.of(options.target, graph, plan.scatter))
+            target = ScatterTarget.of(options.target, graph, plan.scatter)
+            facts, choice = self._preference.choose(self._registry, op, plan.facts, target)
         except NoRuleError as error:
             nearest = tuple(Rejection(rule.name, reason) for rule, reason in error.nearest)
             refused = _no_rule(graph, record, plan.node, told, error, options.target)
@@ -167,12 +179,20 @@ class _Planner:
         except RegistryError as error:
             raise _ambiguous(graph, plan.node, error, options.target) from None
         rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-        why = f"{why}: {choice.rule.form}"
+        why = f"{why}: {choice.rule.form}{told_cost(facts)}"
         if choice.rule.origin:
             why = f"{why}, by {choice.rule.place}"
-        return replace(
-            plan, record=replace(record, rule=short_name(choice.rule), why=why, why_not=rejected), choice=choice
-        )
+        record = replace(record, rule=short_name(choice.rule), why=why, why_not=rejected)
+        return replace(plan, record=record, facts=facts, choice=choice)
+
+
+def check_preference(options: Options, registry: CompositeLoweringRegistry) -> None:
+    """Check that what is preferred exists.
+
+    Raises:
+      InputError: there is no such rule or size.
+    """
+    Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
 
 
 def short_name(rule: Rule) -> str:

@@ -1,271 +1,251 @@
-"""Measure hlo_lower: conversion time, the lowered step beside native scatter, and the memory of the compiled step.
+"""Measure hlo_lower: the classes of scatter of language models, native, lowered and as a loop, under XLA and IREE;
+conversion time and its growth; and the time and memory of a whole decode step.
 
-    python scripts/bench.py                       # all three tables
+    python scripts/bench.py --json bench.json --png bench.png     # everything that can run here, about half an hour
+    python scripts/bench.py --only xla --only iree --classes decode,paged
+    python scripts/bench.py --only xla --classes bincount --prefer one_hot_dot,sorted_segments   # rule beside rule
     python scripts/bench.py --only convert --layers 80
-    python scripts/bench.py --json bench.json
+    python scripts/bench.py --scale small                         # tiny sizes: whether it works, not how fast it is
 
 Candidates of one table run interleaved in one process, their order turning from round to round; a figure is the
-median over the rounds, its spread the lowest and the highest round.
+median over the rounds, its spread the lowest and the highest round. Donated buffers go back in as the next input. IREE
+needs the extra `iree`, the chart the extra `bench`; what is not there prints `not measured`.
+
+Exit code 1: a version gave another result than native scatter under XLA, and was not timed. What IREE refuses, or gets
+wrong, is an entry of its table.
 """
 
-import gc
 import json
-import statistics
+import os
+import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from absl import app, flags
+from benchmark import conversion, decoder, on_iree, on_xla, table
+from benchmark.classes import Case, suite
+from benchmark.outcome import Outcome
+from benchmark.plot import write_plot
+from benchmark.sizes import SCALES, Sizes
+from benchmark.timing import Timing, figures_of
+from benchmark.versions import Prepared
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.export import export, exported_text, load_function
 
-MODEL = Path(__file__).parents[1] / "models" / "llama.py"
-TABLES = ("convert", "step", "memory")
+TABLES = ("convert", "growth", "step", "memory", "xla", "iree")
+CLASSES = tuple(case.name for case in suite(SCALES["small"]))
 
 _ONLY = flags.DEFINE_multi_enum("only", None, TABLES, "Tables to measure; repeat the flag for more. All by default.")
-_LAYERS = flags.DEFINE_integer(
-    "layers", 80, "Decoder layers of the module that is converted and stepped.", lower_bound=1
-)
+_SCALE = flags.DEFINE_enum("scale", "full", list(SCALES), "Sizes; small ones only show that the command works.")
+_CLASSES = flags.DEFINE_list("classes", None, f"Classes of the xla and iree tables, of {', '.join(CLASSES)}. All.")
+_PREFER = flags.DEFINE_list("prefer", [], "Rules; each is one more candidate, taken wherever it is right: last_writer.")
+_TARGET = flags.DEFINE_string("target", None, "Target of the lowered versions: stablehlo under XLA, iree on IREE.")
+_LAYERS = flags.DEFINE_integer("layers", None, "Decoder layers that are converted and stepped: 80.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 9, "Rounds of each measurement.", lower_bound=7)
-_STEPS = flags.DEFINE_integer("steps", 20, "Steps timed together in a round.", lower_bound=1)
-_CACHE = flags.DEFINE_list("cache", ["32", "4096", "128"], "Heads, length and head width of the single cache.")
+_BUDGET = flags.DEFINE_float("budget", 10, "Seconds that all rounds of one candidate of a class may take.", 0.01)
+_LIMIT = flags.DEFINE_float("limit", 180, "Seconds that IREE may take to compile a version or to call it once.", 1)
+_STEPS = flags.DEFINE_integer("steps", 20, "Steps timed together in a round of the step table.", lower_bound=1)
+_CACHE = flags.DEFINE_list("cache", None, "Heads, length and head width of the step table's cache: 32,4096,128.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
+_PNG = flags.DEFINE_string("png", None, "Draw the ratios of the classes into this file.")
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds per call: the median over the rounds, the lowest and the highest."""
-
-    median: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """One comparison: what was measured, a baseline, a candidate, and candidate / baseline."""
-
-    what: str
-    baseline: Timing
-    candidate: Timing
-
-    @property
-    def ratio(self) -> float:
-        """Median of the candidate over median of the baseline."""
-        return self.candidate.median / self.baseline.median
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What XLA says of a compiled step, in bytes."""
-
-    what: str
-    length: int
-    native_temp: int
-    temp: int
-    alias: int
-    donated: int
-
-
-# --- the measuring core -----------------------------------------------------------------------------------------
-
-
-SAMPLE_SECONDS = 0.1
-"""Least duration of a sample: a call of tens of microseconds is repeated until it takes this long."""
-
-
-def interleave(candidates: Mapping[str, Callable[[], None]], rounds: int, calls: int = 1) -> dict[str, Timing]:
-    """Time candidates in turn, at least `calls` calls of each per round, after untimed calls that set their number."""
-    names = list(candidates)
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for name in names:
-        candidates[name]()
-        start = time.perf_counter()
-        candidates[name]()
-        calls = max(calls, min(5000, int(SAMPLE_SECONDS / (time.perf_counter() - start))))
-    for turn in range(rounds):
-        for name in names if turn % 2 == 0 else reversed(names):
-            gc.collect()
-            start = time.perf_counter()
-            for _ in range(calls):
-                candidates[name]()
-            seconds[name].append((time.perf_counter() - start) / calls)
-    return {name: Timing(statistics.median(s), min(s), max(s)) for name, s in seconds.items()}
-
-
-def convert_row(text: str, rounds: int) -> Row:
-    """hl.lower from text to text beside jaxlib's own parse and print of it, each in a context of its own."""
-
-    def parse_and_print() -> None:
-        mlir.print_module(mlir.parse_module(text, mlir.make_context()), locations="loc(" in text)
-
-    def convert() -> None:
-        _ = hl.lower(text).text
-
-    timings = interleave({"jaxlib": parse_and_print, "hlo_lower": convert}, rounds)
-    operations = sum(" = " in line and not line.startswith("#") for line in text.splitlines())
-    what = f"convert {len(text) / 1e3:,.0f} kB, about {operations:,} ops"
-    return Row(what, timings["jaxlib"], timings["hlo_lower"])
-
-
-class Stepper:
-    """A compiled step that feeds its donated caches back to itself, as a decoder does.
-
-    The step takes (*before, caches, *after) and returns the caches, alone or behind its other results.
-    """
-
-    def __init__(self, exported: Any, args: Sequence[Any], donated: int) -> None:
-        self.args = [jax.tree.map(_filled, arg) for arg in args]
-        self.donated = donated
-        self.compiled = compiled_step(exported, args, donated)
-
-    def __call__(self) -> None:
-        result = self.compiled(*self.args)
-        caches = result[-1] if isinstance(result, tuple) else result
-        self.args[self.donated] = jax.block_until_ready(caches)
-
-
-def compiled_step(exported: Any, args: Sequence[Any], donated: int) -> Any:
-    """An Exported under jax.jit with one donated argument, compiled."""
-    return jax.jit(exported.call, donate_argnums=(donated,)).lower(*args).compile()
-
-
-def step_row(what: str, exported: Any, args: Sequence[Any], donated: int, rounds: int, calls: int) -> Row:
-    """A step with native scatter beside the same step lowered, both as exported modules under jax.jit."""
-    lowered = hl.lower(exported).exported
-    steppers = {"native": Stepper(exported, args, donated), "lowered": Stepper(lowered, args, donated)}
-    timings = interleave(steppers, rounds, calls)
-    return Row(what, timings["native"], timings["lowered"])
-
-
-def memory_row(what: str, length: int, exported: Any, args: Sequence[Any], donated: int) -> Memory:
-    """Temporary and aliased bytes of the compiled step, and the bytes that were given away."""
-    native = compiled_step(exported, args, donated).memory_analysis()
-    lowered = compiled_step(hl.lower(exported).exported, args, donated).memory_analysis()
-    given = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(args[donated]))
-    temp, alias = int(lowered.temp_size_in_bytes), int(lowered.alias_size_in_bytes)
-    return Memory(what, length, int(native.temp_size_in_bytes), temp, alias, given)
-
-
-def _filled(spec: Any) -> jax.Array:
-    """Small random values for floats; a token or position of 3 for integers."""
-    if jnp.issubdtype(spec.dtype, jnp.integer):
-        return jnp.full(spec.shape, 3, spec.dtype)
-    values = np.random.default_rng(0).standard_normal(spec.shape, np.float32) * 0.02
-    return jnp.asarray(values, spec.dtype)
-
-
-# --- what is measured -------------------------------------------------------------------------------------------
-
-
-def write_row(cache: jax.Array, row: jax.Array, position: jax.Array) -> jax.Array:
-    """One decode step's write: a row of every head at one position."""
-    return cache.at[:, :, position].set(row)
-
-
-def write_prompt(cache: jax.Array, rows: jax.Array, start: jax.Array) -> jax.Array:
-    """One prefill step's write: a run of rows of every head from a position on."""
-    return cache.at[:, :, start + jnp.arange(rows.shape[2])].set(rows)
-
-
-def cache_write(heads: int, length: int, width: int, rows: int | None = None) -> tuple[Any, tuple[Any, ...]]:
-    """An exported write of one row, or of a run, into a float32 cache [1, heads, length, width], and its arguments."""
-    cache = jax.ShapeDtypeStruct((1, heads, length, width), jnp.float32)
-    update = jax.ShapeDtypeStruct((1, heads, width) if rows is None else (1, heads, rows, width), jnp.float32)
-    args = (cache, update, jax.ShapeDtypeStruct((), jnp.int32))
-    return export(write_row if rows is None else write_prompt, *args, donate=(0,)), args
-
-
-def decode_step(**settings: int) -> tuple[Any, tuple[Any, ...]]:
-    """The exported decode step of models/llama.py, and its arguments."""
-    target = load_function(f"{MODEL}:decode", {name: str(value) for name, value in settings.items()})
-    return target.export(), target.args
-
-
-def convert_table() -> list[Row]:
+def measure_convert(sizes: Sizes) -> list[dict[str, Any]]:
     """Conversion without verification, against jaxlib's parse and print."""
-    exported, _ = decode_step(layers=_LAYERS.value)
-    return [convert_row(exported_text(exported), _ROUNDS.value)]
+    row = conversion.decoder_conversion(_LAYERS.value or sizes.layers, _ROUNDS.value, sizes.sample)
+    title = "conversion without verification"
+    rows = [(row.what, row.jaxlib, row.hlo_lower)]
+    show(table.comparison_lines(title, "jaxlib parse + print", "hl.lower", rows))
+    return comparison_figures(rows)
 
 
-def step_table() -> list[Row]:
-    """Lowered steps against native scatter: one row, a run of rows, and the whole decode step."""
-    heads, length, width = (int(size) for size in _CACHE.value)
-    shape = f"{heads} x {length} x {width}"
-    rows, run = [], min(512, length)
-    for what, count in ((f"decode row into {shape}", None), (f"prefill of {run} rows into {shape}", run)):
-        exported, args = cache_write(heads, length, width, count)
-        rows.append(step_row(what, exported, args, 0, _ROUNDS.value, _STEPS.value))
-    exported, args = decode_step(layers=_LAYERS.value)
-    what = f"decode step of {_LAYERS.value} tiny layers"
-    return [*rows, step_row(what, exported, args, 1, _ROUNDS.value, _STEPS.value)]
+def measure_growth(sizes: Sizes) -> list[dict[str, Any]]:
+    """Conversion of a synthetic module at three lengths."""
+    rows = conversion.growth(sizes, 3)
+    show(conversion.growth_lines(rows))
+    return [
+        {
+            "operations": row.operations,
+            "scatters": row.scatters,
+            "kilobytes": row.kilobytes,
+            "jaxlib": figures_of(row.jaxlib),
+            "hlo_lower": figures_of(row.hlo_lower),
+            "microseconds_per_operation": row.microseconds_per_operation,
+        }
+        for row in rows
+    ]
 
 
-def memory_table() -> list[Memory]:
-    """Compiled memory at two cache lengths; a whole step holds attention scores too, 4 bytes per head and position."""
-    heads, length, width = (int(size) for size in _CACHE.value)
-    rows = []
-    for size in (length, 4 * length):
-        exported, args = cache_write(heads, size, width)
-        rows.append(memory_row("decode row", size, exported, args, 0))
-    for size in (length, 4 * length):
-        exported, args = decode_step(layers=2, max_length=size)
-        rows.append(memory_row("decode step of 2 tiny layers", size, exported, args, 1))
-    return rows
+def measure_step(sizes: Sizes) -> list[dict[str, Any]]:
+    """Donated steps, native beside lowered."""
+    rounds = decoder.Rounds(_ROUNDS.value, _STEPS.value, sizes.sample)
+    steps = decoder.step_table(cache_of(sizes), _LAYERS.value or sizes.layers, rounds)
+    rows = [(step.what, step.native, step.lowered) for step in steps]
+    show(table.comparison_lines("donated step under jax.jit", "native scatter", "lowered", rows))
+    return comparison_figures(rows)
 
 
-# --- showing it -------------------------------------------------------------------------------------------------
+def measure_memory(sizes: Sizes) -> list[dict[str, Any]]:
+    """Memory of compiled steps."""
+    rows = decoder.memory_table(cache_of(sizes))
+    show(decoder.memory_lines(rows))
+    return [asdict(row) for row in rows]
 
 
-def timing_lines(title: str, baseline: str, candidate: str, rows: Sequence[Row]) -> list[str]:
-    """A table of comparisons as lines of text, times in milliseconds."""
+def measure_xla(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
+    """The classes under XLA, on the CPU and on a GPU if there is one."""
+    devices = on_xla.devices()
+    for device in devices:
+        show(table.class_title(f"XLA {device.platform} ({device.device_kind}, {os.cpu_count()} cores)"))
+        for case in cases:
+            outcome = on_xla.measure(
+                Prepared(case, _PREFER.value, _TARGET.value or "stablehlo"),
+                device,
+                rounds=_ROUNDS.value,
+                budget=_BUDGET.value,
+                sample=sizes.sample,
+            )
+            show(table.class_lines(outcome))
+            yield outcome
+    if len(devices) == 1:
+        show([f"classes on XLA gpu: {table.NOT_MEASURED}: this JAX has no GPU"])
 
-    def shown(timing: Timing) -> str:
-        return f"{timing.median * 1e3:9.3f} ({timing.low * 1e3:.3f} to {timing.high * 1e3:.3f})"
 
-    lines = [title, f"  {'':44}{baseline + ' ms':34}{candidate + ' ms':34}ratio"]
-    return lines + [f"  {r.what:44}{shown(r.baseline):34}{shown(r.candidate):34}{r.ratio:5.2f}" for r in rows]
+def measure_iree(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
+    """The classes on IREE, if it is installed."""
+    if not on_iree.installed():
+        show([f"classes on {on_iree.CONSUMER}: {table.NOT_MEASURED}: the extra `iree` is not installed"])
+        return
+    show(table.class_title(f"{on_iree.CONSUMER}, version {on_iree.installed()}"))
+    for case in cases:
+        outcome = on_iree.measure(
+            Prepared(case, _PREFER.value, _TARGET.value or "iree"),
+            rounds=_ROUNDS.value,
+            budget=_BUDGET.value,
+            sample=sizes.sample,
+            limit=_LIMIT.value,
+        )
+        show(table.class_lines(outcome))
+        yield outcome
 
 
-def memory_lines(rows: Sequence[Memory]) -> list[str]:
-    """A table of compiled memory as lines of text, in bytes."""
-    heads = ("cache length", "given away", "aliased", "temp", "temp native")
-    lines = ["memory of the compiled step, bytes", f"  {'':30}" + "".join(f"{head:>16}" for head in heads)]
-    for row in rows:
-        values = (row.length, row.donated, row.alias, row.temp, row.native_temp)
-        lines.append(f"  {row.what:30}" + "".join(f"{value:>16,}" for value in values))
-    return lines
+def comparison_figures(rows: Sequence[tuple[str, Timing, Timing]]) -> list[dict[str, Any]]:
+    """A table of comparisons for a JSON file."""
+    return [
+        {
+            "what": what,
+            "baseline": figures_of(baseline),
+            "candidate": figures_of(candidate),
+            "ratio": candidate.median / baseline.median,
+        }
+        for what, baseline, candidate in rows
+    ]
 
 
-def main(argv: Sequence[str]) -> None:
-    """Measure the tables asked for, print them, and write them as JSON if asked to."""
+def cache_of(sizes: Sizes) -> tuple[int, int, int]:
+    """Heads, length and width of the step table's cache."""
+    if _CACHE.value is None:
+        return sizes.heads, sizes.length, sizes.width
+    try:
+        heads, length, width = (int(size) for size in _CACHE.value)
+    except ValueError:
+        raise app.UsageError(f"--cache {','.join(_CACHE.value)}: three numbers, such as 32,4096,128") from None
+    return heads, length, width
+
+
+def cases_of(sizes: Sizes) -> list[Case]:
+    """The classes that are asked for."""
+    wanted = CLASSES if _CLASSES.value is None else _CLASSES.value
+    if unknown := [name for name in wanted if name not in CLASSES]:
+        raise app.UsageError(f"--classes: no class {unknown[0]}; there are {', '.join(CLASSES)}")
+    return [case for case in suite(sizes) if case.name in wanted]
+
+
+def machine() -> dict[str, Any]:
+    """What the figures belong to."""
+    return {
+        "hlo_lower": hl.__version__,
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "iree": on_iree.installed() or table.NOT_MEASURED,
+        "python": platform.python_version(),
+        "devices": [f"{d.platform} {d.device_kind}" for d in on_xla.devices()],
+        "machine": platform.machine(),
+        "cpu_count": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def show(lines: Sequence[str] | Iterator[str]) -> None:
+    """Print lines as soon as they are there: a run takes a while."""
+    print("\n".join(lines), flush=True)
+
+
+def check_outputs() -> None:
+    """Find out before an hour of measuring that its results could not be written."""
+    for flag, path in (("--json", _JSON.value), ("--png", _PNG.value)):
+        if path and not os.access(Path(path).absolute().parent, os.W_OK):
+            raise app.UsageError(f"{flag} {path}: its folder does not exist or cannot be written to")
+    if _PNG.value and find_spec("matplotlib") is None:
+        raise app.UsageError("--png needs matplotlib: install the extra `bench`")
+
+
+def caption(figures: dict[str, Any]) -> str:
+    """What stands below the chart."""
+    on = figures["machine"]
+    return (
+        f"medians of up to {figures['rounds']} interleaved rounds, {figures['scale']} sizes, jax {on['jax']}, IREE"
+        f" {on['iree']}, {on['cpu_count']} cores, load {on['load_before']:.1f}"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure the tables asked for, print them, and write them as JSON and as a chart if asked to."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]}")
-    tables = _ONLY.value or TABLES
-    rounds = _ROUNDS.value
-    figures: dict[str, Any] = {"jax": jax.__version__, "device": jax.devices()[0].device_kind, "rounds": rounds}
-    print(f"jax {figures['jax']}, {figures['device']}, medians of {rounds} interleaved rounds (lowest to highest)")
-    for table, measure, title, baseline, candidate in (
-        ("convert", convert_table, "conversion without verification", "jaxlib parse + print", "hl.lower"),
-        ("step", step_table, "donated step under jax.jit", "native scatter", "lowered"),
-    ):
-        if table in tables:
-            rows = measure()
-            figures[table] = [{**asdict(row), "ratio": row.ratio} for row in rows]
-            print("\n".join(timing_lines(title, baseline, candidate, rows)), flush=True)
-    if "memory" in tables:
-        memory = memory_table()
-        figures["memory"] = [asdict(row) for row in memory]
-        print("\n".join(memory_lines(memory)), flush=True)
+    sizes = SCALES[_SCALE.value]
+    tables, cases = _ONLY.value or TABLES, cases_of(sizes)
+    cache_of(sizes)
+    if unknown := set(_PREFER.value) - {rule.name for rule in hl.rules()}:
+        raise app.UsageError(f"--prefer: no rule {min(unknown)}; `hlo-lower rules` lists them")
+    check_outputs()
+    rounds, start = _ROUNDS.value, time.perf_counter()
+    figures: dict[str, Any] = {
+        "machine": machine(),
+        "scale": _SCALE.value,
+        "sizes": asdict(sizes),
+        "rounds": rounds,
+        "budget": _BUDGET.value,
+    }
+    described = ", ".join(figures["machine"]["devices"])
+    show([f"jax {jax.__version__}, {described}, medians of {rounds} interleaved rounds (lowest to highest)"])
+    small: dict[str, Callable[[Sizes], list[dict[str, Any]]]] = {
+        "convert": measure_convert,
+        "growth": measure_growth,
+        "step": measure_step,
+        "memory": measure_memory,
+    }
+    figures |= {name: measure(sizes) for name, measure in small.items() if name in tables}
+    outcomes: list[Outcome] = []
+    for name, measure in (("xla", measure_xla), ("iree", measure_iree)):
+        if name in tables:
+            found = list(measure(cases, sizes))
+            figures[name] = [outcome.figures() for outcome in found] or table.NOT_MEASURED
+            outcomes += found
+    if outcomes:
+        show(table.legend(cases))
+    figures |= {"seconds": time.perf_counter() - start, "load_after": os.getloadavg()[0]}
     if _JSON.value:
         Path(_JSON.value).write_text(json.dumps(figures, indent=2) + "\n")
+    if _PNG.value and outcomes:
+        write_plot(Path(_PNG.value), outcomes, caption(figures))
+    return int(any(e.wrong for o in outcomes if o.consumer.startswith("XLA") for e in o.entries))
 
 
 if __name__ == "__main__":

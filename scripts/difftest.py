@@ -2,7 +2,7 @@
 
     python scripts/difftest.py --runs 10000 --seed 1 --jobs 2 --out difftest
     python scripts/difftest.py --runs 10000 --seed 1 --jobs 2 --out difftest --resume
-    python scripts/difftest.py --runs 50 --oob spec
+    python scripts/difftest.py --runs 50 --oob spec --prefer last_writer
     python scripts/difftest.py --seed 17 --runs 1
 
 A run is a seed, so the last line repeats one. Consecutive seeds go through all kinds of subsets and combiners; --runs
@@ -30,6 +30,7 @@ _SEED = flags.DEFINE_integer("seed", 0, "Seed of the first run; run i has seed +
 _OOB = flags.DEFINE_enum("oob", "xla", ["xla", "spec"], "What happens to updates out of bounds.")
 _JOBS = flags.DEFINE_integer("jobs", min(os.cpu_count() or 1, 8), "Processes.", lower_bound=1)
 _OUT = flags.DEFINE_string("out", "difftest_out", "Folder for the state, the summary and what fails.")
+_PREFER = flags.DEFINE_multi_string("prefer", [], "Take this rule wherever it is right; as hlo-lower convert.")
 _RESUME = flags.DEFINE_boolean("resume", False, "Go on with the run whose state is in --out.")
 
 EXIT_INTERRUPTED = 130
@@ -65,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the seeds and print the report; exit code 1 if one failed."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]}")
-    campaign = Campaign(_SEED.value, _RUNS.value, _OOB.value, _JOBS.value, Path(_OUT.value))
+    campaign = Campaign(_SEED.value, _RUNS.value, _OOB.value, _JOBS.value, Path(_OUT.value), tuple(_PREFER.value))
     try:
         campaign.run(resume=_RESUME.value, tell=Progress())
     except InputError as error:

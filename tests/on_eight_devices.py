@@ -1,7 +1,8 @@
 """Run partitioned programs on eight CPU devices, before and after lowering, and say as JSON what was seen.
 
 Not a test itself: `test_shardings.py` starts it in a process of its own, because how many devices a CPU is has to be
-said before JAX starts. The arguments are names of cases, each "PROGRAM/PARTITIONER/POLICY".
+said before JAX starts. The arguments are names of cases, each "PROGRAM/PARTITIONER/POLICY", or with the rule that is
+preferred, "PROGRAM by RULE/PARTITIONER/POLICY".
 """
 
 import json
@@ -168,13 +169,14 @@ def run(name):
         return run_model(program.removeprefix("model "))
     if program == "jit over heads":
         return run_jit()
+    program, _, preferred = program.partition(" by ")
     fn, *_ = PROGRAMS[program]
     specs = specs_of(PROGRAMS[program])
     jax.config.update("jax_use_shardy_partitioner", partitioner == "shardy")
     jitted = jax.jit(fn, donate_argnums=0, out_shardings=specs[0].sharding)
     exported = jax.export.export(jitted)(*specs)
     jax.config.update("jax_use_shardy_partitioner", True)  # called so, XLA goes by what the module holds
-    lowered = hl.lower(exported, oob=oob)
+    lowered = hl.lower(exported, oob=oob, prefer=(preferred,) if preferred else ())
     return {
         "rules": [record.rule for record in lowered.records],
         "devices": lowered.exported.nr_devices,

@@ -275,3 +275,25 @@ def test_an_exported_module_both_ways(name, oob):
 def test_every_exported_module_with_symbolic_sizes(source, oob):
     """All of them convert and verify without sizes, the whole module at two choices of them."""
     assert hl.verify(source, hl.lower(source, oob=oob)).ok
+
+
+def test_a_size_that_another_operand_knows_is_found():
+    """Of two operands one may have a static shape: then verification takes its sizes for the other."""
+    text = """
+func.func @main(%a: tensor<?xf32>, %b: tensor<5xi32>, %i: tensor<2x1xi32>, %u: tensor<2x?xf32>, %w: tensor<2x3xi32>)
+    -> (tensor<?xf32>, tensor<5xi32>) {
+  %0:2 = "stablehlo.scatter"(%a, %b, %i, %u, %w) <{scatter_dimension_numbers = #stablehlo.scatter<
+      update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %d: tensor<i32>, %v: tensor<f32>, %x: tensor<i32>):
+    %k = stablehlo.add %c, %v : tensor<f32>
+    %l = stablehlo.add %d, %x : tensor<i32>
+    stablehlo.return %k, %l : tensor<f32>, tensor<i32>
+  }) : (tensor<?xf32>, tensor<5xi32>, tensor<2x1xi32>, tensor<2x?xf32>, tensor<2x3xi32>)
+    -> (tensor<?xf32>, tensor<5xi32>)
+  return %0#0, %0#1 : tensor<?xf32>, tensor<5xi32>
+}
+"""
+    verdict = hl.verify(text, hl.lower(text))
+    assert verdict.ok
+    assert len(verdict.scatters[0].regimes) == 11
+    assert verdict.second_version == "run"

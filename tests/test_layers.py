@@ -12,16 +12,16 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings"),
-    *("targets", "plugins", "legality", "verify", "report", "export", "plan", "pipeline", "selection", "fuzz", "jit"),
-    *("api", "__init__", "cli", "__main__"),
+    *("targets", "plugins", "legality", "verify", "report", "export", "preference", "plan", "pipeline", "selection"),
+    *("fuzz", "jit", "api", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 
 NARROWER = {
     "shapes": ("mlir",),
     "registry": (),
-    "targets": ("mlir",),  # op names are checked against jaxlib
-    "verify": ("mlir", "shapes", "scatter.reference", "scatter.spread"),
+    "targets": ("mlir", "scatter.sizes"),  # op names are checked against jaxlib; a target has its table of sizes
+    "verify": ("mlir", "shapes", "scatter.reference", "scatter.spread", "scatter.uniform"),
     "report": ("scatter.record",),
 }
 """Layers that are allowed less than everything before them, `errors` and their own files aside."""

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
 V = "tensor<6xf32>"
@@ -428,3 +430,91 @@ def test_donated_caches_stay_in_place_through_every_place(oob):
     expected = jax.jit(step)(*arguments)
     for mine, native in zip(Executable(lowered.text, "exact").run(arguments), expected, strict=True):
         assert (mine == np.asarray(native)).all()
+
+
+POINTS = """<{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}>"""
+ADDS = f"""func.func private @adds(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {{
+    %at = stablehlo.constant dense<0> : tensor<2x1xi32>
+    %o = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %u = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %w = "stablehlo.scatter"(%o, %at, %u) {POINTS} ({{
+    ^bb0(%cur: tensor<f32>, %new: tensor<f32>):
+      {ADD}
+    }}) : (tensor<3xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<3xf32>
+    %s = stablehlo.slice %w [0:1] : (tensor<3xf32>) -> tensor<1xf32>
+    %r = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>
+    return %r : tensor<f32>
+  }}"""
+CALLS_ADDS = f"""func.func public @main(%o: tensor<5xf32>, %i: tensor<2x1xi32>, %u: tensor<2xf32>) -> tensor<5xf32> {{
+    %r = "stablehlo.scatter"(%o, %i, %u) {POINTS} ({{
+    ^bb0(%cur: tensor<f32>, %new: tensor<f32>):
+      %k = CALL
+      stablehlo.return %k : tensor<f32>
+    }}) : (tensor<5xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<5xf32>
+    return %r : tensor<5xf32>
+  }}"""
+SCALARS = "(tensor<f32>, tensor<f32>) -> tensor<f32>"
+NESTED_CALLS = {
+    "call": f"func.call @adds(%cur, %new) : {SCALARS}",
+    "composite": f'stablehlo.composite "own.adds" %cur, %new {{decomposition = @adds}} : {SCALARS}',
+    "call of a call": f"func.call @through(%cur, %new) : {SCALARS}",
+}
+THROUGH = f"""func.func private @through(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {{
+    %r = func.call @adds(%x, %y) : {SCALARS}
+    return %r : tensor<f32>
+  }}"""
+
+
+def scatter_calls_scatter(how, *, inner_is_first):
+    """A module with a scatter whose update computation calls a function that scatters."""
+    main = CALLS_ADDS.replace("CALL", NESTED_CALLS[how])
+    functions = [f"{ADDS}\n  {THROUGH}", main] if inner_is_first else [main, f"{THROUGH}\n  {ADDS}"]
+    return "module {\n  " + "\n  ".join(functions) + "\n}"
+
+
+@pytest.mark.parametrize("inner_is_first", [True, False])
+@pytest.mark.parametrize("how", NESTED_CALLS)
+def test_a_scatter_in_a_function_that_a_region_calls(how, inner_is_first):
+    """The called function's scatter is lowered before the one that calls it, wherever the function stands."""
+    text = scatter_calls_scatter(how, inner_is_first=inner_is_first)
+    lowered = hl.lower(text)
+    assert ("stablehlo.scatter" in lowered.text, lowered.scatters_left) == (False, 0)
+    operand, index = np.arange(5, dtype=np.float32), np.array([[3], [3]], np.int32)
+    main = lowered.text[lowered.text.index("  func.func public @main") :]
+    alone = main[: main.index("\n  }\n") + len("\n  }\n")]  # the interpreter runs the first function
+    result = shared_interpreter().run(f"module {{\n{alone}}}", [operand, index, np.array([1, 10], np.float32)])
+    assert np.array_equal(result[0], [0, 1, 2, 3 + 2 + 20, 4])
+
+
+@pytest.mark.parametrize("inner_is_first", [True, False])
+def test_a_scatter_is_not_lowered_around_one_that_is_kept(inner_is_first):
+    """What the update computation holds is lowered, too, or neither is; the error says so and blames no rule."""
+    text = scatter_calls_scatter("call", inner_is_first=inner_is_first)
+    inner, outer = ("#1", "#2") if inner_is_first else ("#2", "#1")
+    for only, skip in (((), (inner,)), ((outer,), ())):
+        with pytest.raises(hl.NotLoweredError) as error:
+            hl.lower(text, only=only, skip=skip)
+        assert f"its update computation holds scatter {inner}" in str(error.value)
+        assert "the rule" not in str(error.value)
+    kept = hl.lower(text, skip=(inner,), keep_unsupported=True)
+    assert kept.scatters_left == 2
+    assert any("its update computation holds" in record.why for record in kept.records)
+    assert hl.lower(text, skip=(outer,)).scatters_left == 1
+
+
+def test_a_mesh_that_stands_in_the_sharding():
+    """A sharding whose mesh is written out spreads the same dims as one that names its mesh."""
+    argument = """module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  """ + CALLS_ADDS.replace("CALL", "stablehlo.add %cur, %new : tensor<f32>")
+    argument += "\n}"
+    for mesh in ("@mesh", 'mesh<["x"=2]>', 'mesh<["x"=2], device_ids=[1, 0]>'):
+        sharding = f'{{sdy.sharding = #sdy.sharding<{mesh}, [{{"x"}}]>}}'
+        per_value = f'{{sdy.sharding = #sdy.sharding_per_value<[<{mesh}, [{{"x"}}]>]>}}'
+        for text in (
+            argument.replace("%o: tensor<5xf32>", f"%o: tensor<5xf32> {sharding}"),
+            argument.replace("}) : (tensor<5xf32>", f"}}) {per_value} : (tensor<5xf32>"),
+        ):
+            graph = hl.read(text)
+            assert spread_dims(graph.scatters[0].raw) == {0}, (mesh, text)

@@ -27,6 +27,8 @@ IN_PLACE = (
     "clipped decode over length",
     *(f"ragged {how} over {axes}" for how in ("rows", "vmap") for axes in ("heads", "batch", "both", "length")),
     *("paged over heads", "gradient over hidden"),
+    # A compare with an iota over rows that are spread is made where they are.
+    *("paged over slots by last_writer", "gradient over vocab by one_hot_dot", "gradient over vocab by compare_reduce"),
 )
 """Programs whose lowered form moves nothing between devices that the original does not move."""
 
@@ -35,10 +37,10 @@ GATHERING = {
     # A guard reads the old rows at a runtime place in a dim that is spread.
     **{f"{what} over length": {CACHE: 1} for what in ("decode", "prefill")},
     # A loop over points in a dim that is spread: each iteration writes on one of the devices.
-    "paged over slots": {SLOTS: 1},
-    "gradient over vocab": {TABLE: 1},
+    "paged over slots by while": {SLOTS: 1},
+    "gradient over vocab by while": {TABLE: 1},
     # The original sums on each device and then over them, in another order; the lowered form keeps the order.
-    "gradient over tokens": {"all-gather s32[32,1,64]": 1, "all-gather s32[32,1]": 1},
+    "gradient over tokens by while": {"all-gather s32[32,1,64]": 1, "all-gather s32[32,1]": 1},
 }
 """Programs whose lowered form gathers what the original does not, and what it gathers."""
 
@@ -49,7 +51,8 @@ JIT = "jit over heads"
 QUICK = [
     *("decode over heads/shardy/xla", "decode over batch/shardy/xla", "prefill over heads/shardy/xla"),
     *("ragged vmap over heads/shardy/xla", "ragged vmap over batch/shardy/xla", "paged over heads/shardy/xla"),
-    *("paged over slots/shardy/xla", "decode over heads/gspmd/xla", f"{JIT}/shardy/xla"),
+    *("paged over slots by while/shardy/xla", "paged over slots by last_writer/shardy/xla"),
+    *("decode over heads/gspmd/xla", f"{JIT}/shardy/xla"),
     "model decode over heads/shardy/xla",
 ]
 EVERY = [
@@ -144,7 +147,7 @@ def test_trap_30_the_sharding_of_a_scatter_moves_to_what_gives_its_result(form, 
     module = SHARDED.replace("ATTRIBUTE", attribute)
     for name, value in texts.items():
         module = module.replace(name, value)
-    text = hl.lower(module).text
+    text = hl.lower(module, prefer=("while",) if form == "loop" else ()).text
     [line] = annotated(text)
     if carrier:
         assert f"= {carrier} " in line
@@ -196,7 +199,7 @@ def test_each_result_of_a_variadic_scatter_gets_its_own_sharding(form, attribute
     module = COUPLED.replace("ATTRIBUTE", attribute)
     for name, value in FORMS[form][0].items():
         module = module.replace(name, value.removesuffix("xf32") if name == "UPDATES" else value)
-    text = hl.lower(module).text
+    text = hl.lower(module, prefer=("while",) if form == "loop" else ()).text
     returned = [line for line in text.splitlines() if "return %" in line][-1]
     names = returned.split("return ")[1].split(" : ")[0].split(", ")
     lines = annotated(text)

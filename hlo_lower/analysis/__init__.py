@@ -1,6 +1,8 @@
 """What can be known without running: ranges and forms of index tensors, and what a scatter's region computes."""
 
 from hlo_lower.analysis.affine import AffineAnalysis
+from hlo_lower.analysis.along import Along, Order
+from hlo_lower.analysis.distinctness import Distinctness
 from hlo_lower.analysis.evenly import fitted
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
@@ -11,13 +13,16 @@ from hlo_lower.analysis.region import ASSIGNING, Combiner, RegionFacts, classify
 __all__ = [
     "ASSIGNING",
     "AffineAnalysis",
+    "Along",
     "Combiner",
+    "Distinctness",
     "Element",
     "Evidence",
     "IndexAnalysis",
     "Interval",
     "Linear",
     "Normalized",
+    "Order",
     "Position",
     "RegionFacts",
     "Symbol",

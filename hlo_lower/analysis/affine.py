@@ -78,7 +78,7 @@ class AffineAnalysis:
                 return Linear(low, {}, width_of(value), evidence=told.evidence)
         source = None if node is None else Evidence.at(node, why)
         if node is None and not why and value.block is not None:
-            why = f"argument {value.number} of @{self._graph.function_of(value.block.terminator).name}"
+            why = f"argument {value.number} of @{self._graph.function_of(value.block.owner).name}"
         symbol = Element(value, frame, place, why, source)
         return Linear(0, {symbol: 1}, width_of(value), evidence=source)
 
@@ -243,7 +243,7 @@ class AffineAnalysis:
             return None
         if frame is not None:
             return self.element(frame.call.operand(value.number), place, frame.caller, depth + 1)
-        function = self._graph.function_of(block.terminator)
+        function = self._graph.function_of(block.owner)
         if function.is_public or self._graph.has_other_reference(function.name):
             return None
         calls = self._graph.calls_of(function.name)

@@ -128,10 +128,10 @@ def _step(analysis: Analysis, body: Block, number: int, frame: Frame | None, dep
     argument = body.argument(number)
 
     def is_argument(value: Value, own: Frame | None) -> bool:
-        value, own = _followed(analysis, value, own)
+        value, own = followed(analysis, value, own)
         return value == argument and own == frame
 
-    returned, own = _followed(analysis, body.terminator.operand(number), frame)
+    returned, own = followed(analysis, body.terminator.operand(number), frame)
     node = returned.node
     if node is None or node.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None
@@ -147,7 +147,7 @@ def _step(analysis: Analysis, body: Block, number: int, frame: Frame | None, dep
     return (low, high) if node.name == "stablehlo.add" else (-high, -low)
 
 
-def _followed(analysis: Analysis, value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
+def followed(analysis: Analysis, value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
     """A value as it comes out of calls, as an argument goes into them, and through conversions to its own type."""
     for _ in range(MAX_FOLLOWED):
         node = value.node

@@ -13,10 +13,13 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.carried import carried
 from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.floats import compared_floats
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.given import given, subjects
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.reduced import reduced
+from hlo_lower.analysis.running import running_bounds
+from hlo_lower.analysis.scattered import scattered
 from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
 from hlo_lower.graph import Block, Graph, Node, Value
 
@@ -81,8 +84,14 @@ class IndexAnalysis:
                 return self._one_of(value, branches, depth, f"one of {len(branches)} branches", node)
             case "while":
                 told = carried(self, node, value.number, frame, depth)
-            case "reduce" | "reduce_window":
+            case "reduce":
                 told = reduced(self, node, value.number, frame, depth)
+            case "reduce_window":
+                told = running_bounds(self, node, frame, depth) or reduced(self, node, value.number, frame, depth)
+            case "scatter":
+                told = scattered(self, node, value.number, frame, depth)
+            case "compare" if not is_tracked(node.operand(0)):
+                told = compared_floats(self, node, frame, depth)
             case "sort":
                 told = self._sorted(value, node, frame, depth)
             case "chlo.top_k":
@@ -121,7 +130,7 @@ class IndexAnalysis:
             return told or self._unknown(value, f"carried by {plain_name(owner.name)}", owner)
         if owner.name != "func.func":
             return self._unknown(value, f"argument of {plain_name(owner.name)}", owner)
-        function = self._graph.function_of(block.terminator)
+        function = self._graph.function_of(owner)
         if frame is not None:
             return self.interval(frame.call.operands[value.number], frame.caller, depth + 1)
         name = function.name
@@ -199,16 +208,17 @@ class IndexAnalysis:
     def _select(self, node: Node, frame: Frame | None, depth: int) -> Interval:
         """A select, each branch under what the predicate says of it: `select(i < 0, i + D, i)` with i in [-D, D-1]
         is in [0, D-1], because i + D is looked at for negative i alone, and i for the others."""
-        predicate, on_true, on_false = node.operands
         value = node.result()
-        if not (is_tracked(value) and is_tracked(predicate)):
+        if not (is_tracked(value) and is_tracked(node.operand(0))):
             return self._unknown(value, "select", node)
+        operands, frame = self._passed(node.operands, frame)
+        predicate, on_true, on_false = operands
         condition = self.interval(predicate, frame, depth + 1)
         whole = choose(node, condition, *(self.interval(v, frame, depth + 1) for v in (on_true, on_false)))
         best = whole
         for subject in subjects(predicate):
             if is_tracked(subject) and any(self._is_of(branch, subject) for branch in (on_true, on_false)):
-                told = self._chosen_under(node, condition, subject, frame, depth)
+                told = self._chosen_under(node, operands, condition, subject, frame, depth)
                 if _width(told) < _width(best):
                     best = told
         least, greatest = best.hull()
@@ -216,11 +226,25 @@ class IndexAnalysis:
             return best
         return best.because(Evidence.at(node, f"normalised to [{least}, {greatest}]", merge((best.evidence,))))
 
+    def _passed(self, operands: tuple[Value, ...], frame: Frame | None) -> tuple[tuple[Value, ...], Frame | None]:
+        """The operands of a select as its function's caller sees them, where all of them come from there: JAX puts
+        `where` into a function of its own, and what the predicate says of a branch shows only outside of it."""
+        while frame is not None and all(_is_passed(operand) for operand in operands):
+            operands = tuple(frame.call.operand(operand.number) for operand in operands)
+            frame = frame.caller
+        return operands, frame
+
     def _chosen_under(
-        self, node: Node, condition: Interval, subject: Value, frame: Frame | None, depth: int
+        self,
+        node: Node,
+        operands: tuple[Value, ...],
+        condition: Interval,
+        subject: Value,
+        frame: Frame | None,
+        depth: int,
     ) -> Interval:
         """A select where each branch is looked at for those values of the subject with which it is taken."""
-        predicate, on_true, on_false = node.operands
+        predicate, on_true, on_false = operands
         when_true, when_false = (given(self, predicate, truth, subject, frame, depth) for truth in (True, False))
         branches = (
             self._under(on_true, subject, when_true, frame, depth),
@@ -258,6 +282,12 @@ class IndexAnalysis:
 def _width(told: Interval) -> int:
     least, greatest = told.hull()
     return greatest - least
+
+
+def _is_passed(value: Value) -> bool:
+    """Whether a value is an argument of a function."""
+    block = value.block
+    return block is not None and block.owner.name == "func.func"
 
 
 def is_tracked(value: Value) -> bool:

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         "oob": args.oob,
         "float_mode": args.float_mode,
         "trust_flags": args.trust_flags,
+        "prefer": args.prefer,
     }
     kept = {"keep_unsupported": args.keep_unsupported, "only": args.only, "skip": args.skip, "bind": args.bind}
     lower = hl.lower  # which imports JAX, before the clock runs

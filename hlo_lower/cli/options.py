@@ -22,11 +22,18 @@ def add_policy(command: argparse.ArgumentParser) -> None:
 
 
 def add_exactness(command: argparse.ArgumentParser) -> None:
-    """Add --float-mode and --trust-flags: what a rule may assume."""
+    """Add --float-mode, --trust-flags and --prefer: what a rule may assume, and which of several is taken."""
     command.add_argument(
         "--float-mode", choices=FLOAT_MODES, default="exact", help="order of float sums; default: exact"
     )
     command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
+    command.add_argument(
+        "--prefer",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="take this rule wherever it is right; or NAME=NUMBER, an entry of the table of sizes; repeatable",
+    )
 
 
 def add_bind(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`hlo-lower rules`: the canonical form of every class, from the registry."""
+"""`hlo-lower rules`: the canonical form of every class, from the registry, and the sizes that decide between forms."""
 
 import argparse
 import sys
@@ -19,11 +19,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the registry's rules under a target."""
     import hlo_lower as hl
-    from hlo_lower.report import render_rules_markdown, render_rules_text
+    from hlo_lower.report import render_rules_markdown, render_rules_text, render_sizes_markdown, render_sizes_text
 
-    rules = hl.rules(args.target)
+    rules, sizes = hl.rules(args.target), hl.sizes(args.target)
     if args.format == "markdown":
-        show(render_rules_markdown(rules))
+        show(render_rules_markdown(rules) + "\n" + render_sizes_markdown(sizes))
     else:
-        show(render_rules_text(rules, **page_of(sys.stdout)))
+        page = page_of(sys.stdout)
+        show(render_rules_text(rules, **page) + "\n" + render_sizes_text(sizes, **page))
     return EXIT_OK

@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
             oob=args.oob,
             float_mode=args.float_mode,
             trust_flags=args.trust_flags,
+            prefer=args.prefer,
             inputs=inputs,
             bind=args.bind,
             seed=args.seed,

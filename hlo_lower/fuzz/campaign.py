@@ -15,7 +15,7 @@ from hlo_lower.fuzz.lowering import built_in
 from hlo_lower.fuzz.module_text import module_text
 from hlo_lower.fuzz.outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.fuzz.shrink import shrink
-from hlo_lower.fuzz.worker import Pool
+from hlo_lower.fuzz.worker import TIME_LIMIT, Pool
 
 BATCH = 12
 """Cases in one module. Compiling takes 60 ms of a core for each case at 8 to 32 of them, 70 ms at 4."""
@@ -45,6 +45,7 @@ class Campaign:
       oob: the policy.
       jobs: processes.
       out: the folder of the state, the summary and what failed.
+      prefer: rules that are taken wherever they are right, and sizes ("mask_elements=64").
       command: how a person repeats one seed, with {seed} and {oob} to be filled in.
     """
 
@@ -53,6 +54,7 @@ class Campaign:
     oob: Policy
     jobs: int
     out: Path
+    prefer: tuple[str, ...] = ()
     command: str = "python scripts/difftest.py --seed {seed} --runs 1 --oob {oob}"
     show: Callable[[str], None] = print
     """Given each failure, with its smallest module."""
@@ -70,7 +72,7 @@ class Campaign:
         done = self._open(resume=resume)
         todo = [s for s in range(self.seed, self.seed + self.runs) if s not in done]
         start, before, resumed = monotonic(), self.wall, self.tally.count("cases")
-        with Pool(min(self.jobs, max(len(todo) // BATCH, 1)), self.oob) as pool, (self.out / STATE).open("a") as state:
+        with self._pool(min(self.jobs, max(len(todo) // BATCH, 1))) as pool, (self.out / STATE).open("a") as state:
             for batch, judged in pool.judge(_batches(todo)):
                 self.tally.extend(judged.outcomes, judged.seconds)
                 self.wall = before + monotonic() - start
@@ -93,6 +95,7 @@ class Campaign:
             "seed": self.seed,
             "runs": self.runs,
             "oob": self.oob,
+            "prefer": list(self.prefer),
             "jobs": self.jobs,
             "cases": tally.count("cases"),
             "failed": [f"{o.name}: {o.failure}" for o in self.failures],
@@ -107,10 +110,10 @@ class Campaign:
         """The seeds that are judged already; a new state file where none is to be resumed."""
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / STATE
-        header = {"first_seed": self.seed, "oob": self.oob}
+        header = {"first_seed": self.seed, "oob": self.oob, "prefer": list(self.prefer)}
         if path.exists():
             lines = list(_lines(path))
-            found = {key: lines[0].get(key) for key in header} if lines else {}
+            found = {key: lines[0].get(key, [] if key == "prefer" else None) for key in header} if lines else {}
             names = {o["name"] for line in lines[1:] for o in line["outcomes"]}
             if resume and found != header:
                 raise _other_run(path, found, header)
@@ -135,17 +138,20 @@ class Campaign:
             done |= {seed_of(o.name) for o in outcomes}
         return done
 
+    def _pool(self, jobs: int, time_limit: float = TIME_LIMIT) -> Pool:
+        return Pool(jobs, self.oob, self.prefer, time_limit)
+
     def _keep(self, outcome: Outcome, case: Case) -> None:
         """Write a failure down, then a smaller one that fails alike."""
         seed, kind = seed_of(case.name), kind_of(outcome.failure)
-        command = self.command.format(seed=seed, oob=self.oob)
-        lower = None if kind in ("the process died", "not done") else built_in(self.oob)
+        command = self.command.format(seed=seed, oob=self.oob) + "".join(f" --prefer {name}" for name in self.prefer)
+        lower = None if kind in ("the process died", "not done") else built_in(self.oob, self.prefer)
         write_finding(self.out, f"seed{seed}", case, self.oob, outcome.failure, command, lower)
         if len(self.failures) > MOST_SHRUNK:
             self.show(f"{outcome.name}: {outcome.failure}")
             return
         messages: dict[Case, str] = {}
-        with Pool(1, self.oob, time_limit=120.0) as pool:
+        with self._pool(1, 120.0) as pool:
 
             def fails(cases: Sequence[Case]) -> list[bool]:
                 failed: dict[Case, bool] = {}
@@ -179,12 +185,14 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _other_run(path: Path, found: dict[str, Any], asked: dict[str, Any]) -> InputError:
-    told = [f"seed {d.get('first_seed')}, oob {d.get('oob')}" for d in (found, asked)]
+    told = [
+        ", ".join([f"seed {d.get('first_seed')}, oob {d.get('oob')}", *d.get("prefer", ())]) for d in (found, asked)
+    ]
     return InputError(
         str(path),
         "is the state of another run",
         facts=f"it has {told[0]}; asked for {told[1]}",
-        next_step="name the same --seed and --oob, or another --out",
+        next_step="name the same --seed, --oob and --prefer, or another --out",
     )
 
 

@@ -1,6 +1,6 @@
 """The lowerings that are fuzzed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hlo_lower.fuzz.effects import Policy
 from hlo_lower.pipeline import Lowered, lower
@@ -8,12 +8,15 @@ from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 
 
-def built_in(oob: Policy, registry: CompositeLoweringRegistry | None = None) -> Callable[[str], Lowered]:
+def built_in(
+    oob: Policy, prefer: Sequence[str] = (), registry: CompositeLoweringRegistry | None = None
+) -> Callable[[str], Lowered]:
     """Lower to plain StableHLO under a policy, exactly.
 
     Args:
       oob: the policy.
+      prefer: as in `hlo_lower.lower`.
       registry: the rules; by default those that are installed.
     """
-    options = Options(oob=oob)
+    options = Options(oob=oob, prefer=tuple(prefer))
     return lambda text: lower(text, options=options, name="fuzzed", registry=registry)

@@ -227,8 +227,8 @@ class Builder:
         return self._value(f"stablehlo.{name}", operands, operands[0].raw.type)
 
     def compare(self, left: Value, direction: str, right: Value) -> Value:
-        """Compare integers elementwise; direction is EQ, NE, GE, GT, LE or LT."""
-        kind = "UNSIGNED" if left.element_type.startswith("u") else "SIGNED"
+        """Compare integers or floats elementwise; direction is EQ, NE, GE, GT, LE or LT."""
+        kind = {"u": "UNSIGNED", "f": "FLOAT", "b": "FLOAT"}.get(left.element_type[0], "SIGNED")
         return self._value(
             "stablehlo.compare",
             [left, right],

@@ -220,6 +220,13 @@ class Node(_View):
         """The symbol that a `func.call` names."""
         return mlir.symbol_name(self.raw.attributes["callee"])
 
+    @property
+    def body_name(self) -> str:
+        """The function that stands for a node: of a call, or of a composite (its decomposition); "" of others."""
+        if self.name == "func.call":
+            return self.callee
+        return mlir.symbol_name(self.raw.attributes["decomposition"]) if self.name == "stablehlo.composite" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Function:

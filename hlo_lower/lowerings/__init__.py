@@ -13,10 +13,13 @@ from hlo_lower.lowerings import (
     constant,
     dynamic_shape,
     insert_slice,
+    last_writer,
     loop,
     nothing,
+    reduction,
     replace,
     rows,
+    unrolled,
     update_slice,
 )
 from hlo_lower.lowerings.window import READING
@@ -32,7 +35,10 @@ FAMILIES = (
     update_slice.rules,
     rows.rules,
     batched_tile.rules,
+    unrolled.rules,
     constant.rules,
+    last_writer.rules,
+    reduction.rules,
     loop.rules,
     dynamic_shape.rules,
 )
@@ -40,6 +46,7 @@ FAMILIES = (
 
 _NAMES: dict[frozenset[Enum], str] = {
     frozenset(Tile): "Tile",
+    frozenset(loop.WRITTEN): "anything",
     frozenset(ASSIGNING): "assign",
     frozenset(READING): "any other combiner",
     frozenset({InBounds.ALWAYS}): "in bounds",

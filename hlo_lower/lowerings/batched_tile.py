@@ -1,13 +1,10 @@
-"""One window per batch coordinate: ragged decode, a vmapped update, the gradient of `take_along_axis`."""
+"""One row per batch coordinate along a short axis: ragged decode, a vmapped update, cross-entropy's gradient."""
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from hlo_lower.graph import Builder, Value
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.insert_slice import SHIFTED
-from hlo_lower.lowerings.window import new_values, reads_current, write_position
+from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
 from hlo_lower.scatter.regime import Regime
@@ -20,44 +17,6 @@ COMPARED = (
     *("stablehlo.constant", "stablehlo.slice", "stablehlo.minimum", "stablehlo.reverse", "stablehlo.iota"),
     *("stablehlo.compare", "stablehlo.and", "stablehlo.select", "stablehlo.map"),
 )
-
-
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=BatchedTile,
-    offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
-    regime={Regime.FEW_WINDOWS},
-    emits=(*SHIFTED, "stablehlo.map"),
-    form="for each batch coordinate one of the window forms",
-)
-def scatter_to_window_per_batch(op: ScatterLowering) -> Sequence[Value]:
-    """Lower few windows, one per batch coordinate, one after the other.
-
-        %0 = the one-window form on %operand at [0, start[0], ...]
-        %1 = the one-window form on %0 at [1, start[1], ...]
-
-    Equal, because this is what the scatter does, position by position, each window dropped by itself as in the
-    one-window rules; windows of different batch coordinates do not meet. Both policies. Costs the update, and as many
-    ops as there are windows; a buffer is written in place.
-    """
-    build, layout = op.build, op.facts.layout
-    positions, k = layout.positions, len(op.scatter.index_dims)
-    updates = [build.reshape(u, (positions, *layout.window)) for u in op.arrangement.updates(build)]
-    vectors = [build.reshape(op.arrangement.indices(build, p), (positions, k)) for p in op.arrangement.parts]
-    current: list[Value] = op.scatter.promoted_operands(build)
-    for number, coordinate in enumerate(np.ndindex(*layout.kept_shape)):
-        own = [build.reshape(_row(build, v, number), (k,)) for v in vectors]
-        windows = [build.reshape(_row(build, u, number), layout.window) for u in updates]
-        starts = {
-            dim: build.constant(int(coordinate[n]), (), op.scatter.start_type) for dim, n in layout.coordinates.items()
-        }
-        current = write_position(op, build, current, own, starts, windows)
-    return current
-
-
-def _row(build: Builder, value: Value, number: int) -> Value:
-    rest = value.static_shape[1:]
-    return build.slice(value, [number, *(0 for _ in rest)], [number + 1, *rest])
 
 
 @rules.lowers(

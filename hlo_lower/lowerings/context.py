@@ -6,6 +6,7 @@ from hlo_lower.graph import Builder, Graph
 from hlo_lower.scatter.arrange import Arrangement
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.scatter.flat import FlatScatter, flatten
 
 
 @dataclass(frozen=True)
@@ -28,3 +29,9 @@ class ScatterLowering:
     def arrangement(self) -> Arrangement:
         """The scatter under its layout."""
         return Arrangement(self.scatter, self.facts.layout)
+
+    @property
+    def flat(self) -> FlatScatter:
+        """The scatter by rows."""
+        facts = self.facts
+        return flatten(self.scatter, facts.layout, (*facts.guarded_dims, *facts.masked_dims), facts.oob)

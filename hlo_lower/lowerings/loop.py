@@ -9,12 +9,17 @@ from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.insert_slice import SHIFTED
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
+from hlo_lower.subset import Subset
 
 rules = RuleList()
+
+WRITTEN = frozenset(Subset) - {Subset.EMPTY}
+"""Every subset of which something may be written: what is never written needs no guard and has no layout."""
 
 
 @rules.lowers(
     "stablehlo.scatter",
+    subset=WRITTEN,
     emits=(*SHIFTED, "stablehlo.while", "stablehlo.divide", "stablehlo.remainder", "stablehlo.map"),
     form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice",
 )
@@ -40,7 +45,9 @@ def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
     n, k = layout.positions, len(scatter.index_dims)
     counter_type = scatter.start_type if n < 1 << 31 else "i64"
     operands = scatter.promoted_operands(build)
-    updates = [build.reshape(u, (n, *layout.window)) for u in op.arrangement.updates(build)]
+    # Without dims of extent 1: XLA copies updates, before the loop, that have been given more of them.
+    extents = [size for size in layout.window if size > 1]
+    updates = [build.reshape(u, (n, *extents)) for u in op.arrangement.updates(build)]
     parts = op.arrangement.parts
     indices = [build.reshape(op.arrangement.indices(build, p), (n, k)) for p in parts] if k else []
     captured = captured_by(scatter.region)
@@ -53,7 +60,7 @@ def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
         replaced = captured.inside(inner, taken)
         zero = inner.constant(0, (), counter_type)
         windows = [
-            inner.reshape(inner.dynamic_slice(u, [counter] + [zero] * scatter.rank, (1, *layout.window)), layout.window)
+            inner.reshape(inner.dynamic_slice(u, [counter] + [zero] * len(extents), (1, *extents)), layout.window)
             for u in all_updates
         ]
         own = [inner.reshape(inner.dynamic_slice(v, [counter, zero], (1, k)), (k,)) for v in vectors] or [None]

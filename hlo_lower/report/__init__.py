@@ -7,6 +7,7 @@ from hlo_lower.report.markdown import render_markdown
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.render import FORMATS, render
 from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
+from hlo_lower.report.sizes_table import render_sizes_markdown, render_sizes_text
 from hlo_lower.report.text import render_text
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "render_markdown",
     "render_rules_markdown",
     "render_rules_text",
+    "render_sizes_markdown",
+    "render_sizes_text",
     "render_text",
     "report_data",
     "totals",

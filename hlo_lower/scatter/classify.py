@@ -16,7 +16,9 @@ from hlo_lower.analysis import (
 from hlo_lower.graph import Graph
 from hlo_lower.scatter.bounds import Placement, is_empty, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.combine import is_order_free
 from hlo_lower.scatter.constant_map import ConstantMap, solve
+from hlo_lower.scatter.distinct import UNPROVED, Distinct, find_distinct
 from hlo_lower.scatter.facts import (
     Arity,
     Drops,
@@ -24,14 +26,18 @@ from hlo_lower.scatter.facts import (
     FloatMode,
     InBounds,
     Offsets,
+    Order,
     OutOfBounds,
     Parts,
     ScatterFacts,
     Unique,
     Windows,
 )
+from hlo_lower.scatter.flat import flatten
+from hlo_lower.scatter.forms import costs
 from hlo_lower.scatter.layout import Layout, lay_out, single
-from hlo_lower.scatter.regime import SIZES, SizeTable, regime_of
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.subset import Subset
 
@@ -54,7 +60,8 @@ def classify(
     placement = place(scatter, interval)
     windows = placement.windows()
     in_bounds = placement.in_bounds(windows, oob)
-    layout = _layout(graph, scatter, analysis, interval, region, in_bounds)
+    affine = AffineAnalysis(graph, analysis)
+    layout = _layout(scatter, affine, interval, region, in_bounds)
     masked = _masked_dims(scatter, layout, placement, in_bounds, oob, windows)
     guarded = (
         ()
@@ -66,16 +73,44 @@ def classify(
     solved = None
     if constant and subset in MANY_WINDOWS:
         solved = _solved(scatter, region, interval, windows, oob, sizes)
-    unique, unique_why = _unique(scatter, subset, layout, solved, trust_flags=trust_flags)
+    distinct = UNPROVED
+    if subset in MANY_WINDOWS and layout.loose and solved is None:
+        distinct = find_distinct(graph, scatter, layout, analysis, affine, interval)
+    unique, unique_why = _unique(scatter, subset, layout, solved, distinct, trust_flags=trust_flags)
     proof = (interval.evidence,) if interval.evidence is not None else ()
     findings = (
         Finding("subset", subset.value, (subset_why,)),
         Finding("combiner", ", ".join(c.value for c in region.combiners), region.why),
         Finding("windows", windows.value, (*placement.lines(), *proof)),
         Finding("in_bounds", in_bounds.value, (f"under oob={oob.value}",)),
-        Finding("unique", unique.value, (unique_why,)),
+        Finding("unique", unique.value, (unique_why, *(distinct.evidence if distinct.is_unique else ()))),
         Finding("offsets", "constant" if constant else "runtime", proof),
     )
+    order = _order(scatter, region, float_mode)
+    # As rows have numbers, a window of several rows or a dropped one may go back.
+    is_sorted = (
+        distinct.is_sorted and in_bounds is InBounds.ALWAYS and prod(scatter.window[d] for d in scatter.index_dims) == 1
+    )
+    forms: dict[Regime, float] = {}
+    if subset in MANY_WINDOWS and solved is None:
+        spread = spread_dims(scatter.node.raw)
+        forms = dict(
+            costs(
+                flatten(scatter, layout, (*guarded, *masked), oob),
+                layout,
+                subset,
+                region,
+                order,
+                unique,
+                sizes,
+                is_masked=bool(masked),
+                is_permutation=distinct.is_permutation,
+                is_sorted=is_sorted,
+                is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
+            )
+        )
+        told = tuple(f"{form.value}: about {cost / 1000:.3g} us" for form, cost in forms.items())
+        findings += (Finding("regime", next(iter(forms)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
     return ScatterFacts(
@@ -87,7 +122,8 @@ def classify(
         unique=unique,
         offsets=_offsets(subset, solved, constant=constant),
         parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
-        regime=regime_of(scatter, subset, layout, masked, solved, sizes, spread_dims(scatter.node.raw)),
+        order=order,
+        regime=next(iter(forms)) if forms else _regime_of_one(solved),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
@@ -96,26 +132,44 @@ def classify(
         offsets_known=_offsets_known(scatter, layout, interval),
         guarded_dims=guarded,
         masked_dims=masked,
+        is_sorted=is_sorted,
+        forms=forms,
+        sizes=sizes,
         constant_map=solved,
         findings=findings,
         bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
     )
 
 
+def _order(scatter: CanonicalScatter, region: RegionFacts, float_mode: FloatMode) -> Order:
+    reassociate = float_mode is FloatMode.REASSOCIATE
+    pairs = zip(region.combiners, scatter.region_types, strict=True)
+    free = region.separable and all(is_order_free(c, str(t), reassociate=reassociate) for c, t in pairs)
+    return Order.FREE if free else Order.KEPT
+
+
+def _regime_of_one(solved: ConstantMap | None) -> Regime:
+    """The regime of one window, or of constant ones whose places are solved."""
+    if solved is None:
+        return Regime.FEW_WINDOWS
+    if solved.pieces is None:
+        return Regime.MANY
+    return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
+
+
 # --- what the positions do ---
 
 
 def _layout(
-    graph: Graph,
     scatter: CanonicalScatter,
-    analysis: IndexAnalysis,
+    affine: AffineAnalysis,
     interval: Interval,
     region: RegionFacts,
     in_bounds: InBounds,
 ) -> Layout:
     if scatter.positions <= 1 or in_bounds is InBounds.NEVER or is_empty(scatter):
         return single(scatter)
-    return lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=not region.reads_current)
+    return lay_out(scatter, affine, interval, assigns=not region.reads_current)
 
 
 def _masked_dims(
@@ -204,7 +258,13 @@ def _one_window(
 
 
 def _unique(
-    scatter: CanonicalScatter, subset: Subset, layout: Layout, solved: ConstantMap | None, *, trust_flags: bool
+    scatter: CanonicalScatter,
+    subset: Subset,
+    layout: Layout,
+    solved: ConstantMap | None,
+    distinct: Distinct,
+    *,
+    trust_flags: bool,
 ) -> tuple[Unique, str]:
     if scatter.positions <= 1:
         return Unique.PROVED, "one window"
@@ -217,6 +277,8 @@ def _unique(
         if solved.is_unique:
             return Unique.PROVED, "constant indices, all different"
         return Unique.UNKNOWN, "constant indices, some equal"
+    if distinct.is_unique:
+        return Unique.PROVED, distinct.why
     flag = scatter.node.attribute("unique_indices")
     if flag is not None and str(flag) == "true":
         if trust_flags:

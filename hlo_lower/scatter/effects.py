@@ -13,7 +13,7 @@ _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "recv
 
 
 def refuse_side_effects(graph: Graph, region: Block) -> None:
-    """Refuse a region that has a side effect itself or in a function that it calls.
+    """Refuse a region that has a side effect itself or in a function that it calls, composites included.
 
     Raises:
       NotCanonicalError: naming the op.
@@ -26,7 +26,7 @@ def refuse_side_effects(graph: Graph, region: Block) -> None:
             if told:
                 raise NotCanonicalError(f"a side effect in the update computation: {told}")
             pending.extend(node.blocks if node.has_regions else ())
-            callee = graph.functions.get(node.callee) if node.name == "func.call" else None
+            callee = graph.functions.get(node.body_name)
             if callee is not None and callee.has_body and callee.name not in entered:
                 entered.add(callee.name)
                 pending.append(callee.body)

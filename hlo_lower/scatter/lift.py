@@ -166,7 +166,7 @@ def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -
         pending = [(inner, entered) for inner in block.nodes]
         while pending:
             inner, around = pending.pop()
-            name = _called(inner)
+            name = inner.body_name
             callee = graph.functions.get(name)
             if callee is None or not callee.has_body or name in around:
                 _inline(build, graph, inner, around)
@@ -181,10 +181,3 @@ def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -
             if inner in build.built:
                 build.built.remove(inner)  # what is erased must not be looked at again
             inner.raw.erase()
-
-
-def _called(node: Node) -> str:
-    """The function that a node stands for: of a call, or of a composite; "" of others."""
-    if node.name == "func.call":
-        return node.callee
-    return mlir.symbol_name(node.raw.attributes["decomposition"]) if node.name == "stablehlo.composite" else ""

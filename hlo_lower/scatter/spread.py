@@ -23,6 +23,8 @@ _MAX_STEPS = 64
 
 _HINTED = re.compile(rf'"?{re.escape(HINT)}"? = "([^"]*)"')
 _TILES = re.compile(r"devices=\[([\d,]+)\]")
+_INLINED_MESH = re.compile(r"\bmesh<[^<>]*>")
+"""A mesh that stands in a sharding, `mesh<["x"=2]>`, in the place of its name."""
 
 
 def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
@@ -48,6 +50,7 @@ def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
 
 def _dims(text: str) -> frozenset[int] | None:
     """The dims that a printed sharding spreads, Shardy's or GSPMD's; None where it says nothing."""
+    text = _INLINED_MESH.sub("@mesh", text)
     if "@" in text or text.startswith("#sdy"):
         begin = text.find("[", text.find("@"))
         end, depth = begin, 0
@@ -71,7 +74,7 @@ def _of_operation(op: mlir.RawOperation, number: int) -> frozenset[int] | None:
     if op.name == "sdy.sharding_constraint":
         return _dims(str(attributes["sharding"]))
     if SHARDY in attributes:
-        entries = str(attributes[SHARDY]).split("<@")[1:]
+        entries = _INLINED_MESH.sub("@mesh", str(attributes[SHARDY])).split("<@")[1:]
         return _dims(f"@{entries[number]}") if number < len(entries) else None
     if GSPMD in attributes and len(op.results) == 1:
         return _dims(str(attributes[GSPMD]))

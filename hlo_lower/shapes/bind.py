@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, product
 
 from hlo_lower import mlir
 from hlo_lower.shapes.expressions import ExpressionError, evaluate
@@ -17,6 +17,17 @@ class SizesError(ValueError):
         self.what, self.facts, self.next_step = what, facts, next_step
 
 
+MAX_DIGITS = 40
+"""Digits of a size on the command line: twice as many as any size has."""
+
+A_SIZE = "a size is a whole number from 0 to 2^63 - 1"
+
+
+def _short(text: str) -> str:
+    """The beginning of what a user wrote."""
+    return text if len(text) <= MAX_DIGITS else f"{text[:MAX_DIGITS]}..."
+
+
 def parse_sizes(text: str) -> dict[str, int]:
     """Sizes as the command line gives them: "b=4,s=16", "arg1.0=7" for a dim, "arg0=7" for an integer argument.
 
@@ -27,7 +38,9 @@ def parse_sizes(text: str) -> dict[str, int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([A-Za-z_]\w*(?:\.\d+)?)\s*=\s*(\d+)\s*", part)
         if match is None:
-            raise SizesError(f"{part.strip()!r} is no NAME=SIZE", next_step="write --bind b=4,s=16")
+            raise SizesError(f"{_short(part.strip())!r} is no NAME=SIZE", next_step="write --bind b=4,s=16")
+        if len(match[2]) > MAX_DIGITS:
+            raise SizesError(f"{_short(match[1])} has {len(match[2]):,} digits and is no size", next_step=A_SIZE)
         if match[1] in sizes:
             raise SizesError(f"{match[1]} is bound twice", next_step="give each name one size")
         sizes[match[1]] = int(match[2])
@@ -41,7 +54,8 @@ def bind_module(
 
     Args:
       module: the module; it is left as it is.
-      sizes: a size for each symbol; dims also by place ("arg1.0"), integer scalar arguments by number ("arg0").
+      sizes: a size for each symbol; dims also by place ("arg1.0"), integer scalar arguments by number ("arg0"), unless
+        a symbol has that name.
       specification: what the dims are called; by default what the module says.
 
     Raises:
@@ -55,6 +69,7 @@ def bind_module(
     try:
         return mlir.refine_shapes(module, types, fixed=fixed)
     except mlir.RefinementError as error:
+        _refuse_open_functions(module)
         told = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise SizesError(
             f"the sizes {told} do not fit the module: {_reason(str(error))}",
@@ -67,6 +82,11 @@ def _types(specification: Specification, sizes: Mapping[str, int]) -> list[str]:
     """The static type of each argument."""
     places = {f"arg{n}.{i}" for n, dims in enumerate(specification.dims) for i, _ in enumerate(dims or ())}
     facts = "; ".join(specification.lines()) or "every argument has a static shape"
+    for name, size in sizes.items():
+        if name in specification.scalars:
+            _refuse_value(name, size, specification.elements[int(name[3:])])
+        elif type(size) is not int or not 0 <= size < 1 << 63:
+            raise SizesError(f"{name} = {size!r} is no size", next_step=A_SIZE)
     known = {*specification.symbols, *places, *specification.scalars}
     unknown = sorted(set(sizes) - known)
     if unknown:
@@ -86,6 +106,32 @@ def _types(specification: Specification, sizes: Mapping[str, int]) -> list[str]:
             found = [str(_size(n, i, dim, sizes)) for i, dim in enumerate(dims)]
             types.append(f"tensor<{'x'.join((*found, specification.elements[n]))}>")
     return types
+
+
+def _refuse_value(name: str, value: object, element: str) -> None:
+    """Refuse a value that an integer scalar argument of an element type cannot have."""
+    bits = int(element.lstrip("sui"))
+    low, high = (0, 2**bits - 1) if element.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if type(value) is not int or not low <= value <= high:
+        raise SizesError(
+            f"{name} = {value!r} is no value of {element}", next_step=f"it is a whole number from {low} to {high}"
+        )
+
+
+def _refuse_open_functions(module: mlir.RawModule) -> None:
+    """Say so where a public function besides @main has dynamic shapes: only @main is given sizes."""
+    for op in module.body.operations:
+        function = op.operation
+        if function.name != "func.func" or "sym_visibility" in function.attributes:  # public is what has none
+            continue
+        name, signature = mlir.symbol_name(function.attributes["sym_name"]), function.opview.type
+        tensors = [mlir.read_tensor_type(t) for t in (*signature.inputs, *signature.results)]
+        if name != "main" and any(t is not None and not t.is_static for t in tensors):
+            raise SizesError(
+                f"only @main is given sizes, and the public function @{name} has dynamic shapes, too",
+                facts=f"@{name} is {signature}",
+                next_step=f"take @{name} out of the module, or make it private",
+            )
 
 
 def _is_placed(specification: Specification, symbol: str, sizes: Mapping[str, int]) -> bool:
@@ -129,9 +175,7 @@ def _reason(message: str) -> str:
 
 def instances(specification: Specification, module: mlir.RawModule, limit: int) -> list[dict[str, int]]:
     """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed."""
-    return list(
-        islice((s for s in _distinct(_candidates(specification.symbols)) if _fits(module, specification, s)), limit)
-    )
+    return list(islice((s for s in _distinct(_candidates(specification)) if _fits(module, specification, s)), limit))
 
 
 def _distinct(candidates: Iterator[dict[str, int]]) -> Iterator[dict[str, int]]:
@@ -150,8 +194,10 @@ def _fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[s
     return True
 
 
-def _candidates(symbols: tuple[str, ...]) -> Iterator[dict[str, int]]:
-    """Sizes to try, the telling ones first: all different, all equal, multiples of 4 and 16, and 1."""
+def _candidates(specification: Specification) -> Iterator[dict[str, int]]:
+    """Sizes to try, the telling ones first: all different, all equal, multiples of 4 and 16, 1, and sizes that stand
+    in the module, which a size may have to be equal to."""
+    symbols = specification.symbols
     primes = (3, 2, 5, 7, 11, 13, 17, 19)
     yield {s: primes[i % len(primes)] for i, s in enumerate(symbols)}
     yield {s: primes[-1 - i % len(primes)] for i, s in enumerate(symbols)}
@@ -159,3 +205,6 @@ def _candidates(symbols: tuple[str, ...]) -> Iterator[dict[str, int]]:
         yield dict.fromkeys(symbols, size)
     for k in range(24):
         yield {s: (1, 2, 3, 4, 5, 8)[(k * (i + 1) + i) % 6] for i, s in enumerate(symbols)}
+    static = sorted({int(n) for text in specification.arguments for n in re.findall(r"(?<=[<x])\d+(?=x)", text)})
+    for chosen in islice(product(static, repeat=len(symbols)), 64):
+        yield dict(zip(symbols, chosen, strict=True))

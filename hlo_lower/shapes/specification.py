@@ -51,11 +51,12 @@ class Specification:
 
     @property
     def scalars(self) -> tuple[str, ...]:
-        """The integer scalars among the arguments: "arg0"."""
+        """The integer scalars among the arguments: "arg0"; not where a symbol of the shapes has that name, too."""
+        symbols = self.symbols
         return tuple(
             f"arg{n}"
             for n, (dims, element) in enumerate(zip(self.dims, self.elements, strict=True))
-            if dims == () and element.lstrip("su").startswith("i") and element != "i1"
+            if dims == () and re.fullmatch(r"[su]?i\d+", element) and element != "i1" and f"arg{n}" not in symbols
         )
 
     def lines(self) -> list[str]:

@@ -6,12 +6,14 @@ from os import PathLike
 from typing import TypeAlias
 
 from hlo_lower.errors import InputError
+from hlo_lower.targets.iree import IREE
 from hlo_lower.targets.names import check_names
 from hlo_lower.targets.stablehlo import STABLEHLO
 from hlo_lower.targets.target import Target
 from hlo_lower.targets.target_file import read_target
+from hlo_lower.targets.xla import XLA
 
-TARGETS = (STABLEHLO,)
+TARGETS = (STABLEHLO, XLA, IREE)
 
 TargetLike: TypeAlias = str | PathLike[str] | Target
 """The name of a built-in target, the path of a target file, or a target."""
@@ -59,4 +61,4 @@ def _check_object(target: Target) -> None:
     check_names(target, f"target {target.name}")
 
 
-__all__ = ["STABLEHLO", "TARGETS", "Target", "TargetLike", "read_target", "target_named", "target_of"]
+__all__ = ["IREE", "STABLEHLO", "TARGETS", "XLA", "Target", "TargetLike", "read_target", "target_named", "target_of"]

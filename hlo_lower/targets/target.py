@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from hlo_lower.scatter.sizes import SIZES, SizeTable
+
 ALWAYS_TAKEN = frozenset({"stablehlo.return"})
 """The terminator of a region: whoever takes the op takes it."""
 
@@ -24,6 +26,7 @@ class Target:
       dtypes: the element types that it takes, as MLIR prints them ("f32", "ui8", "i1"); None: all but the refused.
       refused_dtypes: element types that it takes on no operation, each with the reason.
       op_dtypes: for some operations, the element types that they are taken on, out of those that are taken at all.
+      sizes: what the forms of a scatter cost there, which decides between those that are right.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Target:
     dtypes: Collection[str] | None = None
     refused_dtypes: Mapping[str, str] = field(default_factory=dict[str, str])
     op_dtypes: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    sizes: SizeTable = SIZES
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -50,7 +54,9 @@ class Target:
     @cached_property
     def _hash(self) -> int:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
-        return hash((self.name, self.description, self.ops, self.dtypes, *(frozenset(m.items()) for m in maps)))
+        return hash(
+            (self.name, self.description, self.ops, self.dtypes, self.sizes, *(frozenset(m.items()) for m in maps))
+        )
 
     def __hash__(self) -> int:
         return self._hash

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from hlo_lower import mlir
 from hlo_lower.scatter.spread import HINT, spread_dims
+from hlo_lower.scatter.uniform import constant_dims
 
 FOLLOWED = frozenset(
     f"stablehlo.{name}"
@@ -21,16 +22,20 @@ FOLLOWED = frozenset(
         *("constant", "iota", "broadcast_in_dim", "reshape", "transpose", "slice", "concatenate", "reverse", "convert"),
         *("add", "subtract", "multiply", "negate", "clamp", "minimum", "maximum", "remainder", "divide", "sign", "abs"),
         *("compare", "select", "and", "or", "not", "xor", "shift_left", "shift_right_arithmetic"),
-        *("shift_right_logical",),
+        *("shift_right_logical", "sort", "gather", "reduce_window"),
     )
 )
-"""Ops that are copied when they produce indices; StableHLO's `abs` and `sign` occur in remainders."""
+"""Ops that are copied when they produce indices; StableHLO's `abs` and `sign` occur in remainders, and an argsort is
+known for a permutation."""
 
 MAX_CALL_SITES = 8
 """Call paths to one scatter that are cut out apart; more of them are represented by the first ones."""
 
 MAX_STEPS = 150
 """Longest chain of producers that is copied, by recursion; beyond it a value is a leaf."""
+
+_CALLS = ("callee", "decomposition")
+"""Attributes that name a function, of a call and of a composite."""
 
 _OWN_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
@@ -56,6 +61,7 @@ class Cutout:
       arity: number of operands.
       leaves: the leaves, in the order of the arguments; index leaves first, values that the region captures behind.
       index_leaves: how many of them the indices depend on.
+      same_along: for each update the dims along which all its elements are the same, as they are in the module.
     """
 
     text: str
@@ -63,6 +69,7 @@ class Cutout:
     arity: int
     leaves: tuple[Leaf, ...]
     index_leaves: int
+    same_along: tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True)
@@ -144,13 +151,14 @@ def cut_out(index: ModuleIndex, number: int) -> Iterator[Cutout]:
     for value in scatter.operands:
         if mlir.read_tensor_type(value.type) is None:
             raise ValueError(f"unranked type {value.type}")
+    same_along = tuple(constant_dims(value) for value in list(scatter.operands)[len(scatter.results) + 1 :])
     for path in index.call_paths(function_of(scatter))[:MAX_CALL_SITES]:
         with mlir.active(index.module.context):
             whole = _Copy(index, path)
             text = whole.scatter_module(scatter)
             alone = _Copy(index, path)
             indices_text = alone.indices_module(scatter)
-        yield Cutout(text, indices_text, len(scatter.results), tuple(whole.leaves), len(alone.leaves))
+        yield Cutout(text, indices_text, len(scatter.results), tuple(whole.leaves), len(alone.leaves), same_along)
 
 
 class _Copy:
@@ -192,11 +200,38 @@ class _Copy:
             copy.attributes["mhlo.frontend_attributes"] = mlir.parse_attribute(f'{{{HINT} = "{told}"}}')
         for i in range(len(operands)):
             copy.operands[i] = indices if i == arity else tensors[i]
+            if i > arity:  # the form may depend on what is the same everywhere (`hlo_lower.scatter.uniform`)
+                copy.operands[i] = self._same_along(tensors[i], constant_dims(operands[i]), copy)
         return self._finish(list(copy.results))
 
     def indices_module(self, scatter: mlir.RawOperation) -> str:
         """main(leaves) -> the scatter's indices."""
         return self._finish([self._copy(scatter.operands[len(scatter.results)], self._path, 0)])
+
+    def _same_along(self, value: mlir.RawValue, dims: frozenset[int], before: mlir.RawOperation) -> mlir.RawValue:
+        """The first element of a tensor along some dims, everywhere along them."""
+        shape = [size or 0 for size in mlir.tensor_shape(value.type)]
+        dims = frozenset(d for d in dims if shape[d] > 1)
+        if not dims:
+            return value
+        element = mlir.tensor_element(value.type)
+        cut = [1 if d in dims else size for d, size in enumerate(shape)]
+        bounds = {"start_indices": [0] * len(shape), "limit_indices": cut, "strides": [1] * len(shape)}
+        steps = (
+            ("slice", mlir.tensor_type(cut, element), bounds),
+            ("broadcast_in_dim", value.type, {"broadcast_dimensions": list(range(len(shape)))}),
+        )
+        for name, result, attributes in steps:
+            made = mlir.create_operation(
+                f"stablehlo.{name}",
+                [value],
+                [result],
+                {key: mlir.dense_i64(numbers) for key, numbers in attributes.items()},
+                location=self._location,
+                insertion_point=mlir.insert_before(before),
+            )
+            value = made.results[0]
+        return value
 
     # --- values ---
 
@@ -214,7 +249,7 @@ class _Copy:
 
     def _captured(self, value: mlir.RawValue) -> mlir.RawValue:
         constant = not mlir.is_block_argument(value) and value.owner.name == "stablehlo.constant"
-        return self._clone(value.owner.operation, value, ()) if constant else self._leaf(value)
+        return self._clone(value.owner.operation, value, (), {}) if constant else self._leaf(value)
 
     def _copy(self, value: mlir.RawValue, path: tuple[mlir.RawOperation, ...], depth: int) -> mlir.RawValue:
         """The copy of a value of a function that was entered by the first call of path."""
@@ -241,10 +276,17 @@ class _Copy:
             return self._copy(returned, (op, *path), depth + 1)
         if op.name not in FOLLOWED:
             return self._leaf(value)
-        return self._clone(op, value, [self._copy(v, path, depth + 1) for v in op.operands])
+        captured = {v: self._copy(v, path, depth + 1) for v in _captures(op)}
+        return self._clone(op, value, [self._copy(v, path, depth + 1) for v in op.operands], captured)
 
-    def _clone(self, op: mlir.RawOperation, value: mlir.RawValue, operands: Sequence[mlir.RawValue]) -> mlir.RawValue:
-        copy = mlir.clone_into(op, self._block, {})
+    def _clone(
+        self,
+        op: mlir.RawOperation,
+        value: mlir.RawValue,
+        operands: Sequence[mlir.RawValue],
+        captured: dict[mlir.RawValue, mlir.RawValue],
+    ) -> mlir.RawValue:
+        copy = mlir.clone_into(op, self._block, captured)
         for name in [n for n in mlir.attributes_of(copy) if "." in n]:  # a sharding names a mesh that is not here
             del copy.attributes[name]
         for i, operand in enumerate(operands):
@@ -258,8 +300,7 @@ class _Copy:
             called: list[str] = []
 
             def visit(inner: mlir.RawOperation, called: list[str] = called) -> None:
-                if inner.name == "func.call":
-                    called.append(mlir.symbol_name(inner.attributes["callee"]))
+                called.extend(mlir.symbol_name(inner.attributes[key]) for key in _CALLS if key in inner.attributes)
 
             mlir.walk(pending.pop(), visit)
             for name in called:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
@@ -103,7 +105,7 @@ def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dic
     arity = len(scatter.results)
     shapes = [mlir.tensor_shape(v.type) for v in scatter.operands]
     numbers = mlir.scatter_dimension_numbers(scatter)
-    operand, indices, updates = shapes[0], shapes[arity], shapes[arity + 1]
+    operand, indices, updates = _known(shapes[:arity]), shapes[arity], _known(shapes[arity + 1 :])
     in_indices = map(int, numbers.scatter_indices_batching_dims)
     batching = dict(zip(map(int, numbers.input_batching_dims), in_indices, strict=True))
     kept = [d for d in range(len(operand)) if d not in {*numbers.inserted_window_dims, *batching}]
@@ -122,8 +124,14 @@ def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dic
             chosen = max(extent or 1, _OPERAND_SIZES[(dim + variant) % len(_OPERAND_SIZES)])
             full.append(position_of[batching[dim]] if dim in batching else chosen if size is None else size)
         windows = {u: full[d] if variant == 1 else max(1, min(2, full[d])) for d, u in window_of.items()}
+        windows |= {u: size for u in windows if (size := updates[u]) is not None}
         update_size = {**windows, **dict(zip(scatter_dims, own, strict=True))}
         yield _by_place(specification, arity, full, update_size, position_of)
+
+
+def _known(shapes: Sequence[tuple[int | None, ...]]) -> list[int | None]:
+    """The shape that several tensors have: each size that one of them knows."""
+    return [next((size for size in sizes if size is not None), None) for sizes in zip(*shapes, strict=True)]
 
 
 def _positions(in_indices: int | None, in_updates: int | None, variant: int, k: int) -> int:
@@ -163,7 +171,7 @@ def sizes_of_module(
     argument.
 
     Raises:
-      InputError: inputs are given by name, or are not as many as the arguments.
+      InputError: inputs are given by name, are not as many as the arguments, or one of them does not fit.
     """
     specification = specification_of(module)
     if specification is None or not specification.is_dynamic:
@@ -176,4 +184,30 @@ def sizes_of_module(
             "a module with symbolic sizes takes its inputs by position, one for each argument",
             next_step="give the sizes too: --bind b=4,s=16",
         )
-    return [{f"arg{n}.{i}": int(size) for n, array in enumerate(inputs) for i, size in enumerate(array.shape)}]
+    shapes = [_fitting_shape(specification, n, value) for n, value in enumerate(inputs)]
+    sizes = {f"arg{n}.{i}": size for n, shape in enumerate(shapes) for i, size in enumerate(shape)}
+    try:
+        bind_module(module, sizes, specification)
+    except SizesError as error:
+        raise InputError(
+            name, f"the inputs do not fit the module: {error.what}", facts=error.facts, next_step=error.next_step
+        ) from None
+    return [sizes]
+
+
+def _fitting_shape(specification: Specification, number: int, value: Any) -> tuple[int, ...]:
+    """The shape of an input, which has the rank of its argument and the sizes that are known.
+
+    Raises:
+      InputError: it has not.
+    """
+    dims = specification.dims[number] or ()
+    try:
+        shape = np.shape(value)
+    except ValueError as error:
+        raise InputError("", f"input {number} is no array", facts=str(error)) from None
+    known = [int(dim) if dim.isdigit() else None for dim in dims]
+    if len(shape) != len(known) or any(size not in (None, own) for size, own in zip(known, shape, strict=True)):
+        told = f"expected ({', '.join(dims)}), got ({', '.join(map(str, shape))})"
+        raise InputError("", f"input {number} does not fit", facts=told)
+    return tuple(map(int, shape))

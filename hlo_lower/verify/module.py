@@ -28,6 +28,7 @@ from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
 from hlo_lower.verify.verdict import ModuleVerdict
+from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
@@ -114,6 +115,10 @@ def verify_module(
             reason = why_xla_errs(index, scatter)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
+        for module in (index.module, mlir.parse_module(after, mlir.make_context())):
+            reason = why_xla_aborts(module)
+            if reason:
+                return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
         count = devices_of(before)
         needed_bytes = signature.bytes * count  # the arguments are given whole to each device
         if memory_budget is not None and needed_bytes > memory_budget:
@@ -379,7 +384,10 @@ def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, inde
         raise InputError("", f"{len(given)} inputs for {len(signature.arguments)} arguments")
     arrays: list[Array] = []
     for k, (value, struct) in enumerate(zip(given, signature.arguments, strict=True)):
-        array: Array = np.asarray(value)
+        try:
+            array: Array = np.asarray(value)
+        except ValueError as error:
+            raise InputError("", f"input {k} is no array", facts=str(error)) from None
         dtype = np.dtype(struct.dtype)
         if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
             array = array.view(dtype)  # np.savez keeps the bytes of bfloat16, not its name

@@ -37,10 +37,12 @@ from hlo_lower.verify.inputs import (
     with_special_values,
 )
 from hlo_lower.verify.instances import instances_of
+from hlo_lower.verify.interpreted import MAX_INTERPRETED, Interpreted
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.region import UnsupportedRegionError, check_region, combine_of, rounds_correctly
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.verdict import Regime, ScatterVerdict
+from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
@@ -48,9 +50,6 @@ Policy = Literal["xla", "spec"]
 
 MAX_POSITIONS = 20_000
 """Scatter positions up to which the reference, a Python loop, judges."""
-
-MAX_INTERPRETED = 1 << 18
-"""Elements up to which the interpreter judges."""
 
 MAX_INTERPRETED_ALWAYS = 1 << 12
 """Elements up to which it judges every regime; larger scatters, a second each and more, only `INTERPRETED_REGIMES`."""
@@ -154,10 +153,11 @@ class _Case:
         self._functions = index.functions
         self._read_types()
         self._converted_text = converted
-        self._converted, self._converted_default = compile_all([(converted, "exact"), (converted, "default")])
+        self._aborts = why_xla_aborts(index.module) or _why_aborts(converted) or _why_aborts(cutout.indices_text)
+        self._converted, self._converted_default = self._compile_converted()
         self._native = self._compile_native()
         self._unfused: tuple[Executable, Executable] | None = None
-        self._indices = Executable(cutout.indices_text, "exact")
+        self._indices = self._interpreted(cutout.indices_text) or Executable(cutout.indices_text, "exact")
         self._rounds_correctly = rounds_correctly(self._scatter, self._functions)
         self._interpretable = self._may_interpret()
         self._referable = self._may_refer()
@@ -193,8 +193,20 @@ class _Case:
 
     # --- who may judge ---
 
+    def _interpreted(self, text: str) -> Interpreted | None:
+        """What runs a module where XLA must not even compile the cut-out: the interpreter."""
+        return Interpreted(text, self._interpreter, self._aborts) if self._aborts else None
+
+    def _compile_converted(self) -> tuple[Executable | Interpreted, Executable | Interpreted]:
+        text = self._converted_text
+        interpreted = self._interpreted(text)
+        if interpreted is not None:
+            return interpreted, interpreted
+        exact, default = compile_all([(text, "exact"), (text, "default")])
+        return exact, default
+
     def _compile_native(self) -> tuple[Executable, Executable] | None:
-        reason = why_xla_errs(self._index, self._scatter)
+        reason = f"is no judge: {self._aborts}" if self._aborts else why_xla_errs(self._index, self._scatter)
         if reason:
             self.excluded["xla"] = f"XLA: {reason}"
             return None
@@ -256,9 +268,10 @@ class _Case:
         """Run a regime once."""
         arguments, indices = self._arguments(rng, regime, turn)
         hits = count_hits(self._operand_shape, indices, self._updates_shape, self._numbers)
-        actual = self._converted.run(arguments)
         judges: list[str] = []
         expectations = self._expectations(regime, turn, arguments, indices, hits)
+        is_run = bool(expectations) or not self._aborts  # the interpreter takes long, and XLA may refuse to run
+        actual = self._converted.run(arguments) if is_run else []
         for judge, expected in expectations:
             judges.append(judge)
             found = self._compare(judge, expected, actual, arguments, hits)
@@ -301,6 +314,8 @@ class _Case:
         tensors = [ordinary(rng, shape, dtype) for shape, dtype in structs[: 2 * n]]
         if regime in SPECIAL_VALUES:
             tensors = [with_special_values(rng, t) for t in tensors]
+        for i, dims in enumerate(self._cutout.same_along):
+            tensors[n + i] = _same_along(tensors[n + i], dims)
         index_structs = structs[2 * n : 2 * n + self._cutout.index_leaves]
         if self._fed is None:
             zeros = [np.zeros(shape, dtype) for shape, dtype in index_structs]
@@ -373,6 +388,16 @@ class _Case:
             return ""
         found = first_difference(expected, actual)
         return "" if found is None else f"the interpreter, on the lowered scatter, differs from the reference: {found}"
+
+
+def _why_aborts(text: str) -> str:
+    return why_xla_aborts(mlir.parse_module(text, mlir.make_context()))
+
+
+def _same_along(tensor: Array, dims: frozenset[int]) -> Array:
+    """The first element of a tensor along some dims, everywhere along them; nothing of an empty one."""
+    first = tuple(slice(0, 1) if d in dims else slice(None) for d in range(tensor.ndim))
+    return np.ascontiguousarray(np.broadcast_to(tensor[first], tensor.shape)) if dims else tensor
 
 
 def columns_of(scatter_op: mlir.RawOperation) -> list[Column]:

@@ -1,4 +1,4 @@
-// options: oob=xla
+// options: oob=xla prefer=select_per_batch
 // CHECK:      %[[HIT:.*]] = stablehlo.compare EQ,
 // CHECK:      %[[SPREAD:.*]] = stablehlo.broadcast_in_dim %{{.*}}, dims = [0] : (tensor<32xf32>)
 // CHECK:      %[[SUM:.*]] = stablehlo.add %arg0, %[[SPREAD]]

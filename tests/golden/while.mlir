@@ -1,4 +1,4 @@
-// options: oob=xla
+// options: oob=xla prefer=while
 // CHECK:      stablehlo.while
 // CHECK:      stablehlo.compare LT,
 // CHECK:      stablehlo.dynamic_slice

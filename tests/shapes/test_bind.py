@@ -144,3 +144,74 @@ def test_verification_knows_the_sizes_that_were_bound(exported):
     wrong = lowered.text.replace("stablehlo.compare  LE", "stablehlo.compare  LT").replace("compare LE", "compare LT")
     assert wrong != lowered.text
     assert not hl.verify(exported, wrong, bind={"s": 3, "b": 2}).ok
+
+
+@pytest.mark.parametrize("size", [-1, 2.5, True, None, 10**25])
+def test_what_is_no_size_is_refused_by_its_name(size):
+    """From Python a size is a whole number that fits into 64 bits; anything else is named."""
+    text = "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }"
+    with pytest.raises(hl.InputError, match=r"arg0\.0 = .* is no size"):
+        hl.bind(text, {"arg0.0": size})
+
+
+def added(rows, at):
+    """One added at a place."""
+    return rows.at[at].add(1.0)
+
+
+def test_a_symbol_that_is_called_like_an_argument():
+    """A symbol "arg1" is bound, and the scalar argument 1, which has no name then, keeps its value."""
+    rows = jax.ShapeDtypeStruct(jax.export.symbolic_shape("arg1"), jnp.float32)
+    exported = jax.export.export(jax.jit(added))(rows, jax.ShapeDtypeStruct((), jnp.int32))
+    bound = hl.bind(exported, {"arg1": 5})
+    result = bound.exported.call(np.zeros(5, np.float32), np.int32(2))
+    assert np.array_equal(result, [0, 0, 1, 0, 0])
+
+
+SCALAR = """func.func @main(%a: tensor<?xf32>, %n: tensor<{e}>) -> (tensor<?xf32>, tensor<{e}>) {{
+  return %a, %n : tensor<?xf32>, tensor<{e}>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "limits"),
+    [
+        *(("i8", value, "-128 to 127") for value in (128, 300, -129, 2.5, True, None)),
+        ("ui8", 256, "0 to 255"),
+        ("ui8", -1, "0 to 255"),
+        ("i32", 1 << 31, "-2147483648 to 2147483647"),
+    ],
+)
+def test_a_scalar_argument_takes_what_its_type_holds(element, value, limits):
+    """A value outside of the argument's type is refused with the range, not wrapped into it."""
+    with pytest.raises(hl.InputError, match=r"arg1 = .* is no value of") as error:
+        hl.bind(SCALAR.format(e=element), {"arg0.0": 3, "arg1": value})
+    assert limits in str(error.value)
+
+
+@pytest.mark.parametrize(("element", "value"), [("i8", -128), ("i8", 127), ("ui8", 255), ("ui64", (1 << 64) - 1)])
+def test_a_scalar_argument_at_the_ends_of_its_type(element, value):
+    """The least and the greatest value of a type are taken."""
+    text = hl.graph.to_text(hl.bind(SCALAR.format(e=element), {"arg0.0": 3, "arg1": value}))
+    assert f"dense<{value}> : tensor<{element}>" in text
+
+
+def test_an_op_beside_main_without_a_name():
+    """A module in the module, which has no name, is not taken for a function."""
+    text = "module { module { func.func private @other() { return } } " + SCALAR.format(e="i8") + "}"
+    assert "tensor<3xf32>" in hl.graph.to_text(hl.bind(text, {"arg0.0": 3}))
+
+
+def test_a_second_public_function_of_dynamic_shape_is_named():
+    """Only @main is given sizes; a message about another function says which one it is."""
+    main = SCALAR.format(e="i8")
+    with pytest.raises(hl.InputError, match="public function @aux has dynamic shapes"):
+        hl.bind(f"module {{ {main} {main.replace('@main', '@aux')} }}", {"arg0.0": 3})
+
+
+def test_a_size_of_thousands_of_digits():
+    """It is refused in a short message."""
+    for text in ("b=" + "1" * 5000, "b" * 5000):
+        with pytest.raises(SizesError) as error:
+            parse_sizes(text)
+        assert len(str(error.value)) < 80

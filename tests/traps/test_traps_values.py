@@ -1,5 +1,7 @@
 """Traps of values: rounding, NaN, signed zeros, identities, element types."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from one_scatter import DTYPES, POLICIES, VARIADIC, f32, i32, points, rows, run, tile
@@ -8,6 +10,8 @@ import hlo_lower as hl
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.run import Executable
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_trap_18_sums_keep_their_order():
@@ -134,15 +138,84 @@ def test_trap_26_no_sum_of_booleans():
         assert not [line for line in lowered.splitlines() if "stablehlo.add" in line and "xi1>" in line]
 
 
-def test_trap_34_no_unstable_sort():
-    """Nothing is sorted, so nothing depends on how a sort breaks ties: sums repeat bit for bit, also where they may
-    be reassociated, and from one compilation to the next."""
-    assert not [rule.name for rule in hl.rules() if "stablehlo.sort" in rule.emits]
+SORTING = {
+    "sorted_last_writer": {"combiner": "assign"},
+    "sorted_only_writer": {"combiner": "add", "flags": "unique_indices = true,"},
+    "sorted_segments": {"combiner": "maximum"},
+}
+"""Rules that sort, but for the one of permutations, each with a scatter for it."""
+
+
+def returned_of(sort):
+    """What the comparator of a sort returns."""
+    [block] = sort.blocks
+    return block.terminator.operand(0)
+
+
+def compares_by(value, pair):
+    """Whether a value is `a < b` of the two block arguments of this pair."""
+    node = value.node
+    if node.name != "stablehlo.compare" or "LT" not in str(node.attribute("comparison_direction")):
+        return False
+    return [o.number for o in node.operands] == [2 * pair, 2 * pair + 1] and not any(o.node for o in node.operands)
+
+
+def goes_by_row_and_position(sort):
+    """Whether a comparator is `row < row' or (row = row' and n < n')` of the first two tensors."""
+    node = returned_of(sort).node
+    if node.name != "stablehlo.or" or not compares_by(node.operand(0), 0):
+        return False
+    both = node.operand(1).node
+    equal = both.operand(0).node
+    rows = [o.number for o in equal.operands] == [0, 1] and "EQ" in str(equal.attribute("comparison_direction"))
+    return both.name == "stablehlo.and" and rows and compares_by(both.operand(1), 1)
+
+
+def sorts_of(graph):
+    """The sorts of a module."""
+    found = []
+    graph.walk(lambda node: found.append(node) if node.name == "stablehlo.sort" else None)
+    return found
+
+
+def test_trap_34_every_sort_goes_by_row_and_position():
+    """No two rows that are sorted compare equal, so nothing depends on how a sort breaks ties; only the form of
+    permutations, whose keys are proved to differ, sorts by the rows alone."""
+    assert {rule.name for rule in hl.rules() if "stablehlo.sort" in rule.emits} == {*SORTING, "permuted"}
+    for rule, how in SORTING.items():
+        lowered = hl.lower(points(9, 6, **how).text(), prefer=(rule,), trust_flags=True)
+        assert lowered.records[0].rule == rule
+        graph = hl.read(lowered.text)
+        [sort] = sorts_of(graph)
+        assert goes_by_row_and_position(sort)
+        [numbers] = [value.node for value in sort.operands[1:]]
+        assert (numbers.name, numbers.integer("iota_dimension")) == ("stablehlo.iota", 1)
+    permuted = GOLDEN / "permuted.mlir"
+    graph = hl.read(permuted)
+    assert [goes_by_row_and_position(sort) for sort in sorts_of(graph)] == [False]  # so the check can fail
+    [record] = hl.lower(permuted, prefer=("permuted",)).records
+    assert (record.rule, record.unique) == ("permuted", "proved")
+
+
+@pytest.mark.parametrize("rule", ["sorted_last_writer", "sorted_segments"])
+def test_trap_34_duplicates_repeat_bit_for_bit(rule):
+    """Forms that sort give the same bits in every compilation, and the loop's bits, where rows are written often."""
+    case = points(300, 3, combiner="assign" if rule == "sorted_last_writer" else "maximum")
+    rng = np.random.default_rng(0)
+    arguments = [f32(np.zeros(3)), i32(rng.integers(0, 3, (300, 1))), f32(rng.standard_normal(300) * 1e4)]
+    runs = [
+        Executable(hl.lower(case.text(), prefer=(form,)).text, level).run(arguments)[0]
+        for form, level in ((rule, "exact"), (rule, "default"), ("while", "exact"))
+    ]
+    assert [first_difference([runs[0]], [other]) for other in runs[1:]] == [None, None]
+
+
+def test_trap_34_sums_repeat():
+    """Sums repeat from one compilation to the next, also where they may be reassociated."""
     case = points(300, 3, combiner="add")
     rng = np.random.default_rng(0)
     arguments = [f32(np.zeros(3)), i32(rng.integers(0, 3, (300, 1))), f32(rng.standard_normal(300) * 1e4)]
-    for mode in ("exact", "reassociate"):
-        lowered = hl.lower(case.text(), float_mode=mode).text
-        assert "stablehlo.sort" not in lowered
+    for mode, prefer in (("exact", ()), ("reassociate", ()), ("reassociate", ("sorted_segments",))):
+        lowered = hl.lower(case.text(), float_mode=mode, prefer=prefer).text
         runs = [Executable(lowered, level).run(arguments)[0] for level in ("exact", "exact", "default", "default")]
         assert [first_difference([runs[k]], [runs[k + 1]]) for k in (0, 2)] == [None, None]

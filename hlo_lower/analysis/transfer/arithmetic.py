@@ -83,6 +83,11 @@ def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
     limit = greater(abs(d.lo), abs(d.hi)) - 1
     lo = pick(x.lo < 0, greater(x.lo, -limit), 0)
     hi = pick(x.hi > 0, lesser(x.hi, limit), 0)
+    # What is less than the divisor stays what it is; and a known number has a known remainder.
+    least = lesser(abs(d.lo), abs(d.hi))
+    same, known = (x.lo > -least) & (x.hi < least), (x.lo == x.hi) & (d.lo == d.hi)
+    left = x.lo - d.lo * _truncated_any(x.lo, d.lo)
+    lo, hi = (pick(known, left, pick(same, bound, found)) for bound, found in ((x.lo, lo), (x.hi, hi)))
     return result(node, lo, hi, operands, f"remainder by at most {int(np.max(limit)) + 1 if limit.size else 0}")
 
 
@@ -98,6 +103,42 @@ def _divide(node: Node, operands: Sequence[Interval]) -> Interval | None:
 def _truncated(a: Any, b: Any) -> Any:
     quotient = abs(a) // b
     return pick(np.asarray(a) < 0, -quotient, quotient)
+
+
+def _truncated_any(a: Any, b: Any) -> Any:
+    """Division that rounds towards zero, by a divisor of either sign."""
+    quotient = abs(a) // abs(b)
+    return pick((np.asarray(a) < 0) != (np.asarray(b) < 0), -quotient, quotient)
+
+
+def _popcnt(node: Node, operands: Sequence[Interval]) -> Interval:
+    """As many ones as the type has bits, at most; a number below 2^n that is not negative has at most n."""
+    x = operands[0]
+    low, high = x.hull()
+    most = high.bit_length() if low >= 0 else _bits(x)
+    return result(node, np.zeros_like(x.lo), np.full_like(x.hi, most), operands, f"at most {most} ones")
+
+
+def _leading_zeros(node: Node, operands: Sequence[Interval]) -> Interval:
+    """As many zeros as the type has bits, at most."""
+    return result(node, np.zeros_like(operands[0].lo), np.full_like(operands[0].hi, _bits(operands[0])), operands)
+
+
+def _bits(x: Interval) -> int:
+    return int(x.element_type.removeprefix("ui").removeprefix("i"))
+
+
+def _shift_left(node: Node, operands: Sequence[Interval]) -> Interval | None:
+    """Multiplication by a power of two, where nothing is shifted out."""
+    x, s = operands
+    if x.element_type == "i1" or not (np.all(s.lo >= 0) and np.all(s.hi < _bits(x))):
+        return None
+    one = np.asarray(1, object)
+    corners = [np.asarray(a, object) * (one << np.asarray(b, object)) for a in (x.lo, x.hi) for b in (s.lo, s.hi)]
+    lo, hi = lesser(corners[0], corners[1]), greater(corners[2], corners[3])
+    low, high = type_range(x.element_type) or (0, 0)
+    outside = np.asarray((lo < low) | (hi > high), np.bool_)
+    return result(node, pick(outside, low, lo), pick(outside, high, hi), operands)
 
 
 def _sign(node: Node, operands: Sequence[Interval]) -> Interval:
@@ -139,6 +180,9 @@ ARITHMETIC: Mapping[str, Transfer] = {
     "stablehlo.minimum": _minimum,
     "stablehlo.maximum": _maximum,
     "stablehlo.remainder": _remainder,
+    "stablehlo.popcnt": _popcnt,
+    "stablehlo.count_leading_zeros": _leading_zeros,
+    "stablehlo.shift_left": _shift_left,
     "stablehlo.shift_right_arithmetic": _shift_right,
     "stablehlo.shift_right_logical": _shift_right,
 }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.interval import Interval, greater, lesser, pick
+from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.transfer.result import Transfer, result
 from hlo_lower.graph import Node
 
@@ -59,14 +59,34 @@ def either(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
     if a.element_type == "i1":
         return result(node, a.lo | b.lo, a.hi | b.hi, operands)
-    return Interval.of_type(node.result().static_shape, a.element_type)
+    return _below_power(node, a, b, at_least_either=True)
+
+
+def _xor(node: Node, operands: Sequence[Interval]) -> Interval:
+    """Of booleans: whether they differ."""
+    a, b = operands
+    if a.element_type == "i1":
+        known = (a.lo == a.hi) & (b.lo == b.hi)
+        return result(node, pick(known, a.lo ^ b.lo, 0), pick(known, a.lo ^ b.lo, 1), operands)
+    return _below_power(node, a, b, at_least_either=False)
+
+
+def _below_power(node: Node, a: Interval, b: Interval, *, at_least_either: bool) -> Interval:
+    """`or` and `xor` of numbers that are not negative set no bit above their highest one; `or` clears none."""
+    if not (np.all(a.lo >= 0) and np.all(b.lo >= 0)):
+        return Interval.of_type(node.result().static_shape, a.element_type)
+    most = (1 << max(a.hull()[1].bit_length(), b.hull()[1].bit_length())) - 1
+    lo = greater(a.lo, b.lo) if at_least_either else np.zeros_like(a.lo)
+    return result(node, lo, np.full_like(lo, most), (a, b))
 
 
 def _not(node: Node, operands: Sequence[Interval]) -> Interval:
     a = operands[0]
     if a.element_type == "i1":
         return result(node, 1 - a.hi, 1 - a.lo, operands)
-    return Interval.of_type(node.result().static_shape, a.element_type)
+    # All bits turned round: -1 - x, or 2^n - 1 - x for an unsigned x.
+    ones = (type_range(a.element_type) or (0, 0))[1] if a.element_type.startswith("u") else -1
+    return result(node, ones - a.hi, ones - a.lo, operands)
 
 
 def scalar_like(scalar: Interval, like: Interval) -> Interval:
@@ -93,6 +113,7 @@ BOOLEANS: Mapping[str, Transfer] = {
     "stablehlo.compare": _compare,
     "stablehlo.and": _and,
     "stablehlo.or": either,
+    "stablehlo.xor": _xor,
     "stablehlo.not": _not,
     "stablehlo.select": _select,
 }

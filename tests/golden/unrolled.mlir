@@ -1,4 +1,4 @@
-// options: oob=xla
+// options: oob=xla prefer=unrolled
 // CHECK:      %[[OLD:.*]] = stablehlo.dynamic_slice %arg0,
 // CHECK:      %[[NEW:.*]] = stablehlo.select %{{.*}}, %{{.*}}, %[[OLD]] : tensor<i1>, tensor<1x1xf32>
 // CHECK:      %[[PART:.*]] = stablehlo.dynamic_update_slice %arg0, %[[NEW]],

@@ -1,0 +1,121 @@
+"""Rules for what choices and remainders leave of distinct elements: normalised indices, drops, ring buffers.
+
+Each function says in its docstring why what it returns is true.
+"""
+
+from collections.abc import Mapping
+
+from hlo_lower.analysis.along import UNKNOWN, Along, Order, Ranges, best, count_of, of_form, reach_of
+from hlo_lower.analysis.asked import Asked, Axes, Rule
+from hlo_lower.analysis.congruent import congruence
+from hlo_lower.analysis.evidence import Evidence
+from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.interval import type_range
+from hlo_lower.analysis.linear import Normalized
+from hlo_lower.analysis.places import Place
+from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
+from hlo_lower.graph import Node, Value
+
+
+def _select(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int) -> Along:
+    """A choice. Four are looked into:
+
+    - one whose predicate is known, so that it is one of its branches;
+    - `select(x < 0, x + D, x)` of a permutation, which is never negative, so it is x;
+    - the same of an even run of positions with reach r < D: two elements differ by d, with gap <= d <= r, modulo 2^w
+      before and, once D is added to one of them, by d, d - D or d + D, and none of those is 0 modulo 2^w if D - r and
+      2^w - r - D are positive;
+    - a drop: `select(mask, x, c)`, whose elements are x's or lie in the range of c, which may repeat. It is for the
+      scatter to show that what lies there is written nowhere.
+    """
+    predicate, on_true, on_false = node.operands
+    low, high = asked.hull(predicate, frame)
+    if low == high:
+        return asked.along(on_true if low else on_false, place, axes, frame, depth + 1)
+    kept = _kept_of_negative(asked, predicate, on_true, on_false, frame)
+    if kept is not None:
+        found = asked.along(kept, place, axes, frame, depth + 1)
+        if found.covers:
+            return found
+    modular = best(_normalized(asked, value, place, axes, frame), _congruent(asked, value, place, axes, frame))
+    if modular.gap:
+        return modular
+    told = UNKNOWN
+    for x, c in ((on_true, on_false), (on_false, on_true)):
+        low, high = asked.hull(c, frame)
+        if (low, high) == type_range(c.element_type):
+            continue
+        found = asked.along(x, place, axes, frame, depth + 1)
+        if found.gap:
+            step = Evidence.at(node, f"distinct, or in [{low}, {high}]")
+            repeats = tuple(dict.fromkeys((*found.repeats, (low, high))))
+            dropped = Along(found.gap, repeats, evidence=(*found.evidence, step))
+            told = dropped if not told.gap or _width(repeats) < _width(told.repeats) else told
+    return told
+
+
+def _kept_of_negative(
+    asked: Asked, predicate: Value, on_true: Value, on_false: Value, frame: Frame | None
+) -> Value | None:
+    """For a choice by `x < 0` or `x >= 0` of which x is the branch for x >= 0: x."""
+    node = predicate.node
+    if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
+        return None
+    direction = comparison_direction(node)
+    x, bound = node.operands
+    if asked.hull(x, frame) == (0, 0):
+        x, bound, direction = bound, x, MIRRORED.get(direction, direction)
+    kept = {"LT": on_false, "GE": on_true}.get(direction)
+    return x if asked.hull(bound, frame) == (0, 0) and kept == x else None
+
+
+def _normalized(asked: Asked, value: Value, place: Place, axes: Axes, frame: Frame | None) -> Along:
+    """A normalised even run: see `_select`."""
+    form = asked.affine.element(value, place, frame)
+    symbol = next(iter(form.terms), None)
+    if not isinstance(symbol, Normalized) or form.constant or list(form.terms.values()) != [1]:
+        return UNKNOWN
+    if form.width < symbol.width or value.element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
+        return UNKNOWN
+    told = of_form(symbol.inner, axes, is_exact=False)
+    if told is None:
+        return UNKNOWN
+    reach = reach_of(symbol.inner, axes)
+    gap = min(told.gap, symbol.offset - reach, (1 << symbol.width) - reach - symbol.offset)
+    return Along(max(gap, 0), evidence=told.evidence) if gap > 0 else UNKNOWN
+
+
+def _remainder(
+    asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int
+) -> Along:
+    """A remainder of what is less than the divisor is that itself; of an even run see `_congruent`."""
+    x, d = node.operands
+    low, high = asked.hull(x, frame)
+    if low >= 0 and high < asked.hull(d, frame)[0]:
+        return asked.along(x, place, axes, frame, depth + 1)
+    return _congruent(asked, value, place, axes, frame)
+
+
+def _congruent(asked: Asked, value: Value, place: Place, axes: Axes, frame: Frame | None) -> Along:
+    """What is congruent modulo m to an exact even run of reach r < m: two elements differ by d modulo m, with
+    gap <= d <= r, so by at least min(gap, m - r). m of them that lie in [0, m - 1] are all of those."""
+    found = congruence(asked, value, place, frame)
+    if found is None:
+        return UNKNOWN
+    told = of_form(found.form, axes, is_exact=True)
+    gap = 0 if told is None else min(told.gap, found.modulus - reach_of(found.form, axes))
+    if told is None or gap <= 0:
+        return UNKNOWN
+    low, high = asked.hull(value, frame)
+    covers = count_of(axes) == found.modulus and low >= 0 and high < found.modulus
+    return Along(gap, (), covers, Order.UNKNOWN, told.evidence)
+
+
+def _width(ranges: Ranges) -> int:
+    return sum(high - low + 1 for low, high in ranges)
+
+
+CHOSEN: Mapping[str, Rule] = {
+    "select": _select,
+    "remainder": _remainder,
+}

@@ -1,0 +1,68 @@
+"""Ops over a whole axis: reduce it, sort along it, contract it in a product."""
+
+from collections.abc import Sequence
+
+from hlo_lower import mlir
+from hlo_lower.graph.builder import Builder
+from hlo_lower.graph.view import Value
+
+
+def reduce_along(build: Builder, value: Value, initial: Value, axis: int, op: str) -> Value:
+    """`stablehlo.reduce` of one axis by a binary op ("add", "or", "maximum", ...), in any order.
+
+    Args:
+      build: where to build.
+      value: the tensor.
+      initial: a scalar that changes nothing under the op.
+      axis: the axis; it is not in the result.
+      op: the op's name without its dialect.
+    """
+    shape = [size for d, size in enumerate(value.static_shape) if d != axis]
+    element = mlir.tensor_element(value.raw.type)
+    dims = {"dimensions": mlir.dense_i64([axis])}
+    node = build.op("stablehlo.reduce", [value, initial], [mlir.tensor_type(shape, element)], dims, regions=1)
+    scalar = mlir.tensor_type((), element)
+    build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.elementwise(op, *pair)])
+    return node.results[0]
+
+
+def sort_rows(build: Builder, keys: Value, carried: Sequence[Value], *, by_both: bool = False) -> list[Value]:
+    """`stablehlo.sort` along the last axis by integer keys, ascending; other tensors of the same shape go along.
+
+    Args:
+      build: where to build.
+      keys: the keys.
+      carried: what goes along.
+      by_both: where keys are equal, go by the first of what goes along: then no two compare equal, and a sort that is
+        not stable (IREE's is not) gives the same.
+    """
+    values = [keys, *carried]
+    types = [value.raw.type for value in values]
+    last = len(keys.static_shape) - 1
+    attributes = {"dimension": mlir.i64_attribute(last), "is_stable": mlir.parse_attribute("false")}
+    node = build.op("stablehlo.sort", values, types, attributes, regions=1)
+    scalars = [mlir.tensor_type((), mlir.tensor_element(t)) for t in types for _ in range(2)]
+
+    def ascending(inner: Builder, pairs: tuple[Value, ...]) -> Sequence[Value]:
+        less = inner.compare(pairs[0], "LT", pairs[1])
+        if not by_both:
+            return [less]
+        equal, before = inner.compare(pairs[0], "EQ", pairs[1]), inner.compare(pairs[2], "LT", pairs[3])
+        return [inner.elementwise("or", less, inner.elementwise("and", equal, before))]
+
+    build.region(node, 0, scalars, ascending)
+    return list(node.results)
+
+
+def matrix_products(build: Builder, left: Value, right: Value) -> Value:
+    """For each b the product of left[b] and right[b]: [B, D, N] with [B, N, W] to [B, D, W], at highest precision."""
+    (b, d, _), (_, _, w) = left.static_shape, right.static_shape
+    numbers = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
+    numbers += "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]"
+    highest = "#stablehlo<precision HIGHEST>"
+    attributes = {
+        "dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{numbers}>"),
+        "precision_config": mlir.parse_attribute(f"[{highest}, {highest}]"),
+    }
+    result = mlir.tensor_type((b, d, w), mlir.tensor_element(left.raw.type))
+    return build.op("stablehlo.dot_general", [left, right], [result], attributes).results[0]

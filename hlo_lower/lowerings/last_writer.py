@@ -1,0 +1,255 @@
+"""Each row looks up the last update that is for it, instead of each update its row: exact with duplicates, no loop."""
+
+from collections.abc import Sequence
+
+from hlo_lower.analysis import ASSIGNING
+from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import reduce_along, sort_rows
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.parts import over_writes
+from hlo_lower.lowerings.search import last_at_most
+from hlo_lower.lowerings.window import READING, new_values, reads_current
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.combine import IDEMPOTENT
+from hlo_lower.scatter.facts import Offsets, Unique
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset import Subset
+
+rules = RuleList()
+
+PLACED = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
+AT_RUN_TIME = frozenset({Offsets.RUNTIME, Offsets.UNSOLVED})
+NUMBERED = tuple(
+    f"stablehlo.{op}"
+    for op in (
+        *("convert", "transpose", "reshape", "broadcast_in_dim", "slice", "constant", "minimum", "compare", "and"),
+        *("select", "iota", "add", "multiply"),
+    )
+)
+"""What it takes to number the rows."""
+IN_PARTS = ("stablehlo.pad", "stablehlo.dynamic_slice", "stablehlo.while")
+LOOKED_UP = (*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.maximum", "stablehlo.gather", "stablehlo.map")
+SORTED = (*NUMBERED, *(f"stablehlo.{op}" for op in ("sort", "or", "gather", "maximum", "map")))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=ASSIGNING | IDEMPOTENT,
+    offsets=AT_RUN_TIME,
+    regime={Regime.MASK},
+    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.map"),
+    form="select(any(iota == row), region(operand, the one update), operand)",
+)
+def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
+    """Lower a scatter all of whose updates are the same.
+
+        %hit = reduce or over n: iota over the rows == %row[n]
+        %r   = select(%hit, region(%operand, %update), %operand)
+
+    Equal: a row that several updates are for is given the same value by each. An assignment ends with it; minimum,
+    maximum, and, or take it once as well as twice. A row that none is for keeps its value; a dropped write has the
+    number of no row. Both policies. Compares each row with each write, and passes over the operand once.
+    """
+    build, flat = op.build, op.flat
+
+    def part(inner: Builder, mask: Value, _first: Value, _along: Sequence[Value]) -> Sequence[Value]:
+        return [reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, "or")]
+
+    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
+        return [inner.elementwise("or", one[0], other[0])]
+
+    [hit] = over_writes(build, flat, 1, op.facts.sizes.mask_elements, [], part, merge)
+    shape = (flat.batches, flat.rows, flat.width)
+    values: list[Value] = []
+    for update in flat.updates(build):
+        first = build.slice(update, [0, 0, 0], [flat.batches, 1, flat.width])
+        spread = build.broadcast(build.reshape(first, (flat.batches, flat.width)), shape, [0, 2])
+        values.append(flat.restored(build, spread))
+    return chosen(op, values, flat.restored_mask(build, hit))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=ASSIGNING,
+    offsets=AT_RUN_TIME,
+    regime={Regime.INVERSION},
+    emits=LOOKED_UP,
+    form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
+)
+def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
+    """Lower assigned rows through the last write to each.
+
+        %last  = reduce maximum over n: select(iota over the rows == %row[n], n, -1)
+        %found = gather(%updates, max(%last, 0))
+        %r     = select(%last >= 0, %found, %operand)
+
+    Equal: writes are numbered in the order in which the scatter applies them, so the greatest number that is for a row
+    is the one that its value comes from in the end, and for all operands of a variadic scatter it is the same (trap
+    17). A row without any keeps its value by the select, whatever the gather gives there; nothing is added or
+    multiplied, so a NaN stays in its row. A dropped write has the number of no row. Both policies. Compares each row
+    with each write, in parts where the mask would be large, and passes over the operand once.
+    """
+    return _of_numbers(op, _last_by_comparing(op))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=READING,
+    offsets=AT_RUN_TIME,
+    unique={Unique.PROVED},
+    regime={Regime.INVERSION},
+    emits=LOOKED_UP,
+    form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
+)
+def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are combined, each at most once.
+
+    Equal as `scatter_to_last_writer` is: the last write to a row is its only one, so that the region is applied to the
+    row's current value and that update, as the scatter does, and to no other. Sums keep their order because there is
+    none; nothing is added to a row without a write, so a -0.0 stays one.
+    """
+    return _of_numbers(op, _last_by_comparing(op))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=ASSIGNING,
+    offsets=AT_RUN_TIME,
+    regime={Regime.SORTED_INVERSION},
+    emits=SORTED,
+    form="sort (row, n); binary search for each row's last; select(found, gather(updates, n), operand)",
+)
+def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
+    """Lower assigned rows through the last write to each, found by a binary search in the sorted row numbers.
+
+        %rows, %ns = sort (%row, n) by both
+        %at        = the last place with %rows[%at] <= row, for each row
+        %r         = select(%rows[%at] == row, gather(%updates, %ns[%at]), %operand)
+
+    Equal as `scatter_to_last_writer` is: among the writes to a row the sort puts the one with the greatest number last.
+    The sort goes by both, so no two are equal and a sort that is not stable gives the same. Both policies. Costs a sort
+    of the writes, as many gathers of row numbers as N has binary digits, and a pass over the operand.
+    """
+    return _of_numbers(op, _last_by_sorting(op))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=READING,
+    offsets=AT_RUN_TIME,
+    unique={Unique.PROVED},
+    regime={Regime.SORTED_INVERSION},
+    emits=SORTED,
+    form="the same where each row is written at most once, with the region",
+)
+def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are combined, each at most once, through a sort.
+
+    Equal as `scatter_to_only_writer` and `scatter_to_sorted_last_writer` are.
+    """
+    return _of_numbers(op, _last_by_sorting(op))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    offsets=AT_RUN_TIME,
+    unique={Unique.PROVED},
+    regime={Regime.PERMUTATION},
+    emits=SORTED,
+    form="sort (row, n): update n of each row; region(operand, gather(updates, n))",
+)
+def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are written in the order of a permutation.
+
+        %rows, %ns = sort (%row, n)        %rows is 0, 1, ..., D - 1
+        %r         = region(%operand, gather(%updates, %ns))
+
+    Equal: each row is written exactly once, by the update whose row number is its own, and sorting a permutation puts
+    the number d at place d. No two keys are equal, so any sort gives this. Rows of one element go along with the sort,
+    and nothing is gathered. Costs a sort and a pass over the operand.
+    """
+    build, flat = op.build, op.flat
+    numbers = flat.row_numbers(build)
+    updates = flat.updates(build)
+    shape = (flat.batches, flat.rows, flat.width)
+    if flat.width == 1:
+        columns = [build.reshape(u, (flat.batches, flat.writes)) for u in updates]
+        found = [build.reshape(v, shape) for v in sort_rows(build, numbers, columns)[1:]]
+    else:
+        order = build.iota(numbers.static_shape, 1, numbers.element_type)
+        found = [gathered(build, u, sort_rows(build, numbers, [order])[1]) for u in updates]
+    values = [flat.restored(build, v) for v in found]
+    currents = op.scatter.promoted_operands(build) if reads_current(op) else values
+    return new_values(op, build, currents, values)
+
+
+def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:
+    """The row numbers of the writes, ascending, those of one row in the order of the writes; and which writes they are.
+
+    What is known to ascend is not sorted again.
+    """
+    numbers = op.flat.row_numbers(op.build)
+    order = op.build.iota(numbers.static_shape, 1, numbers.element_type)
+    if op.facts.is_sorted:
+        return numbers, order
+    rows, order = sort_rows(op.build, numbers, [order], by_both=True)
+    return rows, order
+
+
+def chosen(op: ScatterLowering, values: Sequence[Value], hit: Value) -> list[Value]:
+    """The region of the operands and these values where hit, and the operands elsewhere; all in the operand's shape."""
+    operands = op.scatter.promoted_operands(op.build)
+    proposed = new_values(op, op.build, operands if reads_current(op) else values, values)
+    return [op.build.select(hit, new, old) for new, old in zip(proposed, operands, strict=True)]
+
+
+def gathered(build: Builder, value: Value, numbers: Value) -> Value:
+    """Rows by number, for each batch coordinate: [B, N, W] and numbers in [0, N) of [B, D] to [B, D, W]."""
+    b, n, w = value.static_shape
+    d, element = numbers.static_shape[1], numbers.element_type
+    if b > 1:
+        base = build.elementwise("multiply", build.iota((b, d), 0, element), build.constant(n, (b, d), element))
+        numbers = build.elementwise("add", numbers, base)
+    rows = build.gather_rows(build.reshape(value, (b * n, w)), build.reshape(numbers, (b * d, 1)), 0)
+    return build.reshape(rows, (b, d, w))
+
+
+def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
+    """The result from the number of the last write to each row, [B, D]; -1 where there is none."""
+    build, flat = op.build, op.flat
+    zero = build.constant(0, last.static_shape, last.element_type)
+    hit = flat.restored_mask(build, build.compare(last, "GE", zero))
+    number = build.elementwise("maximum", last, zero)
+    return chosen(op, [flat.restored(build, gathered(build, u, number)) for u in flat.updates(build)], hit)
+
+
+def _last_by_comparing(op: ScatterLowering) -> Value:
+    flat = op.flat
+    element = flat.number_type
+
+    def part(inner: Builder, mask: Value, first: Value, _along: Sequence[Value]) -> Sequence[Value]:
+        shape = mask.static_shape
+        number = inner.elementwise("add", inner.iota(shape, 2, element), inner.broadcast(first, shape))
+        number = inner.select(mask, number, inner.constant(-1, shape, element))
+        return [reduce_along(inner, number, inner.constant(-1, (), element), 2, "maximum")]
+
+    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
+        return [inner.elementwise("maximum", one[0], other[0])]
+
+    return over_writes(op.build, flat, 1, op.facts.sizes.mask_elements, [], part, merge)[0]
+
+
+def _last_by_sorting(op: ScatterLowering) -> Value:
+    build, flat = op.build, op.flat
+    rows, order = sorted_numbers(op)
+    found = last_at_most(build, rows, flat.rows)
+    own = build.iota(found.place.static_shape, 1, rows.element_type)
+    hit = build.compare(found.key, "EQ", own)
+    number = found.of(build, order)
+    return build.select(hit, number, build.constant(-1, number.static_shape, number.element_type))

@@ -1,0 +1,218 @@
+"""Updates of one row combined with each other first, where their order does not matter: no loop over the windows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.analysis import Combiner
+from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import matrix_products, reduce_along
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.last_writer import (
+    AT_RUN_TIME,
+    IN_PARTS,
+    NUMBERED,
+    PLACED,
+    SORTED,
+    chosen,
+    gathered,
+    sorted_numbers,
+)
+from hlo_lower.lowerings.parts import over_writes
+from hlo_lower.lowerings.search import last_at_most
+from hlo_lower.lowerings.window import new_values
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, identity
+from hlo_lower.scatter.facts import Order
+from hlo_lower.scatter.regime import Regime
+
+rules = RuleList()
+
+COMBINING = frozenset(OPS)
+SUMS = frozenset({Combiner.ADD, Combiner.SUB})
+COMBINED = tuple(f"stablehlo.{name}" for name in sorted({*OPS.values()} - {"and", "or"}))
+WIDE = {"f16": "f32", "bf16": "f32"}
+"""Element types that a matrix product sums in a wider one."""
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=COMBINING,
+    offsets=AT_RUN_TIME,
+    order={Order.FREE},
+    regime={Regime.REDUCTION},
+    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", *COMBINED, "stablehlo.complex", "stablehlo.map"),
+    form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
+)
+def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are combined, each with all updates that are for it.
+
+        %total = reduce over n: select(iota over the rows == %row[n], %updates[n], identity)
+        %r     = region(%operand, %total)
+
+    Equal where the order does not matter (`hlo_lower.scatter.combine.is_order_free`): what is for a row is combined,
+    and with it the row's current value, once. What is for another row is replaced by the identity before it is
+    combined, never multiplied by 0, so a NaN or Inf stays in its row; a row without any is combined with the identity,
+    which leaves every value and the sign of 0. A dropped write has the number of no row. Both policies. Combines each
+    element of the operand with each write, in parts where that would be large.
+    """
+    build, flat = op.build, op.flat
+    combiners = op.facts.region.combiners
+
+    def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
+        b, d, n = mask.static_shape
+        shape = (b, d, n, flat.width)
+        wide = inner.broadcast(mask, shape, [0, 1, 2])
+        totals: list[Value] = []
+        for value, combiner in zip(along, combiners, strict=True):
+            nothing = identity(inner, combiner, value.element_type)
+            masked = inner.select(wide, inner.broadcast(value, shape, [0, 2, 3]), inner.broadcast(nothing, shape))
+            totals.append(reduce_along(inner, masked, nothing, 2, OPS[combiner]))
+        return totals
+
+    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
+        return [inner.elementwise(OPS[c], a, b) for c, a, b in zip(combiners, one, other, strict=True)]
+
+    most = op.facts.sizes.mask_elements
+    totals = over_writes(build, flat, flat.width, most, flat.updates(build), part, merge)
+    operands = op.scatter.promoted_operands(build)
+    return new_values(op, build, operands, [flat.restored(build, t) for t in totals])
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=SUMS,
+    offsets=AT_RUN_TIME,
+    order={Order.FREE},
+    regime={Regime.DOT},
+    emits=(
+        *(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.dot_general", "stablehlo.map"),
+        *("stablehlo.is_finite", "stablehlo.concatenate"),
+    ),
+    form="dot_general of convert(iota == row) and the updates; region(operand, that) where any is for the row",
+)
+def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
+    """Lower sums of rows to a matrix product.
+
+        %one_hot = convert(iota over the rows == %row[n])                      [B, D, N]
+        %total   = dot_general %one_hot, %updates                              [B, D, W]
+        %r       = select(any %one_hot, region(%operand, %total), %operand)
+
+    Equal for integers: 1 * u + 0 * v = u, and sums and products are exact modulo 2^width in any order. Floats come
+    here only with reassociation, at the highest precision, and 16-bit ones are summed in 32. There 0 * v is 0 only if v
+    is finite, so what is not is put into two more columns, which count what is Inf or NaN and what is -Inf or NaN; Inf
+    and -Inf are added behind the product where a count is not 0, which makes NaN of both. So nothing reaches another
+    row. A row without any update keeps its value, and the sign of 0, by the select. Both policies.
+    """
+    build, flat = op.build, op.flat
+    shape = (flat.batches, flat.rows, flat.width)
+    updates = flat.updates(build)
+    columns = [_columns(build, value) for value in updates]
+
+    def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
+        hit = reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, "or")
+        return [hit, *(matrix_products(inner, inner.convert(mask, v.element_type), v) for v in along)]
+
+    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
+        names = ["or", *("add" for _ in columns)]
+        return [inner.elementwise(n, a, b) for n, a, b in zip(names, one, other, strict=True)]
+
+    hit, *totals = over_writes(build, flat, 1, op.facts.sizes.mask_elements, columns, part, merge)
+    sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
+    return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=PLACED,
+    combiner=COMBINING,
+    offsets=AT_RUN_TIME,
+    order={Order.FREE},
+    regime={Regime.SORTED_REDUCTION},
+    emits=(*SORTED, *COMBINED, "stablehlo.pad", "stablehlo.slice"),
+    form="sort (row, n); combine runs of equal rows by doubling; region(operand, the end of each row's run)",
+)
+def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are combined through the runs of their sorted updates.
+
+        %rows, %ns = sort (%row, n) by both
+        %sums      = gather(%updates, %ns)
+        for s = 1, 2, 4, ... < N:
+          %sums[k] = select(%rows[k - s] == %rows[k], combine(%sums[k - s], %sums[k]), %sums[k])
+        %at        = the last place with %rows[%at] <= row, for each row
+        %r         = select(%rows[%at] == row, region(%operand, %sums[%at]), %operand)
+
+    Equal where the order does not matter: after the step s, %sums[k] is what the last 2s updates up to k come to, as
+    far as they are for the row of k, because rows are sorted, so that all between two equal ones are equal. At the end
+    the last place of a run holds all of it. What is for another row is never combined, so a NaN or Inf stays in its
+    row. A row without any keeps its value by the select. Both policies. Costs a sort, log2(N) passes over the updates,
+    and a pass over the operand.
+    """
+    build, flat = op.build, op.flat
+    combiners = op.facts.region.combiners
+    rows, order = sorted_numbers(op)
+    sums = [gathered(build, u, order) for u in flat.updates(build)]
+    wide = sums[0].static_shape
+    step = 1
+    while step < flat.writes:
+        no_row = build.constant(-1, (), rows.element_type)
+        same = build.broadcast(build.compare(_behind(build, rows, step, no_row), "EQ", rows), wide, [0, 1])
+        sums = [
+            build.select(
+                same, build.elementwise(OPS[c], _behind(build, v, step, identity(build, c, v.element_type)), v), v
+            )
+            for c, v in zip(combiners, sums, strict=True)
+        ]
+        step *= 2
+    found = last_at_most(build, rows, flat.rows)
+    hit = build.compare(found.key, "EQ", build.iota(found.place.static_shape, 1, rows.element_type))
+    totals = [flat.restored(build, gathered(build, v, found.place)) for v in sums]
+    return chosen(op, totals, flat.restored_mask(build, hit))
+
+
+def _behind(build: Builder, value: Value, step: int, filling: Value) -> Value:
+    """What stands step places before, along dim 1; filling where there is nothing."""
+    shape = value.static_shape
+    kept = build.slice(value, [0] * len(shape), [shape[0], shape[1] - step, *shape[2:]])
+    return build.pad(kept, filling, [0, step, *(0 for _ in shape[2:])], [0] * len(shape))
+
+
+def _columns(build: Builder, value: Value) -> Value:
+    """What the updates give to the product, [B, N, W]; of floats [B, N, 3W]: finite, Inf or NaN, -Inf or NaN."""
+    element, shape = value.element_type, value.static_shape
+    if element not in SUMMED_FLOATS:
+        return value
+    value = build.convert(value, WIDE.get(element, element))
+    element = value.element_type
+    zero, one = (build.broadcast(_number(build, x, element), shape) for x in (0.0, 1.0))
+    is_finite = build.op("stablehlo.is_finite", [value], [mlir.tensor_type(shape, "i1")]).results[0]
+    unusual = build.select(is_finite, zero, one)
+    finite = build.select(is_finite, value, zero)
+    above = build.select(build.compare(value, "LT", zero), zero, unusual)
+    below = build.select(build.compare(value, "GT", zero), zero, unusual)
+    joined = mlir.tensor_type((*shape[:2], 3 * shape[2]), element)
+    dimension = {"dimension": mlir.i64_attribute(2)}
+    return build.op("stablehlo.concatenate", [finite, above, below], [joined], dimension).results[0]
+
+
+def _sum(build: Builder, product: Value, update: Value, shape: tuple[int, int, int]) -> Value:
+    """The sums [B, D, W] from the product with what `_columns` gave."""
+    if update.element_type not in SUMMED_FLOATS:
+        return product
+    b, d, w = shape
+    element = product.element_type
+    finite, above, below = (build.slice(product, [0, 0, k * w], [b, d, (k + 1) * w]) for k in range(3))
+    zero = build.broadcast(_number(build, 0.0, element), shape)
+    total = finite
+    for count, value in ((above, np.inf), (below, -np.inf)):
+        beyond = build.broadcast(_number(build, value, element), shape)
+        # Where nothing is added, not even 0.0 is: -0.0 + 0.0 is 0.0.
+        total = build.select(build.compare(count, "GT", zero), build.elementwise("add", total, beyond), total)
+    return build.convert(total, update.element_type)
+
+
+def _number(build: Builder, value: float, element: str) -> Value:
+    return build.constant_array(np.asarray(value), element)

@@ -1,0 +1,60 @@
+"""A binary search for every row at once, in sorted row numbers."""
+
+from dataclasses import dataclass
+
+from hlo_lower.graph import Builder, Value
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended.
+
+    Attributes:
+      place: for each row [B, D] a place in [0, N).
+      key: what stands there.
+    """
+
+    place: Value
+    key: Value
+
+    def of(self, build: Builder, column: Value) -> Value:
+        """Of another column, [B, N], what stands at the places."""
+        return _at(build, column, self.place)
+
+
+def last_at_most(build: Builder, keys: Value, rows: int) -> Found:
+    """For each row d in [0, rows) the last place whose key is at most d; 0 where all keys are greater.
+
+    Args:
+      build: where to build.
+      keys: [B, N], ascending along N; N is at least 1.
+      rows: D.
+
+    The place is built from its highest binary digit down: a digit is set if the place with it is still in [0, N) and
+    its key at most d. Keys ascend, so all places up to one that is found have keys of at most d.
+    """
+    b, n = keys.static_shape
+    element, shape = keys.element_type, (b, rows)
+    own = build.iota(shape, 1, element)
+    place = build.constant(0, shape, element)
+    digit = 1 << max((n - 1).bit_length() - 1, 0)
+    while digit and n > 1:
+        further = build.elementwise("add", place, build.constant(digit, shape, element))
+        last = build.constant(n - 1, shape, element)
+        within = build.compare(further, "LE", last)
+        key = _at(build, keys, build.elementwise("minimum", further, last))
+        ahead = build.elementwise("and", within, build.compare(key, "LE", own))
+        place = build.select(ahead, further, place)
+        digit >>= 1
+    return Found(place, _at(build, keys, place))
+
+
+def _at(build: Builder, column: Value, places: Value) -> Value:
+    """column[b, places[b, d]]."""
+    b, n = column.static_shape
+    element, shape = places.element_type, places.static_shape
+    if b > 1:
+        base = build.elementwise("multiply", build.iota(shape, 0, element), build.constant(n, shape, element))
+        places = build.elementwise("add", places, base)
+    flat = build.reshape(places, (shape[0] * shape[1], 1))
+    return build.reshape(build.gather_rows(build.reshape(column, (b * n,)), flat, 0), shape)

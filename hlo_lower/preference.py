@@ -1,0 +1,110 @@
+"""Choose between forms that are right: the cheapest that the target takes, unless the user prefers another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hlo_lower.errors import InputError
+from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule, Target
+from hlo_lower.scatter.dynamic import DynamicFacts
+from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.sizes import NAMES, SizeTable
+
+
+@dataclass(frozen=True)
+class Preference:
+    """What the user prefers (`Options.prefer`, `--prefer`).
+
+    Attributes:
+      rules: names of rules, each taken wherever it is right; the first one that is counts.
+      sizes: the target's table, with the entries that the user gave.
+    """
+
+    rules: tuple[str, ...]
+    sizes: SizeTable
+
+    @classmethod
+    def of(cls, told: Sequence[str], sizes: SizeTable, rules: Sequence[Rule]) -> "Preference":
+        """Read names of rules and entries of the table.
+
+        Raises:
+          InputError: there is no such rule or entry, or its value is no number above 0.
+        """
+        known = {rule.name.removeprefix("scatter_to_"): rule.name for rule in rules}
+        names: list[str] = []
+        for text in told:
+            name, equals, value = text.partition("=")
+            if equals:
+                sizes = _with_entry(sizes, name, value)
+            elif name in known:
+                names.append(known[name])
+            else:
+                raise InputError(
+                    "--prefer",
+                    f"no rule named {name!r}",
+                    facts=f"rules are {', '.join(sorted(known))}; sizes are NAME=NUMBER",
+                    next_step="hlo-lower rules",
+                )
+        return cls(tuple(names), sizes)
+
+    def choose(
+        self, registry: CompositeLoweringRegistry, op: str, facts: ScatterFacts | DynamicFacts, target: Target
+    ) -> tuple[ScatterFacts | DynamicFacts, Choice]:
+        """The rule for a scatter, and its facts in the form that the rule is for.
+
+        Raises:
+          NoRuleError: no rule is right that the target takes; what it says is of the cheapest form.
+          RegistryError: two rules are.
+        """
+        if isinstance(facts, DynamicFacts) or not (facts.forms or self.rules):
+            return facts, registry.select(op, facts, target)
+        forms = tuple(facts.forms) or (facts.regime,)
+        for name in self.rules:
+            rule = next(rule for rule in registry.rules(op) if rule.name == name)
+            # A rule for any form is taken in the one that is its own: one window after the other.
+            own = forms if "regime" in rule.constraints else forms[-1:] if Regime.MANY not in forms else (Regime.MANY,)
+            for told in map(facts.in_form, own):
+                if not rule.misses(told) and not target.refusals(rule.emits):
+                    return told, _preferred(rule, registry.select(op, told, target))
+        for told in map(facts.in_form, forms):
+            try:
+                choice = registry.select(op, told, target)
+            except NoRuleError:
+                continue
+            # If the target refuses a form's own rule, the one for all forms fits; it waits until the others are tried.
+            if told.regime in choice.rule.constraints.get("regime", ()) or told.regime in (Regime.MANY, forms[-1]):
+                return told, choice
+        return facts, registry.select(op, facts, target)
+
+
+def _preferred(rule: Rule, choice: Choice) -> Choice:
+    """A rule that was asked for, with what it was chosen instead of."""
+    if choice.rule is rule:
+        return choice
+    rejected = [(other, why) for other, why in choice.rejected if other is not rule]
+    return Choice(rule, tuple(sorted([*rejected, (choice.rule, f"{rule.name} is preferred")], key=lambda p: p[0].name)))
+
+
+def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
+    if name not in NAMES:
+        raise InputError("--prefer", f"no size named {name!r}", facts=f"sizes are {', '.join(NAMES)}")
+    is_whole = next(entry.type for entry in sizes.entries() if entry.name == name) is int
+    try:
+        number = int(value) if is_whole else float(value)
+    except ValueError:
+        number = -1
+    if not 0 < number < 1e18:
+        wanted = "a whole number" if is_whole else "a number"
+        raise InputError("--prefer", f"{name}: {wanted} above 0 is wanted, not {value!r}", next_step=f"{name}=64")
+    return replace(sizes, **{name: number})
+
+
+def told_cost(facts: ScatterFacts | DynamicFacts) -> str:
+    """ "; about 14 us, one by one 780": what the chosen form costs, and the loop; of the loop, the next best form."""
+    if isinstance(facts, DynamicFacts) or len(facts.forms) < 2:
+        return ""
+    other = next(form for form in facts.forms if form is not facts.regime)
+    if facts.regime is not Regime.MANY:
+        other = Regime.MANY
+    name = "one by one" if other is Regime.MANY else other.value
+    return f"; about {facts.forms[facts.regime] / 1000:.3g} us, {name} {facts.forms[other] / 1000:.3g}"

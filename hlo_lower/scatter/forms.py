@@ -1,0 +1,110 @@
+"""Which forms a scatter of many windows can take, and what each costs: the cheapest is its regime.
+
+When each form is right stands with its rule. The costs are estimates from the table of sizes
+(`hlo_lower.scatter.sizes`): they choose between right forms, and nothing that is computed depends on them.
+"""
+
+from collections.abc import Mapping
+from math import log2, prod
+
+from hlo_lower.analysis import ASSIGNING, Combiner, RegionFacts
+from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS
+from hlo_lower.scatter.facts import Order, Unique
+from hlo_lower.scatter.flat import FlatScatter
+from hlo_lower.scatter.layout import Layout
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.sizes import SizeTable
+from hlo_lower.scatter.uniform import constant_dims, is_uniform
+from hlo_lower.subset import Subset
+
+SUMS = frozenset({Combiner.ADD, Combiner.SUB})
+MASKED = ASSIGNING | IDEMPOTENT
+
+
+def costs(
+    flat: FlatScatter,
+    layout: Layout,
+    subset: Subset,
+    region: RegionFacts,
+    order: Order,
+    unique: Unique,
+    sizes: SizeTable,
+    *,
+    is_masked: bool,
+    is_permutation: bool,
+    is_sorted: bool,
+    is_spread: bool,
+) -> Mapping[Regime, float]:
+    """The forms that are right for a scatter of many windows, each with what it costs, the cheapest first.
+
+    Args:
+      flat: the scatter by rows.
+      layout: what its scatter dims do.
+      subset: what it writes: BATCHED_TILE, FILTER, POINTS or WINDOWS.
+      region: what it does to it.
+      order: whether updates of one row can be combined first.
+      unique: whether each row is written once.
+      sizes: the costs.
+      is_masked: whether elements of a window may be dropped one by one.
+      is_permutation: whether every row is written, and once.
+      is_sorted: whether the writes' rows ascend.
+      is_spread: whether the operand is spread over devices in a dim where windows are placed. Then a slice gathers
+        the operand, once for each window, but a compare is made where the elements are: it costs nothing here.
+
+    Returns:
+      Nanoseconds by form.
+    """
+    scatter = flat.scatter
+    operand = prod(scatter.operand_shape) * scatter.arity
+    window = prod(layout.window) * scatter.arity * sizes.element
+    writes = flat.batches * flat.writes
+    filled = all(len(constant_dims(v.raw)) == scatter.rank for v in scatter.operands)
+    looked_up = sizes.step + operand * (sizes.fill_element if filled else sizes.pass_element)
+    pairs, combined = flat.rows * writes, operand * flat.writes
+    compared = pairs * sizes.compare + _in_parts(pairs, sizes) + looked_up
+    doublings = log2(writes + 1)
+    sort = sizes.step + writes * (doublings * sizes.sort + flat.writes / 2 * sizes.sort_pair)
+    ordered = 0 if is_sorted else sort
+    search = sizes.step + flat.batches * flat.rows * doublings * sizes.find
+    found: dict[Regime, float] = {
+        Regime.MANY: sizes.step + layout.positions * (sizes.loop + window + operand * sizes.copy_element)
+    }
+    if layout.positions <= sizes.few_windows:
+        found[Regime.FEW_WINDOWS] = layout.positions * (sizes.window + window)
+    if subset is Subset.BATCHED_TILE and not is_masked and is_row_per_batch(scatter, layout):
+        found[Regime.SHORT_AXIS] = 0 if is_spread else looked_up
+    combiners = set(region.combiners)
+    if combiners <= MASKED and (combiners <= {Combiner.ASSIGN_CONSTANT} or is_uniform(scatter, frozenset(flat.placed))):
+        found[Regime.MASK] = compared
+    if not region.reads_current or unique is Unique.PROVED:
+        found[Regime.INVERSION] = compared
+        found[Regime.SORTED_INVERSION] = ordered + search + looked_up
+    if is_permutation:
+        found[Regime.PERMUTATION] = sort + looked_up
+    if order is Order.FREE and region.common is not Combiner.GENERAL:
+        elements = {str(t) for t in scatter.region_types}
+        found[Regime.REDUCTION] = combined * sizes.reduce + _in_parts(combined, sizes) + looked_up
+        runs = writes * flat.width * scatter.arity * doublings * 3 * sizes.pass_element
+        found[Regime.SORTED_REDUCTION] = ordered + search + runs + looked_up
+        if combiners <= SUMS and elements <= MULTIPLIED:
+            columns = 3 if elements & SUMMED_FLOATS else 1
+            one_hot = pairs * sizes.pass_element
+            found[Regime.DOT] = combined * columns * sizes.multiply + one_hot + compared + sizes.step
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _in_parts(elements: int, sizes: SizeTable) -> float:
+    """What it costs that a mask is made in parts."""
+    parts = -(-elements // sizes.mask_elements)
+    return parts * sizes.loop if parts > 1 else 0
+
+
+def is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
+    """Whether each window has extent 1 where the data places it, and is whole from 0 elsewhere."""
+    placed = {*layout.coordinates, *scatter.index_dims}
+    runs = {run.operand_dim for run in layout.runs}
+    return all(
+        layout.window[d] == (1 if d in placed and d not in runs else scatter.operand_shape[d])
+        for d in range(scatter.rank)
+    )

@@ -1,0 +1,67 @@
+"""What the forms of a scatter cost, and the limits between them: one table, each entry with the measurement behind it.
+
+Costs are nanoseconds on a CPU; they only choose between forms that are all right. `hlo-lower rules` prints the table,
+`--prefer NAME=NUMBER` changes an entry, and each record says in its `why` what the chosen form was estimated to cost.
+"""
+
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+
+def _entry(default: float, what: str, measured: str) -> Any:
+    return field(default=default, metadata={"what": what, "measured": measured})
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    """The table of a target. The defaults are for a consumer of which nothing is known: of XLA CPU and IREE (llvm-cpu)
+    they take what is dearer, so that a loop is what is left where nothing else pays."""
+
+    few_windows: int = _entry(
+        16, "most windows that get ops of their own", "IREE compiles 32 of them in 1.6 s, 128 in 7.5 s"
+    )
+    window: float = _entry(5_000, "one of these windows", "IREE; XLA CPU 2,000")
+    loop: float = _entry(12_000, "an iteration of a loop", "IREE 12,000 to 50,000; XLA CPU 20 to 200")
+    copy_element: float = _entry(
+        0.005,
+        "an element of the operand, in each iteration of a loop",
+        "XLA CPU 0, it writes in place; IREE 3.13 copies, 1 to 4; the default weighs one against the other",
+    )
+    element: float = _entry(0.5, "an element of a window that is written", "XLA CPU, rows of 1,024")
+    step: float = _entry(10_000, "starting a form at all", "a dispatch of IREE")
+    fill_element: float = _entry(
+        0.2, "an element of the operand where it is one value everywhere, which is written anyway", "not measured"
+    )
+    pass_element: float = _entry(
+        1, "an element in a pass over the operand", "XLA CPU, 16 Mi elements into a new buffer"
+    )
+    compare: float = _entry(0.3, "comparing one row's number with one write's", "XLA CPU 0.16, IREE 0.13 to 0.5")
+    reduce: float = _entry(
+        0.5, "combining one element with one write's, or nothing", "XLA CPU 0.1 to 0.6, IREE 0.35 to 0.5"
+    )
+    multiply: float = _entry(0.1, "a step of a matrix product", "XLA CPU 0.03 (f32) to 0.36 (i32), IREE 0.06 (i32)")
+    sort: float = _entry(10, "sorting an element, per doubling of their number", "XLA CPU, two operands")
+    sort_pair: float = _entry(3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0")
+    find: float = _entry(10, "a step of a binary search", "XLA CPU")
+    mask_elements: int = _entry(
+        1 << 16,
+        "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",
+        "16 Mi compares: XLA CPU 84 ms at once, 2.6 ms in parts; 1 Gi: IREE 2.8 s at once, 0.5 s in parts of 1 Mi",
+    )
+    dense_per_window: int = _entry(
+        4096,
+        "most elements of the operand, for each constant row, for which a pass over it pays",
+        "XLA CPU 0.7 (320 elements each) to 1.06 times native (4,096 each); in place, of a donated operand, 1.3 to 2.1",
+    )
+    constant_rows: int = _entry(4096, "most rows of a constant table in the place of constant indices", "not measured")
+    growth: int = _entry(4, "the same, as a multiple of the size of the indices; whichever is more", "not measured")
+
+    @classmethod
+    def entries(cls) -> tuple[Field[Any], ...]:
+        """The entries, each with `what` it is and what was `measured` as metadata."""
+        return fields(cls)
+
+
+SIZES = SizeTable()
+
+NAMES = tuple(entry.name for entry in SizeTable.entries())

@@ -1,0 +1,78 @@
+"""Where XLA's CPU compiler ends the process (`Check failed`, SIGABRT) instead of refusing a module (jaxlib 0.10.2).
+
+It does so on control flow within the computation that an op applies to elements: a while loop, a case of three
+branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
+Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two branches,
+sorts and reductions. Nothing can be caught, so this is read off the module before anything is compiled; it says so of
+a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
+"""
+
+from math import prod
+
+from hlo_lower import mlir
+
+_APPLIES = frozenset(
+    f"stablehlo.{name}" for name in ("scatter", "map", "reduce", "reduce_window", "select_and_scatter", "sort")
+)
+"""Ops that apply their regions to elements."""
+
+_ABORTS = frozenset(
+    f"stablehlo.{name}" for name in ("while", "select_and_scatter", "cholesky", "triangular_solve", "fft")
+)
+_PRODUCTS = frozenset(f"stablehlo.{name}" for name in ("dot", "dot_general", "einsum"))
+_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+_TAKEN_BRANCHES = 2
+
+
+def why_xla_aborts(module: mlir.RawModule) -> str:
+    """Why XLA must not compile a module, "" if nothing is known that it dies of."""
+    functions: dict[str, mlir.RawOperation] = {}
+    applying: list[mlir.RawOperation] = []
+
+    def visit(op: mlir.RawOperation) -> None:
+        if op.name == "func.func":
+            functions[mlir.symbol_name(op.attributes["sym_name"])] = op
+        elif op.name in _APPLIES:
+            applying.append(op)
+
+    mlir.walk(module.operation, visit)
+    entered: set[str] = set()
+    for op in applying:
+        found = _found_within(op, functions, entered)
+        if found:
+            return f"its CPU compiler aborts on control flow in a region ({found} in {op.name})"
+    return ""
+
+
+def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:
+    """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
+    pending = [op]
+    while pending:
+        around = pending.pop()
+        found: list[str] = []
+
+        def visit(inner: mlir.RawOperation, around: mlir.RawOperation = around, found: list[str] = found) -> None:
+            if inner != around and _is_control_flow(inner):
+                found.append(inner.name)
+            if inner.name in _CALLS:
+                name = mlir.symbol_name(inner.attributes[_CALLS[inner.name]])
+                if name in functions and name not in entered:
+                    entered.add(name)
+                    pending.append(functions[name])
+
+        mlir.walk(around, visit)
+        if found:
+            return found[0]
+    return ""
+
+
+def _is_control_flow(op: mlir.RawOperation) -> bool:
+    if op.name == "stablehlo.case":
+        return len(op.regions) > _TAKEN_BRANCHES
+    if op.name in _PRODUCTS:
+        return bool(mlir.tensor_shape(op.results[0].type))
+    if op.name == "stablehlo.scatter":
+        window = mlir.scatter_dimension_numbers(op).update_window_dims
+        updates = mlir.tensor_shape(op.operands[len(op.results) + 1].type)
+        return prod(2 if size is None else size for d, size in enumerate(updates) if d not in window) > 1
+    return op.name in _ABORTS

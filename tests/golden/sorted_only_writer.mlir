@@ -1,0 +1,25 @@
+// options: oob=xla trust_flags=True prefer=sorted_only_writer
+// CHECK:      %[[NUMBER:.*]] = stablehlo.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<1x5xi1>, tensor<1x5xi32>
+// CHECK:      "stablehlo.sort"
+// CHECK:      stablehlo.compare LT,
+// CHECK:      stablehlo.compare EQ,
+// CHECK:      stablehlo.compare LT,
+// CHECK:      stablehlo.and
+// CHECK:      stablehlo.or
+// CHECK:      "stablehlo.gather"
+// CHECK:      stablehlo.compare LE,
+// CHECK:      %[[SUM:.*]] = stablehlo.add %arg0,
+// CHECK:      stablehlo.select %{{.*}}, %[[SUM]], %arg0
+// CHECK-NOT:  stablehlo.while
+// CHECK-NOT:  stablehlo.scatter
+
+func.func public @main(%o: tensor<8x4xf32>, %i: tensor<5x1xi32>, %up: tensor<5x4xf32>)
+    -> tensor<8x4xf32> {
+  %r = "stablehlo.scatter"(%o, %i, %up) <{unique_indices = true, scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %u: tensor<f32>):
+    %s = stablehlo.add %c, %u : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<8x4xf32>, tensor<5x1xi32>, tensor<5x4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}

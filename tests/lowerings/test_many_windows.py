@@ -1,0 +1,234 @@
+"""Each form for many windows against the NumPy reference, bit for bit: it is asked for by name, whatever it costs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_differential import DTYPES, check, draw, regimes
+
+import hlo_lower as hl
+from hlo_lower.lowerings import reduction
+from hlo_lower.scatter.reference import ScatterNumbers, scatter
+from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.run import Executable
+
+MANY = ("points", "rows", "windows", "two batches", "implicit", "interleaved")
+CASES = [*((form, "xla") for form in MANY), ("windows", "spec"), ("interleaved", "spec")]
+"""The policies differ where windows have several rows."""
+
+IN_PARTS = "mask_elements=37"
+SIZE_OF_WINDOW = {"points": (1, 1), "rows": (1, 4), "windows": (3, 2)}
+
+
+def named(*cases):
+    """Parameters of form and policy."""
+    return pytest.mark.parametrize(("form", "oob"), cases, ids=["-".join(case) for case in cases])
+
+
+@named(*CASES)
+@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer", "unrolled"])
+def test_assignment(rule, form, oob):
+    """The last of several updates wins in every element type, and what is dropped changes nothing."""
+    kinds = ["f32", "bf16", "i8", "i1", "ui32", "complex<f32>", "f64"] if rule == "last_writer" else ["f32", "i8"]
+    prefer = (rule, "few_windows=64", *([IN_PARTS] if oob == "spec" or form == "rows" else []))
+    assert check(form, "assign", oob, kinds, prefer=prefer) == {rule}
+
+
+@named(("rows", "xla"), ("two batches", "xla"))
+@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer"])
+@pytest.mark.parametrize("index_type", ["i8", "ui8", "i64"])
+def test_index_types(rule, form, oob, index_type):
+    """Narrow, unsigned and wide indices keep their meaning at both ends of their range."""
+    assert check(form, "assign", oob, ["f32"], index_type, prefer=(rule,)) == {rule}
+
+
+@pytest.mark.parametrize("combiner", ["assign", "maximum", "minimum"])
+@pytest.mark.parametrize(
+    ("form", "oob", "kept"),
+    [("points", "xla", ()), ("rows", "xla", (1,)), ("windows", "spec", ()), ("two batches", "xla", (0, 2))],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_mask(form, oob, kept, combiner):
+    """Updates that are all the same leave the same, whatever their number; they may differ along whole dims and
+    between batch coordinates."""
+    prefer = ("mask", *([IN_PARTS] if combiner == "maximum" else []))
+    kinds = ["f32", "bf16", "i8", "i1", "ui32"] if combiner == "assign" else ["f32", "i8"]
+    assert check(form, combiner, oob, kinds, kept=kept, prefer=prefer) == {"mask"}
+
+
+REDUCED = {
+    "add": ["i32", "i8", "ui8", "i1", "i64"],
+    "subtract": ["i32", "ui8"],
+    "multiply": ["i32", "i8", "i1"],
+    "maximum": ["f32", "bf16", "f16", "f64", "i8", "ui32", "i1"],
+    "minimum": ["f32", "bf16", "f64", "i32", "ui8", "i1"],
+    "xor": ["i32", "i8", "i1"],
+}
+
+
+@pytest.mark.parametrize(
+    ("combiner", "form", "oob"),
+    [
+        *(("add", *case) for case in CASES),
+        *(("maximum", form, oob) for form, oob in (("points", "xla"), ("rows", "xla"), ("windows", "spec"))),
+        *((c, "rows", "xla") for c in ("subtract", "multiply", "minimum", "xor")),
+    ],
+)
+@pytest.mark.parametrize("rule", ["compare_reduce", "sorted_segments"])
+def test_what_has_no_order_is_combined_first(rule, combiner, form, oob):
+    """Integers that wrap, truths, and extremes of floats with NaN and signed zeros come out bit for bit."""
+    prefer = (rule, *([IN_PARTS] if form in ("rows", "interleaved") and combiner != "minimum" else []))
+    assert check(form, combiner, oob, REDUCED[combiner], prefer=prefer) == {rule}
+
+
+@named(*CASES)
+def test_sums_of_integers_as_a_product(form, oob):
+    """A matrix product of integers wraps as the sum does."""
+    prefer = ("one_hot_dot", *([IN_PARTS] if form in ("rows", "interleaved") else []))
+    assert check(form, "add", oob, ["i32", "i64", "ui32"], prefer=prefer) == {"one_hot_dot"}
+    assert check(form, "subtract", oob, ["i32"], prefer=prefer) == {"one_hot_dot"}
+
+
+def near(expected, found, what):
+    """NaN and infinities in the same places, and what is finite within the rounding of a few sums of up to 300."""
+    assert expected.dtype == found.dtype
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+        a, b = np.asarray(expected).astype(wide), np.asarray(found).astype(wide)
+        allowed = {"bfloat16": 40.0, "float16": 5.0}.get(expected.dtype.name, 1e-2 if a.dtype.kind == "c" else 1e-3)
+        np.testing.assert_array_equal(np.isnan(a), np.isnan(b), what)
+        np.testing.assert_allclose(b, a, rtol=0, atol=allowed, err_msg=what)
+
+
+@named(("points", "xla"), ("rows", "xla"), ("windows", "spec"), ("two batches", "xla"))
+@pytest.mark.parametrize("combiner", ["add", "subtract"])
+@pytest.mark.parametrize("rule", ["compare_reduce", "one_hot_dot", "sorted_segments"])
+def test_sums_of_floats_where_their_order_is_free(rule, combiner, form, oob):
+    """With reassociation sums are near, and NaN and infinities stay in the rows that they are for."""
+    kinds = ["f32", "bf16", "f16", "f64", *(["complex<f32>"] if rule != "one_hot_dot" else [])]
+    options = {"float_mode": "reassociate", "prefer": (rule,)}
+    assert check(form, combiner, oob, kinds, same=near, **options) == {rule}
+
+
+def test_infinities_multiplied_by_0_are_found(monkeypatch):
+    """The comparison of sums can fail: a product that takes infinities and NaN as they are spoils other rows."""
+    monkeypatch.setattr(reduction, "_columns", lambda build, value: value)
+    monkeypatch.setattr(reduction, "_sum", lambda build, product, update, shape: product)
+    with pytest.raises(AssertionError):
+        check("rows", "add", "xla", ["f32"], same=near, float_mode="reassociate", prefer=("one_hot_dot",))
+
+
+@pytest.mark.parametrize(
+    ("rule", "combiner"),
+    [
+        *((rule, c) for rule in ("compare_reduce", "sorted_segments") for c in ("add", "subtract", "multiply")),
+        *(("one_hot_dot", c) for c in ("add", "subtract")),
+    ],
+)
+def test_rows_without_an_update_keep_their_bits(rule, combiner):
+    """Where nothing is added, -0.0 stays -0.0, whatever stands in the updates of other rows and in dropped ones."""
+
+    def exact_where_no_update(expected, found, what):
+        near(expected, found, what)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(np.signbit(found[2:5]), np.signbit(expected[2:5]), what)
+
+    given = [np.array([[0], [1], [1], [-1], [6]]), np.array([[5], [5], [5], [7], [-3]])]
+    options = {"float_mode": "reassociate", "prefer": (rule,), "given": given * 4}
+    kinds = ["f32", "f64"]
+    assert check("rows", combiner, "xla", kinds, same=exact_where_no_update, **options) == {rule}
+
+
+# --- rows that are written once ---
+
+
+def once(form):
+    """Indices whose windows do not meet; some of them lie outside."""
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        if form == "windows":
+            corners = np.array([(0, 0), (3, 0), (0, 2), (3, 2), (7, 1), (-4, 0)])
+            yield rng.permutation(corners)[:3]
+        elif form == "points":
+            pairs = np.array([(i, j) for i in range(-1, 7) for j in range(-1, 5)])
+            yield rng.permutation(pairs)[:5].T
+        else:
+            yield rng.permutation(np.arange(-2, 8))[:5, None]
+
+
+@pytest.mark.parametrize("combiner", ["add", "subtract"])
+@named(("points", "xla"), ("rows", "xla"), ("windows", "xla"), ("windows", "spec"))
+@pytest.mark.parametrize("rule", ["only_writer", "sorted_only_writer"])
+def test_rows_that_are_combined_once(rule, form, oob, combiner):
+    """Float sums of which each has one update are exact, and -0.0 stays where there is none."""
+    options = {"flags": "unique_indices = true, ", "trust_flags": True, "given": list(once(form))}
+    prefer = (rule, *([IN_PARTS] if form == "rows" else []))
+    assert check(form, combiner, oob, ["f32", "bf16", "i8", "f64"], prefer=prefer, **options) == {rule}
+
+
+PERMUTED = (Path(__file__).parents[1] / "golden" / "permuted.mlir").read_text()
+ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s_ : tensor<f32>"
+
+
+@pytest.mark.parametrize("is_added", [False, True])
+@pytest.mark.parametrize("width", [4, 1])
+def test_rows_in_the_order_of_an_argsort(width, is_added):
+    """Each row gets the update whose key has its place, also where keys are equal: the program's own sort is stable."""
+    text = PERMUTED.replace("8x4xf32", f"8x{width}xf32")
+    if is_added:
+        text = text.replace("stablehlo.return %u : tensor<f32>", ADDED)
+    lowered = hl.lower(text, prefer=("permuted",))
+    assert [record.rule for record in lowered.records] == ["permuted"]
+    executable, rng = Executable(lowered.text, "exact"), np.random.default_rng(0)
+    for _ in range(6):
+        keys = rng.integers(-3, 4, 8).astype(np.int32)
+        operand, updates = (draw(rng, (8, width), np.float32) for _ in range(2))
+        expected, order = operand.copy(), np.argsort(keys, kind="stable")
+        with np.errstate(all="ignore"):
+            expected[order] = operand[order] + updates if is_added else updates
+        assert first_difference([expected], executable.run([operand, keys, updates])) is None
+
+
+# --- several operands ---
+
+TWO = """func.func public @main(%o: tensor<6x2xf32>, %p: tensor<6x2xi32>, %i: tensor<7x1xi32>, %x: tensor<7x2xf32>,
+    %y: tensor<7x2xi32>) -> (tensor<6x2xf32>, tensor<6x2xi32>) {
+  %r:2 = "stablehlo.scatter"(%o, %p, %i, %x, %y) <{scatter_dimension_numbers = #stablehlo.scatter<
+    update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<i32>, %u: tensor<f32>, %v: tensor<i32>):
+    BODY
+  }) : (tensor<6x2xf32>, tensor<6x2xi32>, tensor<7x1xi32>, tensor<7x2xf32>, tensor<7x2xi32>)
+    -> (tensor<6x2xf32>, tensor<6x2xi32>)
+  return %r#0, %r#1 : tensor<6x2xf32>, tensor<6x2xi32>
+}"""
+BODIES = {
+    "assign": ("stablehlo.return %u, %v : tensor<f32>, tensor<i32>", lambda c, u: u),
+    "maximum": (
+        "%m = stablehlo.maximum %a, %u : tensor<f32>\n    %n = stablehlo.maximum %b, %v : tensor<i32>\n"
+        "    stablehlo.return %m, %n : tensor<f32>, tensor<i32>",
+        lambda c, u: [np.maximum(c[0], u[0]), np.maximum(c[1], u[1])],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "body"),
+    [
+        *(("last_writer", "assign"), ("sorted_last_writer", "assign")),
+        *(("compare_reduce", "maximum"), ("sorted_segments", "maximum")),
+    ],
+)
+def test_several_operands(rule, body):
+    """Of equal indices the same update wins in each operand, and each operand is combined with its own updates."""
+    told, combine = BODIES[body]
+    lowered = hl.lower(TWO.replace("BODY", told), prefer=(rule,))
+    assert [record.rule for record in lowered.records] == [rule]
+    executable, rng = Executable(lowered.text, "exact"), np.random.default_rng(0)
+    numbers = ScatterNumbers((1,), (0,), (), (), (0,), 1)
+    for values in regimes((7, 1), "i32"):
+        index = np.asarray(values).astype(np.int32)
+        operands = [rng.integers(-9, 9, (6, 2)).astype(t) for t in (np.float32, np.int32)]
+        updates = [rng.integers(-9, 9, (7, 2)).astype(t) for t in (np.float32, np.int32)]
+        kinds = [np.dtype(DTYPES[t]) for t in ("f32", "i32")]
+        expected = scatter(operands, index, updates, numbers, combine, kinds, oob="xla")
+        assert first_difference(expected, executable.run([*operands, index, *updates])) is None

@@ -1,0 +1,306 @@
+"""The benchmark: that its command works, checks what it times, and outlives what a consumer does to it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+from benchmark import on_iree, on_xla, table
+from benchmark.classes import Case, suite
+from benchmark.outcome import Entry, Outcome, difference, repeated
+from benchmark.sizes import SCALES
+from benchmark.synthetic import synthetic_module
+from benchmark.timing import Timing, interleave
+from benchmark.versions import LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared, Version
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+SMALL = {case.name: case for case in suite(SCALES["small"])}
+
+
+def run(folder, *argv, **env):
+    """Run the command as a person does, in a folder of its own."""
+    command = [sys.executable, str(SCRIPTS / "bench.py"), *argv]
+    return subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
+    """At small sizes all tables but IREE's are printed and written, each candidate with its rounds and its memory."""
+    empty = tmp_path / "no_iree" / "iree"
+    empty.mkdir(parents=True)
+    (empty / "__init__.py").write_text("")  # an `iree` without a compiler, before any that is installed
+    classes = ("decode", "embedding_grad", "top_p_sorted")
+    argv = ("--scale", "small", "--rounds", "7", "--json", "b.json", "--classes", ",".join(classes))
+    done = run(tmp_path, *argv, PYTHONPATH=str(empty.parent))
+    assert done.returncode == 0, done.stderr
+    assert "classes on XLA cpu" in done.stdout
+    assert f"classes on {on_iree.CONSUMER}: not measured: the extra `iree` is not installed" in done.stdout
+    figures = json.loads((tmp_path / "b.json").read_text())
+    assert figures["iree"] == figures["machine"]["iree"] == "not measured"
+    assert len(figures["growth"]) == 3
+    assert {row["class"] for row in figures["xla"] if row["consumer"] == "XLA cpu"} == set(classes)
+    for row in figures["xla"]:
+        native, *others = row["candidates"]
+        assert (native["candidate"], native["rules"], native["ratio_to_native"]) == ("native", [], 1.0)
+        assert {"lowered", "loop"} <= {other["candidate"] for other in others}
+        for candidate in row["candidates"]:
+            timing = candidate["seconds_per_call"]
+            assert 0 < timing["low"] <= timing["median"] <= timing["high"]
+            assert len(timing["seconds"]) == timing["rounds"] == 7
+            assert candidate["peak_bytes_beyond_arguments"] >= 0
+            assert not candidate["wrong"]
+
+
+def test_the_command_draws_the_ratios(tmp_path):
+    """`--png` writes a PNG file, and `--classes` restricts what is measured."""
+    pytest.importorskip("matplotlib")
+    argv = ("--scale", "small", "--rounds", "7", "--only", "xla", "--classes", "decode", "--png", "b.png")
+    done = run(tmp_path, *argv)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+    assert "decode:" in done.stdout
+    assert "bincount:" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("--classes", "decode,nonsense"), "--classes: no class nonsense; there are decode, ragged"),
+        (("--json", "nowhere/b.json"), "--json nowhere/b.json: its folder does not exist"),
+        (("--prefer", "last_writer,nonsense"), "--prefer: no rule nonsense"),
+        (("--cache", "32,x"), "--cache 32,x: three numbers, such as 32,4096,128"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_measured(tmp_path, argv, told):
+    """A wrong flag is a usage error, not a traceback, and nothing is written."""
+    done = run(tmp_path, "--scale", "small", "--rounds", "7", "--json", "b.json", *argv)
+    assert done.returncode == 1
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- timing -------------------------------------------------------------------------------------------------------
+
+
+def test_candidates_take_turns():
+    """The order of the candidates turns from round to round."""
+    calls = []
+    timings = interleave({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 4, sample=0)
+    assert "".join(calls) == "aabb" + "ab" + "ba" + "ab" + "ba"
+    assert [(t.rounds, t.calls) for t in timings.values()] == [(4, 1), (4, 1)]
+
+
+def test_a_slow_candidate_has_fewer_rounds_and_a_quick_one_more_calls():
+    """Rounds are what fits the budget, and a candidate over it by itself is called once."""
+    timings = interleave(
+        {"quick": lambda: None, "slow": lambda: time.sleep(0.02), "over": lambda: time.sleep(0.2)},
+        9,
+        budget=0.1,
+        sample=0.001,
+    )
+    assert (timings["quick"].rounds, timings["quick"].calls > 1) == (9, True)
+    assert 1 <= timings["slow"].rounds <= 5
+    assert timings["slow"].calls == 1
+    assert timings["over"].rounds == 1
+    assert timings["over"].median >= 0.2
+
+
+# --- the suite and its versions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_class_is_classified_as_it_says(name):
+    """Every scatter of a class has its kind, and a donated argument is replaced by a result of its type."""
+    case = SMALL[name]
+    prepared = Prepared(case)
+    native = prepared.versions[0]
+    records = hl.classify(hl.read(native.text))
+    assert {record.kind for record in records} == {case.kind}
+    assert ("tf.aliasing_output" in native.text) == case.donated
+    assert [v.candidate for v in prepared.versions if v.candidate == REASSOCIATE] == [REASSOCIATE] * case.float_sum
+    for version in prepared.versions[1:]:
+        assert "stablehlo.scatter" not in version.text
+
+
+def test_the_loop_is_a_loop():
+    """The candidate `loop` holds a while of its own even where there is a better rule."""
+    versions = {v.candidate: v for v in Prepared(SMALL["decode"]).versions}
+    assert versions[LOOP].rules == ("while",)
+    assert versions[LOWERED].text != versions[LOOP].text
+
+
+def test_a_preferred_rule_is_one_more_candidate_where_it_is_right():
+    """It is there once, made by that rule, and not where it does not apply or changes nothing."""
+    names = [v.candidate for v in Prepared(SMALL["paged"], ("last_writer", "one_hot_dot")).versions]
+    usual = [v for v in Prepared(SMALL["paged"]).versions if v.candidate == LOWERED]
+    assert names[:3] == [NATIVE, LOWERED, LOOP]
+    assert set(names[3:]) == {"last_writer"} - set(usual[0].rules)
+
+
+def test_native_gives_what_numpy_gives():
+    """The result that all others are compared with is right, dropped and repeated places included."""
+    dispatch, embedding = Prepared(SMALL["moe_dispatch"]), Prepared(SMALL["embedding_grad"])
+    x, expert, slot = dispatch.arguments
+    expected = np.zeros_like(dispatch.reference)
+    inside = slot < expected.shape[1]
+    assert not inside.all()
+    expected[expert[inside], slot[inside]] = np.repeat(x, SCALES["small"].top_k, axis=0)[inside]
+    np.testing.assert_array_equal(expected, dispatch.reference)
+
+    tokens, gradient = embedding.arguments
+    expected = np.zeros_like(embedding.reference)
+    np.add.at(expected, tokens, gradient)
+    assert len(set(tokens.tolist())) < tokens.size
+    np.testing.assert_array_equal(expected, embedding.reference)
+
+
+# --- what is wrong is not timed -----------------------------------------------------------------------------------
+
+
+def in_a_wrong_version(prepared):
+    """The class with a lowered version that writes into the row after the right one."""
+    native, lowered, loop = prepared.versions
+    prepared.arguments = (prepared.arguments[0], prepared.arguments[1], np.int32(7)[...])
+    text = native.text.replace("dense<0> : tensor<i32>", "dense<8> : tensor<i32>")  # 7 counts from the end now
+    assert text != native.text
+    prepared.versions = (native, replace(lowered, text=text), loop)
+    return prepared
+
+
+def test_a_version_with_wrong_results_is_not_timed():
+    """It gets an entry that says how many elements differ, and the others are measured."""
+    prepared = in_a_wrong_version(Prepared(SMALL["decode"]))
+    outcome = on_xla.measure(prepared, jax.devices("cpu")[0], rounds=7, budget=1, sample=0)
+    wrong = outcome.entry(LOWERED)
+    assert (wrong.wrong, wrong.timing) == (True, None)
+    assert wrong.note.startswith("wrong results: ")
+    assert outcome.entry(NATIVE).timing.rounds == outcome.entry(LOOP).timing.rounds == 7
+    assert "not measured" in "\n".join(table.class_lines(outcome))
+    assert table.legend([prepared.case])[-1].endswith("bit for bit.")
+
+
+def test_results_are_compared_bit_for_bit():
+    """A zero of the other sign is a difference, a NaN of the same bits is none."""
+    case = SMALL["decode"]
+    zeros, nans = np.zeros(3, np.float32), np.full(3, np.nan, np.float32)
+    assert difference(case, LOWERED, -zeros, zeros, ordered=True) == "3 of 3 elements differ"
+    assert difference(case, LOWERED, nans, nans, ordered=True) == ""
+    assert difference(case, LOWERED, zeros[:2], zeros, ordered=True) == "shape (2,) instead of (3,)"
+    assert difference(case, LOWERED, np.zeros(3), zeros, ordered=True) == "float64 instead of float32"
+
+
+def test_only_sums_in_any_order_have_a_tolerance():
+    """It holds for `reassociate`, and for all on a consumer that adds in any order, and it is a limit."""
+    case, ones = SMALL["embedding_grad"], np.ones(4, np.float32)
+    near, far = ones * np.float32(1 + 5e-6), ones * np.float32(1 + 5e-5)
+    assert difference(case, REASSOCIATE, near, ones, ordered=True) == ""
+    assert difference(case, NATIVE, near, ones, ordered=False) == ""
+    assert difference(case, LOWERED, near, ones, ordered=True) == "4 of 4 elements differ"
+    assert difference(case, REASSOCIATE, far, ones, ordered=True).startswith("off by 4.99e-05, more than 1e-05")
+    assert difference(case, REASSOCIATE, ones * np.nan, ones, ordered=True).startswith("off by nan")
+
+
+def test_an_equal_module_is_not_measured_twice():
+    """The entry of a version with an earlier one's module repeats its figures and says so."""
+    first = Entry(LOWERED, ("while",), Timing((1.0, 3.0), 2), 0.5, 64)
+    again = repeated(Version(LOOP, "", ("while",), (), LOWERED), [first])
+    assert (again.timing, again.memory) == (first.timing, 64)
+    assert again.note == "same module as lowered"
+
+
+def test_figures_that_were_not_measured_are_none():
+    """A ratio needs both of its figures."""
+    outcome = Outcome(SMALL["decode"], "X", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
+    assert outcome.ratio(LOOP) is None
+    assert outcome.ratio(LOOP, LOOP) == 1
+    assert outcome.figures()["candidates"][0]["seconds_per_call"] is None
+
+
+# --- IREE ---------------------------------------------------------------------------------------------------------
+
+STAND_IN = """\
+import json, os, pathlib, signal, sys, time
+what, name = sys.argv[1], sys.argv[2]
+if what == "compile" and name == "native.mlir":
+    sys.exit("at.mlir:1:2: error: op is not supported\\nmore")
+if what == "compile" and name == "loop.mlir":
+    time.sleep(60)
+if what == "run":
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+
+
+def test_what_ends_a_child_is_an_entry(tmp_path, monkeypatch):
+    """A refusal, a crash and a child that hangs each get an entry with the reason, and the run goes on."""
+    (tmp_path / "worker.py").write_text(STAND_IN)
+    monkeypatch.setattr(on_iree, "WORKER", tmp_path / "worker.py")
+    start = time.monotonic()
+    outcome = on_iree.measure(Prepared(SMALL["decode"]), rounds=7, budget=1, sample=0, limit=2)
+    assert time.monotonic() - start < 30
+    assert [(e.candidate, e.note) for e in outcome.entries] == [
+        (NATIVE, "refused: op is not supported"),
+        (LOWERED, "failed: ended by SIGSEGV"),
+        (LOOP, "compile: not done within 2 s"),
+    ]
+    assert all(e.timing is None for e in outcome.entries)
+
+
+@pytest.mark.skipif(not on_iree.installed(), reason="the extra iree is not installed")
+def test_iree_runs_a_class():
+    """A donated class is compiled, compared, timed, and its memory is that of its results in place."""
+    outcome = on_iree.measure(Prepared(SMALL["decode"]), rounds=7, budget=1, sample=0.001, limit=100)
+    lowered = outcome.entry(LOWERED)
+    assert lowered.timing is not None, lowered.note
+    assert lowered.timing.rounds == 7
+    assert lowered.compile_seconds > 0
+    assert lowered.memory is not None
+
+
+@pytest.mark.skipif(not on_iree.installed(), reason="the extra iree is not installed")
+def test_iree_results_that_differ_are_not_timed():
+    """A wrong version gets an entry that says so."""
+    prepared = in_a_wrong_version(Prepared(SMALL["decode"]))
+    outcome = on_iree.measure(prepared, rounds=7, budget=1, sample=0.001, limit=100)
+    assert outcome.entry(LOWERED).wrong
+    assert outcome.entry(LOWERED).timing is None
+
+
+# --- growth -------------------------------------------------------------------------------------------------------
+
+
+def test_the_synthetic_module_has_the_size_that_was_asked_for():
+    """It parses, holds that many scatters and about that many operations, all at places of their own, and lowers."""
+    text = synthetic_module(800, 20)
+    assert text.count('"stablehlo.scatter"(') == 20
+    assert 0.9 < text.count(" = ") / 800 < 1.2
+    places = [line.rsplit("loc(", 1)[1] for line in text.splitlines() if "loc(" in line]
+    assert len(places) == len(set(places))
+    lowered = hl.lower(text)
+    assert lowered.scatters_left == 0
+    assert {record.kind for record in lowered.records} == {"insert_slice", "reduction_add"}
+
+
+def test_a_chart_shows_what_has_no_ratio(tmp_path):
+    """An entry without a figure is a word in the chart, not an error."""
+    pytest.importorskip("matplotlib")
+    from benchmark.plot import write_plot
+
+    case: Case = SMALL["decode"]
+    refused = Outcome(case, "A", (Entry(NATIVE, note="refused: x"), Entry(LOOP, (), Timing((2.0,), 1))))
+    timed = Outcome(case, "B", (Entry(NATIVE, (), Timing((1.0,), 1)), Entry(LOOP, note="refused: y")))
+    write_plot(tmp_path / "b.png", [refused, timed], "caption")
+    assert (tmp_path / "b.png").stat().st_size > 1000

@@ -1,0 +1,150 @@
+"""The forms for many windows, each made wrong in one step: verification accuses it, and not the right one.
+
+A fault replaces one step of the package while a module is lowered and verified under the form that is meant.
+"""
+
+from dataclasses import replace
+
+import pytest
+from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
+
+import hlo_lower as hl
+from hlo_lower.lowerings import last_writer, reduction
+from hlo_lower.scatter.flat import FlatScatter
+
+MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
+INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))
+SAME = replace(POINTS, producers="%one = stablehlo.constant dense<1.0> : tensor<6xf32>")
+
+
+def verdict_of(module, rule):
+    """The verdict on a module of which the scatter is lowered by a rule."""
+    text = module.text
+    if module is SAME:
+        text = text.replace("(%o, %j, %up)", "(%o, %i, %one)")
+    lowered = hl.lower(text, prefer=(rule,))
+    assert [record.rule for record in lowered.records] == [rule]
+    return hl.verify(text, lowered, level="scatter", prefer=(rule,))
+
+
+# --- faults ---
+
+
+def first_writer_wins(monkeypatch):
+    """The numbers of the writes go down, so that the greatest one of a row is its first."""
+    right = last_writer._last_by_comparing
+
+    def wrong(op):
+        build, last = op.build, right(op)
+        first = reversed_numbers(op)
+        return build.select(
+            build.compare(last, "GE", build.constant(0, last.static_shape, last.element_type)), first, last
+        )
+
+    def reversed_numbers(op):
+        build, flat = op.build, op.flat
+        numbers = flat.row_numbers(build)
+        shape, element = (flat.batches, flat.rows, flat.writes), flat.number_type
+        hit = build.compare(build.broadcast(numbers, shape, [0, 2]), "EQ", build.iota(shape, 1, element))
+        most = build.constant(flat.writes - 1, shape, element)
+        number = build.select(hit, build.iota(shape, 2, element), most)
+        return last_writer.reduce_along(build, number, build.constant(flat.writes - 1, (), element), 2, "minimum")
+
+    monkeypatch.setattr(last_writer, "_last_by_comparing", wrong)
+
+
+def every_row_taken_as_written(monkeypatch):
+    """What is looked up for the number -1 replaces the rows that no update is for."""
+    monkeypatch.setattr(
+        last_writer, "chosen", lambda op, values, hit: last_writer.new_values(op, op.build, values, values)
+    )
+
+
+def ties_broken_the_other_way(monkeypatch):
+    """The sort leaves equal rows in another order, as one that is not stable may if it does not go by the position."""
+    right = last_writer.sort_rows
+
+    def wrong(build, keys, carried, *, by_both=False):
+        assert by_both
+        rows, order = right(build, keys, [build.elementwise("negate", carried[0])], by_both=True)
+        return [rows, build.elementwise("negate", order)]
+
+    monkeypatch.setattr(last_writer, "sort_rows", wrong)
+
+
+def zero_for_every_identity(monkeypatch):
+    """What is for other rows counts as 0."""
+    monkeypatch.setattr(reduction, "identity", lambda build, combiner, element: build.constant(0, (), element))
+
+
+def dropped_rows_written_to_the_last(monkeypatch):
+    """The number that no row has is brought into the operand."""
+    right = FlatScatter.row_numbers
+
+    def wrong(self, build):
+        numbers = right(self, build)
+        last = build.constant(self.rows - 1, numbers.static_shape, numbers.element_type)
+        return build.elementwise("minimum", numbers, last)
+
+    monkeypatch.setattr(FlatScatter, "row_numbers", wrong)
+
+
+def neighbours_combined(monkeypatch):
+    """A run of sorted updates takes in what stands before it."""
+    right = reduction._behind
+
+    def wrong(build, value, step, filling):
+        is_key = len(value.static_shape) == 2
+        return value if is_key else right(build, value, step, filling)
+
+    monkeypatch.setattr(reduction, "_behind", wrong)
+
+
+def search_one_short(monkeypatch):
+    """The binary search does not look at the last write."""
+    right = last_writer.last_at_most
+
+    def wrong(build, keys, rows):
+        b, n = keys.static_shape
+        return right(build, build.slice(keys, [0, 0], [b, n - 1]), rows)
+
+    monkeypatch.setattr(last_writer, "last_at_most", wrong)
+
+
+WRONG = [
+    (POINTS, "last_writer", first_writer_wins),
+    (POINTS, "last_writer", every_row_taken_as_written),
+    (POINTS, "last_writer", dropped_rows_written_to_the_last),
+    (POINTS, "sorted_last_writer", ties_broken_the_other_way),
+    (POINTS, "sorted_last_writer", search_one_short),
+    (SAME, "mask", dropped_rows_written_to_the_last),
+    (MINIMUM, "compare_reduce", zero_for_every_identity),
+    (INTEGERS, "compare_reduce", dropped_rows_written_to_the_last),
+    (INTEGERS, "sorted_segments", neighbours_combined),
+    (INTEGERS, "one_hot_dot", dropped_rows_written_to_the_last),
+]
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "fault"), WRONG, ids=[f"{rule}-{fault.__name__}" for _, rule, fault in WRONG]
+)
+def test_a_wrong_form_is_caught(module, rule, fault, monkeypatch):
+    """The scatter alone differs, and the verdict says so."""
+    fault(monkeypatch)
+    verdict = verdict_of(module, rule)
+    assert not verdict.ok
+    assert [s.status for s in verdict.scatters] == ["differs"]
+
+
+RIGHT = [(module, rule) for module, rule, _ in WRONG]
+
+
+@pytest.mark.parametrize(
+    ("module", "rule"),
+    [case for n, case in enumerate(RIGHT) if case not in RIGHT[:n]],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_the_right_form_verifies(module, rule):
+    """Without a fault the same module under the same form is not accused."""
+    verdict = verdict_of(module, rule)
+    assert verdict.ok, verdict.lines()
