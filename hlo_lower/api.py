@@ -172,6 +172,7 @@ def verify(
         convert=lambda text: _lower(text, options=options, name="cut-out", registry=rules_used).text,
         rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).text,
         oob=options.oob,
+        reassociated=options.float_mode == "reassociate",
         level=level,
         inputs=inputs,
         seed=seed,

@@ -41,6 +41,7 @@ def verify(
     seed: int = 0,
     runs: int = 3,
     memory_budget: int = MEMORY_BUDGET,
+    reassociated: bool = False,
     progress: Progress | None = None,
 ) -> Verdict:
     """Verify a converted module.
@@ -55,6 +56,7 @@ def verify(
       inputs: the module's arguments, by position or by name; by default seeded ones.
       seed, runs: of the seeded inputs.
       memory_budget: bytes for "auto".
+      reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       progress: told how far it is.
 
     Raises:
@@ -73,7 +75,7 @@ def verify(
         interpreter.start()
     for number, group in enumerate(groups):
         tell("scatters", number, len(groups))
-        verdicts.append(verify_group(group, convert, oob, seed, interpreter))
+        verdicts.append(verify_group(group, convert, oob, seed, interpreter, reassociated=reassociated))
     tell("scatters", len(groups), len(groups))
     module = None
     if level != "scatter":
@@ -89,6 +91,7 @@ def verify(
                 seed=seed,
                 runs=runs,
                 memory_budget=None if level == "full" else memory_budget,
+                reassociated=reassociated,
                 progress=tell,
             )
 
