@@ -660,8 +660,9 @@ def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.n
     context = make_context()
     with active(context):
         module = parse_module(text, context)
-        main = next(f for f in module.body.operations if f.operation.name == "func.func")
-        signature = main.type
+        functions = [f for f in module.body.operations if f.operation.name == "func.func"]
+        named = (f for f in functions if symbol_name(f.operation.attributes["sym_name"]) == "main")
+        signature = next(named, functions[0]).type
         for raw_type in (*signature.inputs, *signature.results):
             if tensor_element_name(raw_type).startswith("complex") or tensor_element_name(raw_type) == "f8E5M2":
                 raise TypeError(f"jaxlib has no Python form for constants of {tensor_element_name(raw_type)}")

@@ -1,14 +1,14 @@
 """Choose between forms that are right: the cheapest that the target takes, unless the user prefers another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hlo_lower.errors import InputError
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule, Target
 from hlo_lower.scatter.dynamic import DynamicFacts
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.regime import Regime
-from hlo_lower.scatter.sizes import NAMES, SizeTable
+from hlo_lower.scatter.sizes import SizeTable
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,14 @@ def _preferred(rule: Rule, choice: Choice) -> Choice:
 
 
 def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
-    if name not in NAMES:
-        raise InputError("--prefer", f"no size named {name!r}", facts=f"sizes are {', '.join(NAMES)}")
-    is_whole = next(entry.type for entry in sizes.entries() if entry.name == name) is int
     try:
-        number = int(value) if is_whole else float(value)
+        number: object = float(value)
     except ValueError:
-        number = -1
-    if not 0 < number < 1e18:
-        wanted = "a whole number" if is_whole else "a number"
-        raise InputError("--prefer", f"{name}: {wanted} above 0 is wanted, not {value!r}", next_step=f"{name}=64")
-    return replace(sizes, **{name: number})
+        number = value
+    try:
+        return sizes.with_entry(name, number)
+    except ValueError as error:
+        raise InputError("--prefer", str(error), next_step=f"{name}=64; hlo-lower rules lists the entries") from None
 
 
 def told_cost(facts: ScatterFacts | DynamicFacts) -> str:

@@ -20,7 +20,8 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
       graph: a module with symbolic shapes.
       sizes: a size for each symbol of the entry point's arguments ({"b": 4, "s": 16}). A dim can be given by its place
         ("arg1.0": dim 0 of argument 1), which is its only name where the module gives none; and an integer scalar
-        argument by number ("arg0"): it becomes a constant within, and its value is not looked at any more.
+        argument by number ("arg0", unless a symbol has that name): it becomes a constant within, and its value is not
+        looked at any more.
 
     Returns:
       A graph whose functions have static shapes. Private functions are inlined where their sizes differ by caller, and

@@ -159,8 +159,8 @@ def _is_constant(value: Value) -> bool:
 def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -> None:
     """Put the bodies of functions and composites in the place of their calls in a node's regions, at any depth.
 
-    XLA's CPU compiler takes control flow in the region of a map, but not in a function that the region calls. A call of
-    a function that has been entered, a cycle, stays.
+    XLA's CPU compiler takes an `if` in the region of a map, but not in a function that the region calls. A call of a
+    function that has been entered, a cycle, stays.
     """
     for block in node.blocks:
         pending = [(inner, entered) for inner in block.nodes]

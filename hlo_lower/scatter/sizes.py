@@ -4,7 +4,7 @@ Costs are nanoseconds on a CPU; they only choose between forms that are all righ
 `--prefer NAME=NUMBER` changes an entry, and each record says in its `why` what the chosen form was estimated to cost.
 """
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 
@@ -61,7 +61,21 @@ class SizeTable:
         """The entries, each with `what` it is and what was `measured` as metadata."""
         return fields(cls)
 
+    def with_entry(self, name: str, value: object) -> "SizeTable":
+        """The table with another value for an entry.
+
+        Raises:
+          ValueError: there is no such entry, or the value is no number above 0, or no whole one where it counts.
+        """
+        entry = next((entry for entry in self.entries() if entry.name == name), None)
+        if entry is None:
+            raise ValueError(f"no size named {name!r}; sizes are {', '.join(e.name for e in self.entries())}")
+        is_whole = entry.type is int
+        number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
+        if not 0 < number < 1e18 or (is_whole and not number.is_integer()):
+            wanted = "a whole number" if is_whole else "a number"
+            raise ValueError(f"{name}: {wanted} above 0 is wanted, not {value!r}")
+        return replace(self, **{name: int(number) if is_whole else number})
+
 
 SIZES = SizeTable()
-
-NAMES = tuple(entry.name for entry in SizeTable.entries())

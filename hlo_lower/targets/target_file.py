@@ -13,6 +13,9 @@ i64 = "32-bit addresses"
 
 [op_dtypes]                                        # what an operation is taken on, if that is less than dtypes
 "stablehlo.dot_general" = ["i32"]
+
+[sizes]                                            # what forms cost there (`hlo-lower rules` lists the entries)
+few_windows = 64
 """
 
 import tomllib
@@ -21,12 +24,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from hlo_lower.errors import InputError
+from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.targets.names import check_names
 from hlo_lower.targets.target import Target
 
 LISTS = ("ops", "dtypes")
 REASONS = ("refused", "refused_dtypes")
-KEYS = ("name", "description", *LISTS, *REASONS, "op_dtypes")
+KEYS = ("name", "description", *LISTS, *REASONS, "op_dtypes", "sizes")
 
 
 def read_target(path: str) -> Target:
@@ -54,9 +58,21 @@ def read_target(path: str) -> Target:
     fields["op_dtypes"] = {
         op: _names(path, f"op_dtypes: {op}", dtypes) for op, dtypes in _table(path, "op_dtypes", content).items()
     }
+    fields["sizes"] = _sizes(path, _table(path, "sizes", content))
     target = Target(**fields)
     check_names(target, path)
     return target
+
+
+def _sizes(path: str, entries: Mapping[str, Any]) -> SizeTable:
+    """The table of sizes with these entries."""
+    table = SIZES
+    for name, value in entries.items():
+        try:
+            table = table.with_entry(name, value)
+        except ValueError as error:
+            raise InputError(path, f"sizes: {error}", next_step="hlo-lower rules lists the entries") from None
+    return table
 
 
 def _parsed(path: str) -> Mapping[str, Any]:

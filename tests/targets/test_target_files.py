@@ -1,10 +1,12 @@
 """A target of one's own as a file: what it says is what the target does, and what it says wrongly is told."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from hlo_lower.errors import InputError
+from hlo_lower.scatter.sizes import SIZES
 from hlo_lower.targets import Target, read_target, target_of
 
 WHOLE = """\
@@ -48,6 +50,12 @@ def test_a_file_says_all_that_a_target_does(write):
         {"stablehlo.dot_general": {"i32"}},
     )
     assert expected == read_target(write(WHOLE))
+
+
+def test_sizes_are_those_of_the_default_but_for_what_is_given(write):
+    """Entries of the table of sizes, counts and costs."""
+    table = read_target(write("[sizes]\nfew_windows = 64\nloop = 0.5\n")).sizes
+    assert table == replace(SIZES, few_windows=64, loop=0.5)
 
 
 def test_an_empty_file_is_a_target_that_takes_everything(write):
@@ -95,6 +103,9 @@ def test_a_path_is_told_from_a_name(write, tmp_path, monkeypatch):
         ('dtypes = ["f32"]\n[refused_dtypes]\nf32 = ""', "among dtypes and among refused_dtypes", "one of them"),
         ('ops = []\n[op_dtypes]\n"stablehlo.add" = ["f32"]', "stablehlo.add is not taken at all", "add it to ops"),
         ('dtypes = ["f32"]\n[op_dtypes]\n"stablehlo.add" = ["i8"]', "i8 is not taken on any operation", "narrows"),
+        ("[sizes]\nfew = 3", "sizes: no size named 'few'", "hlo-lower rules"),
+        ("[sizes]\nfew_windows = 2.5", "sizes: few_windows: a whole number above 0 is wanted, not 2.5", "hlo-lower"),
+        ("[sizes]\nloop = true", "sizes: loop: a number above 0 is wanted, not True", "hlo-lower rules"),
         ("name = ", "not a TOML file: Invalid value", "quotes"),
         (b"\xff\xfe", "not a TOML file: it is not UTF-8 text", "name a TOML file"),
     ],
