@@ -1,5 +1,6 @@
 """Scatters of dynamic shape: lowered as they are, or after their sizes are bound; both verified."""
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -248,7 +249,7 @@ def test_a_wrong_guard_is_found():
     assert verdict.ok
     assert verdict.module is not None
     assert (verdict.module.status, "arg0.0=" in verdict.module.how) == ("equal", True)
-    other = lowered.replace("compare EQ", "compare GE")
+    other = re.sub(r"compare +EQ", "compare GE", lowered)  # jax 0.9 prints two spaces
     assert other != lowered
     assert not hl.verify(text, other).ok
 
