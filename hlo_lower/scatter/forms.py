@@ -19,6 +19,7 @@ from hlo_lower.scatter.uniform import constant_dims, is_uniform
 from hlo_lower.subset import Subset
 
 SUMS = frozenset({Combiner.ADD, Combiner.SUB})
+EXTREMES = frozenset({Combiner.MIN, Combiner.MAX})
 MASKED = ASSIGNING | IDEMPOTENT
 
 
@@ -84,7 +85,10 @@ def costs(
         found[Regime.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
         elements = {str(t) for t in scatter.region_types}
-        found[Regime.REDUCTION] = combined * sizes.reduce + _in_parts(combined, sizes) + looked_up
+        if not (
+            combiners & EXTREMES and elements & SUMMED_FLOATS
+        ):  # XLA's CPU compiler loses a NaN in a reduce of them
+            found[Regime.REDUCTION] = combined * sizes.reduce + _in_parts(combined, sizes) + looked_up
         runs = writes * flat.width * scatter.arity * doublings * 3 * sizes.pass_element
         found[Regime.SORTED_REDUCTION] = ordered + search + runs + looked_up
         if combiners <= SUMS and elements <= MULTIPLIED:

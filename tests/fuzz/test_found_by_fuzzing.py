@@ -59,3 +59,22 @@ def test_a_negative_i2_constant_is_not_judged_by_xla():
     verdict = hl.verify(text, hl.lower(text, prefer=["while"]), level="scatter")
     assert verdict.ok
     assert any("over its neighbours in the byte" in reason for reason in verdict.scatters[0].excluded)
+
+
+def test_a_nan_among_minima_is_kept():
+    """XLA's CPU compiler loses a NaN in a reduce by minimum or maximum, so floats are not combined by one."""
+    text = """func.func public @main(%o: tensor<140x4xf32>, %w: tensor<8x4xf32>, %i: tensor<8x1xi16>)
+    -> tensor<140x4xf32> {
+  %r = "stablehlo.scatter"(%o, %i, %w) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %u: tensor<f32>):
+    %e = stablehlo.minimum %c, %u : tensor<f32>
+    stablehlo.return %e : tensor<f32>
+  }) : (tensor<140x4xf32>, tensor<8x1xi16>, tensor<8x4xf32>) -> tensor<140x4xf32>
+  return %r : tensor<140x4xf32>
+}
+"""
+    for prefer in ((), ("compare_reduce",), ("sorted_segments",)):
+        lowered = hl.lower(text, prefer=prefer)
+        assert lowered.records[0].rule != "compare_reduce"
+        assert hl.verify(text, lowered, level="scatter").ok
