@@ -13,8 +13,9 @@ from hlo_lower.lowerings import class_name
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options, check_preference, short_name
+from hlo_lower.plan import SCATTER, Options, check_preference
 from hlo_lower.plugins import installed_registry
+from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.scatter.record import ScatterRecord
@@ -55,7 +56,7 @@ def classify(
       InputError: the target does not exist, its file does not describe one, or there is no such rule or size to prefer.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, prefer=_names(prefer))
+    options = Options(target_of(target), oob, float_mode, trust_flags, prefer=names_of(prefer))
     return _classify(graph, options=options, registry=registry)
 
 
@@ -107,7 +108,7 @@ def lower(
       PluginError: the rules of an installed distribution cannot be used.
     """
     kept = (tuple(only), tuple(skip), tuple((bind or {}).items()))
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept, prefer=_names(prefer))
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept, prefer=names_of(prefer))
     return _lower(source, options=options, name=name, registry=registry)
 
 
@@ -159,7 +160,7 @@ def verify(
         by_default.trust_flags if trust_flags is None else trust_flags,
         # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
         keep_unsupported="stablehlo.scatter" in after,
-        prefer=by_default.prefer if prefer is None else _names(prefer),
+        prefer=by_default.prefer if prefer is None else names_of(prefer),
     )
     check_preference(options, rules_used or installed_registry())
     again = options
@@ -179,10 +180,6 @@ def verify(
         runs=runs,
         progress=progress,
     )
-
-
-def _names(prefer: Sequence[str]) -> tuple[str, ...]:
-    return (prefer,) if isinstance(prefer, str) else tuple(prefer)
 
 
 def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
@@ -226,7 +223,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
     found = [rule for op in (SCATTER, DYNAMIC_SCATTER) for rule in known.rules(op)]
     return tuple(
         RuleRow(
-            short_name(rule),
+            rule.short_name,
             class_name(rule),
             rule.form,
             rule.place,

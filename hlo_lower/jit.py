@@ -23,6 +23,7 @@ from hlo_lower.export.user_code import one_line
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import lower as _lower
 from hlo_lower.plan import Options
+from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.targets import TargetLike, target_of
 
@@ -246,7 +247,7 @@ def jit(
     Raises:
       InputError: the target does not exist.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, prefer=tuple(prefer))
+    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, prefer=names_of(prefer))
     static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     donated = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
 

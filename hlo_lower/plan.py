@@ -13,7 +13,7 @@ from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
 from hlo_lower.preference import Preference, told_cost
-from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule
+from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify as classify_scatter
 from hlo_lower.scatter.describe import describe, describe_dynamic, describe_refused, describe_twin
@@ -182,7 +182,7 @@ class _Planner:
         why = f"{why}: {choice.rule.form}{told_cost(facts)}"
         if choice.rule.origin:
             why = f"{why}, by {choice.rule.place}"
-        record = replace(record, rule=short_name(choice.rule), why=why, why_not=rejected)
+        record = replace(record, rule=choice.rule.short_name, why=why, why_not=rejected)
         return replace(plan, record=record, facts=facts, choice=choice)
 
 
@@ -193,11 +193,6 @@ def check_preference(options: Options, registry: CompositeLoweringRegistry) -> N
       InputError: there is no such rule or size.
     """
     Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
-
-
-def short_name(rule: Rule) -> str:
-    """A rule's name without what it lowers: "dynamic_update_slice"."""
-    return rule.name.removeprefix("scatter_to_")
 
 
 def select_plans(plans: Sequence[Plan], options: Options, graph: Graph) -> list[Plan]:

@@ -30,7 +30,7 @@ class Preference:
         Raises:
           InputError: there is no such rule or entry, or its value is no number above 0.
         """
-        known = {rule.name.removeprefix("scatter_to_"): rule.name for rule in rules}
+        known = {rule.short_name: rule.name for rule in rules}
         names: list[str] = []
         for text in told:
             name, equals, value = text.partition("=")
@@ -75,6 +75,11 @@ class Preference:
             if told.regime in choice.rule.constraints.get("regime", ()) or told.regime in (Regime.MANY, forms[-1]):
                 return told, choice
         return facts, registry.select(op, facts, target)
+
+
+def names_of(prefer: Sequence[str]) -> tuple[str, ...]:
+    """What is preferred as `Options.prefer` holds it; a str is one name, not its letters."""
+    return (prefer,) if isinstance(prefer, str) else tuple(prefer)
 
 
 def _preferred(rule: Rule, choice: Choice) -> Choice:

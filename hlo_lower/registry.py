@@ -59,6 +59,11 @@ class Rule:
     place: str
     origin: str = ""
 
+    @property
+    def short_name(self) -> str:
+        """The name without what it lowers: "dynamic_update_slice"."""
+        return self.name.removeprefix("scatter_to_")
+
     def misses(self, facts: Facts) -> tuple[str, ...]:
         """The facts that it does not accept, each as "fact=value, needs a|b"."""
         return tuple(

@@ -1,4 +1,4 @@
-"""Ops over a whole axis: reduce it, sort along it, contract it in a product."""
+"""Ops over a whole axis: reduce it, sort along it, take rows from it, contract it in a product."""
 
 from collections.abc import Sequence
 
@@ -52,6 +52,17 @@ def sort_rows(build: Builder, keys: Value, carried: Sequence[Value], *, by_both:
 
     build.region(node, 0, scalars, ascending)
     return list(node.results)
+
+
+def take_rows(build: Builder, value: Value, places: Value) -> Value:
+    """For each b the rows of value[b] at places[b]: [B, N, ...] and integers in [0, N) of [B, D] to [B, D, ...]."""
+    (b, n, *rest), (_, d) = value.static_shape, places.static_shape
+    if b > 1:
+        element = places.element_type
+        base = build.elementwise("multiply", build.iota((b, d), 0, element), build.constant(n, (b, d), element))
+        places = build.elementwise("add", places, base)
+    rows = build.gather_rows(build.reshape(value, (b * n, *rest)), build.reshape(places, (b * d, 1)), 0)
+    return build.reshape(rows, (b, d, *rest))
 
 
 def matrix_products(build: Builder, left: Value, right: Value) -> Value:

@@ -19,17 +19,16 @@ from hlo_lower.registry import RuleList
 from hlo_lower.scatter.constant_map import ConstantMap, Piece, row_major_boxes
 from hlo_lower.scatter.facts import Offsets
 from hlo_lower.scatter.regime import Regime
-from hlo_lower.subset import Subset
+from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
-MANY = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
 FLAT = ("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.slice", "stablehlo.constant")
 
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=MANY,
+    subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.FEW_WINDOWS},
     emits=(*FLAT, "stablehlo.reverse", "stablehlo.dynamic_update_slice", "stablehlo.map"),
@@ -62,7 +61,7 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=MANY,
+    subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.STRIDED},
     emits=(
@@ -94,7 +93,7 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=MANY,
+    subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.MANY},
     emits=(*FLAT, "stablehlo.gather", "stablehlo.broadcast_in_dim", "stablehlo.select", "stablehlo.map"),

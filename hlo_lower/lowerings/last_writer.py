@@ -4,37 +4,26 @@ from collections.abc import Sequence
 
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import reduce_along, sort_rows
+from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import IDEMPOTENT
-from hlo_lower.scatter.facts import Offsets, Unique
+from hlo_lower.scatter.facts import Unique
 from hlo_lower.scatter.regime import Regime
-from hlo_lower.subset import Subset
+from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
-PLACED = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
-AT_RUN_TIME = frozenset({Offsets.RUNTIME, Offsets.UNSOLVED})
-NUMBERED = tuple(
-    f"stablehlo.{op}"
-    for op in (
-        *("convert", "transpose", "reshape", "broadcast_in_dim", "slice", "constant", "minimum", "compare", "and"),
-        *("select", "iota", "add", "multiply"),
-    )
-)
-"""What it takes to number the rows."""
-IN_PARTS = ("stablehlo.pad", "stablehlo.dynamic_slice", "stablehlo.while")
 LOOKED_UP = (*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.maximum", "stablehlo.gather", "stablehlo.map")
-SORTED = (*NUMBERED, *(f"stablehlo.{op}" for op in ("sort", "or", "gather", "maximum", "map")))
 
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=ASSIGNING | IDEMPOTENT,
     offsets=AT_RUN_TIME,
     regime={Regime.MASK},
@@ -71,7 +60,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
     regime={Regime.INVERSION},
@@ -96,7 +85,7 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=READING,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
@@ -116,7 +105,7 @@ def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
     regime={Regime.SORTED_INVERSION},
@@ -139,7 +128,7 @@ def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=READING,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
@@ -157,7 +146,7 @@ def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     regime={Regime.PERMUTATION},
@@ -183,41 +172,11 @@ def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
         found = [build.reshape(v, shape) for v in sort_rows(build, numbers, columns)[1:]]
     else:
         order = build.iota(numbers.static_shape, 1, numbers.element_type)
-        found = [gathered(build, u, sort_rows(build, numbers, [order])[1]) for u in updates]
+        numbers_of = sort_rows(build, numbers, [order])[1]
+        found = [take_rows(build, u, numbers_of) for u in updates]
     values = [flat.restored(build, v) for v in found]
     currents = op.scatter.promoted_operands(build) if reads_current(op) else values
     return new_values(op, build, currents, values)
-
-
-def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:
-    """The row numbers of the writes, ascending, those of one row in the order of the writes; and which writes they are.
-
-    What is known to ascend is not sorted again.
-    """
-    numbers = op.flat.row_numbers(op.build)
-    order = op.build.iota(numbers.static_shape, 1, numbers.element_type)
-    if op.facts.is_sorted:
-        return numbers, order
-    rows, order = sort_rows(op.build, numbers, [order], by_both=True)
-    return rows, order
-
-
-def chosen(op: ScatterLowering, values: Sequence[Value], hit: Value) -> list[Value]:
-    """The region of the operands and these values where hit, and the operands elsewhere; all in the operand's shape."""
-    operands = op.scatter.promoted_operands(op.build)
-    proposed = new_values(op, op.build, operands if reads_current(op) else values, values)
-    return [op.build.select(hit, new, old) for new, old in zip(proposed, operands, strict=True)]
-
-
-def gathered(build: Builder, value: Value, numbers: Value) -> Value:
-    """Rows by number, for each batch coordinate: [B, N, W] and numbers in [0, N) of [B, D] to [B, D, W]."""
-    b, n, w = value.static_shape
-    d, element = numbers.static_shape[1], numbers.element_type
-    if b > 1:
-        base = build.elementwise("multiply", build.iota((b, d), 0, element), build.constant(n, (b, d), element))
-        numbers = build.elementwise("add", numbers, base)
-    rows = build.gather_rows(build.reshape(value, (b * n, w)), build.reshape(numbers, (b * d, 1)), 0)
-    return build.reshape(rows, (b, d, w))
 
 
 def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
@@ -226,7 +185,7 @@ def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
     zero = build.constant(0, last.static_shape, last.element_type)
     hit = flat.restored_mask(build, build.compare(last, "GE", zero))
     number = build.elementwise("maximum", last, zero)
-    return chosen(op, [flat.restored(build, gathered(build, u, number)) for u in flat.updates(build)], hit)
+    return chosen(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
 
 
 def _last_by_comparing(op: ScatterLowering) -> Value:
@@ -249,7 +208,5 @@ def _last_by_sorting(op: ScatterLowering) -> Value:
     build, flat = op.build, op.flat
     rows, order = sorted_numbers(op)
     found = last_at_most(build, rows, flat.rows)
-    own = build.iota(found.place.static_shape, 1, rows.element_type)
-    hit = build.compare(found.key, "EQ", own)
     number = found.of(build, order)
-    return build.select(hit, number, build.constant(-1, number.static_shape, number.element_type))
+    return build.select(found.hit(build), number, build.constant(-1, number.static_shape, number.element_type))

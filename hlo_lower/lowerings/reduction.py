@@ -7,30 +7,21 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import matrix_products, reduce_along
+from hlo_lower.graph.axes import matrix_products, reduce_along, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.last_writer import (
-    AT_RUN_TIME,
-    IN_PARTS,
-    NUMBERED,
-    PLACED,
-    SORTED,
-    chosen,
-    gathered,
-    sorted_numbers,
-)
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, identity
+from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity
 from hlo_lower.scatter.facts import Order
 from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
 COMBINING = frozenset(OPS)
-SUMS = frozenset({Combiner.ADD, Combiner.SUB})
 COMBINED = tuple(f"stablehlo.{name}" for name in sorted({*OPS.values()} - {"and", "or"}))
 WIDE = {"f16": "f32", "bf16": "f32"}
 """Element types that a matrix product sums in a wider one."""
@@ -38,7 +29,7 @@ WIDE = {"f16": "f32", "bf16": "f32"}
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=COMBINING,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
@@ -83,7 +74,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=SUMS,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
@@ -127,7 +118,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset=PLACED,
+    subset=MANY_WINDOWS,
     combiner=COMBINING,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
@@ -154,23 +145,23 @@ def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
     build, flat = op.build, op.flat
     combiners = op.facts.region.combiners
     rows, order = sorted_numbers(op)
-    sums = [gathered(build, u, order) for u in flat.updates(build)]
-    wide = sums[0].static_shape
+    sums = [take_rows(build, u, order) for u in flat.updates(build)]
     step = 1
     while step < flat.writes:
         no_row = build.constant(-1, (), rows.element_type)
-        same = build.broadcast(build.compare(_behind(build, rows, step, no_row), "EQ", rows), wide, [0, 1])
-        sums = [
-            build.select(
-                same, build.elementwise(OPS[c], _behind(build, v, step, identity(build, c, v.element_type)), v), v
-            )
-            for c, v in zip(combiners, sums, strict=True)
-        ]
+        same = build.compare(_behind(build, rows, step, no_row), "EQ", rows)
+        sums = [_joined(build, c, same, v, step) for c, v in zip(combiners, sums, strict=True)]
         step *= 2
     found = last_at_most(build, rows, flat.rows)
-    hit = build.compare(found.key, "EQ", build.iota(found.place.static_shape, 1, rows.element_type))
-    totals = [flat.restored(build, gathered(build, v, found.place)) for v in sums]
-    return chosen(op, totals, flat.restored_mask(build, hit))
+    totals = [flat.restored(build, found.of(build, v)) for v in sums]
+    return chosen(op, totals, flat.restored_mask(build, found.hit(build)))
+
+
+def _joined(build: Builder, combiner: Combiner, same: Value, value: Value, step: int) -> Value:
+    """Each place's value combined with that of step places before, where both are for the same row."""
+    before = _behind(build, value, step, identity(build, combiner, value.element_type))
+    both = build.elementwise(OPS[combiner], before, value)
+    return build.select(build.broadcast(same, value.static_shape, [0, 1]), both, value)
 
 
 def _behind(build: Builder, value: Value, step: int, filling: Value) -> Value:

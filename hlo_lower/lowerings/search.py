@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import take_rows
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,13 @@ class Found:
     place: Value
     key: Value
 
-    def of(self, build: Builder, column: Value) -> Value:
-        """Of another column, [B, N], what stands at the places."""
-        return _at(build, column, self.place)
+    def hit(self, build: Builder) -> Value:
+        """Whether what stands at its place is the row itself, [B, D]."""
+        return build.compare(self.key, "EQ", build.iota(self.place.static_shape, 1, self.key.element_type))
+
+    def of(self, build: Builder, values: Value) -> Value:
+        """Of other values, [B, N, ...], what stands at the places."""
+        return take_rows(build, values, self.place)
 
 
 def last_at_most(build: Builder, keys: Value, rows: int) -> Found:
@@ -42,19 +47,8 @@ def last_at_most(build: Builder, keys: Value, rows: int) -> Found:
         further = build.elementwise("add", place, build.constant(digit, shape, element))
         last = build.constant(n - 1, shape, element)
         within = build.compare(further, "LE", last)
-        key = _at(build, keys, build.elementwise("minimum", further, last))
+        key = take_rows(build, keys, build.elementwise("minimum", further, last))
         ahead = build.elementwise("and", within, build.compare(key, "LE", own))
         place = build.select(ahead, further, place)
         digit >>= 1
-    return Found(place, _at(build, keys, place))
-
-
-def _at(build: Builder, column: Value, places: Value) -> Value:
-    """column[b, places[b, d]]."""
-    b, n = column.static_shape
-    element, shape = places.element_type, places.static_shape
-    if b > 1:
-        base = build.elementwise("multiply", build.iota(shape, 0, element), build.constant(n, shape, element))
-        places = build.elementwise("add", places, base)
-    flat = build.reshape(places, (shape[0] * shape[1], 1))
-    return build.reshape(build.gather_rows(build.reshape(column, (b * n,)), flat, 0), shape)
+    return Found(place, take_rows(build, keys, place))

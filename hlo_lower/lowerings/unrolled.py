@@ -11,14 +11,14 @@ from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
 from hlo_lower.scatter.regime import Regime
-from hlo_lower.subset import Subset
+from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
 
 @rules.lowers(
     "stablehlo.scatter",
-    subset={Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS},
+    subset=MANY_WINDOWS,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     regime={Regime.FEW_WINDOWS},
     emits=(*SHIFTED, "stablehlo.map"),

@@ -2,7 +2,9 @@
 
 import io
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.headline import summary
@@ -23,6 +25,18 @@ def new_page(width: int, *, color: bool) -> Console:
         markup=False,
         legacy_windows=False,
     )
+
+
+def new_grid() -> Table:
+    """An empty table with a head and no frame."""
+    return Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+
+
+def text_of(page: Console, grid: Table) -> str:
+    """A table as it stands on an empty page, without blanks at the ends of its lines."""
+    page.print(grid)
+    assert isinstance(page.file, io.StringIO)
+    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
 
 
 def print_summary(page: Console, total: Totals) -> None:

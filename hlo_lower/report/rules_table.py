@@ -1,15 +1,12 @@
 """The registry's rules as a table: the canonical form of every class, on a terminal and in the README."""
 
-import io
 from collections.abc import Sequence
 from typing import Protocol
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page
+from hlo_lower.report.page import new_grid, new_page, text_of
 from hlo_lower.report.row import rule_name
 
 HEADERS = ("rule", "takes", "canonical form", "emits", "place")
@@ -40,7 +37,7 @@ class RuleRow(Protocol):
 def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
     """Render rules as a table: name and place, what it takes, the form and the ops that it emits."""
     page = new_page(width, color=color)
-    grid = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    grid = new_grid()
     for header in ("rule\nplace", "takes", "canonical form\nemits"):
         grid.add_column(header, overflow="fold")
     for number, rule in enumerate(rules):
@@ -49,9 +46,7 @@ def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = Fal
         if rule.refused:
             form.append(f"\nrefused: {rule.refused}", style="red")
         grid.add_row(name, Text(rule.classes), form, end_section=number + 1 < len(rules))
-    page.print(grid)
-    assert isinstance(page.file, io.StringIO)
-    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
+    return text_of(page, grid)
 
 
 def render_rules_markdown(rules: Sequence[RuleRow]) -> str:

@@ -1,15 +1,12 @@
 """A target's table of sizes: what the forms cost there, and the measurement behind each entry."""
 
-import io
 from collections.abc import Sequence
 from typing import Protocol
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_page
+from hlo_lower.report.page import new_grid, new_page, text_of
 
 
 class SizeRow(Protocol):
@@ -31,14 +28,12 @@ class SizeRow(Protocol):
 def render_sizes_text(rows: Sequence[SizeRow], *, width: int, color: bool = False) -> str:
     """Render the entries as a table; costs are in nanoseconds."""
     page = new_page(width, color=color)
-    grid = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    grid = new_grid()
     for header in ("size", "value", "of (costs in ns)", "set by"):
         grid.add_column(header, overflow="fold", justify="right" if header == "value" else "left")
     for row in rows:
         grid.add_row(Text(row.name, style="bold"), f"{row.value:,}", Text(row.what), Text(row.measured, style="dim"))
-    page.print(grid)
-    assert isinstance(page.file, io.StringIO)
-    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
+    return text_of(page, grid)
 
 
 def render_sizes_markdown(rows: Sequence[SizeRow]) -> str:

@@ -39,9 +39,7 @@ from hlo_lower.scatter.layout import Layout, lay_out, single
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.scatter.spread import spread_dims
-from hlo_lower.subset import Subset
-
-MANY_WINDOWS = (Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS)
+from hlo_lower.subset import MANY_WINDOWS, Subset
 
 
 def classify(

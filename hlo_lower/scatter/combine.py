@@ -19,6 +19,8 @@ OPS = {
 }
 """The op that combines updates with each other: (c - a) - b = c - (a + b)."""
 
+SUMS = frozenset({Combiner.ADD, Combiner.SUB})
+EXTREMES = frozenset({Combiner.MIN, Combiner.MAX})
 IDEMPOTENT = frozenset({Combiner.MIN, Combiner.MAX, Combiner.AND, Combiner.OR})
 """Combiners for which the same update counts once, however often it comes."""
 
@@ -31,10 +33,9 @@ def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> boo
     """Whether updates may be combined with each other first, and in any order, without a bit changing.
 
     Integers and truths: all of `OPS` are associative and commutative, sums and products modulo 2^width. Floats: minimum
-    and maximum are (StableHLO takes IEEE 754's, in which -0 < +0 and NaN wins; the
-    float8 types are left out, some have no infinity to begin with); sums and products round, so their order
-    counts unless reassociation is asked for. Complex sums alike; complex products can make a NaN of an Inf and the 0
-    of an identity, so they are left as they are.
+    and maximum are (StableHLO takes IEEE 754's, in which -0 < +0 and NaN wins; the float8 types are left out, some have
+    no infinity to begin with); sums and products round, so their order counts unless reassociation is asked for.
+    Complex sums alike; complex products can make a NaN of an Inf and the 0 of an identity, so they stay in order.
     """
     if combiner not in OPS:
         return False
@@ -42,8 +43,12 @@ def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> boo
         return True
     if combiner in IDEMPOTENT:
         return element in SUMMED_FLOATS
-    sums = combiner in (Combiner.ADD, Combiner.SUB)
-    return reassociate and (element in SUMMED_FLOATS or (sums and element.startswith("complex")))
+    return reassociate and (element in SUMMED_FLOATS or (combiner in SUMS and element.startswith("complex")))
+
+
+def is_reducible(combiner: Combiner, element: str) -> bool:
+    """Whether one `reduce` may combine all updates. XLA's CPU compiler loses a NaN in one by a float's extreme."""
+    return not (combiner in EXTREMES and element in SUMMED_FLOATS)
 
 
 def identity(build: Builder, combiner: Combiner, element: str) -> Value:

@@ -9,7 +9,7 @@ from math import log2, prod
 
 from hlo_lower.analysis import ASSIGNING, Combiner, RegionFacts
 from hlo_lower.scatter.canonical import CanonicalScatter
-from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS
+from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS, SUMS, is_reducible
 from hlo_lower.scatter.facts import Order, Unique
 from hlo_lower.scatter.flat import FlatScatter
 from hlo_lower.scatter.layout import Layout
@@ -18,8 +18,6 @@ from hlo_lower.scatter.sizes import SizeTable
 from hlo_lower.scatter.uniform import constant_dims, is_uniform
 from hlo_lower.subset import Subset
 
-SUMS = frozenset({Combiner.ADD, Combiner.SUB})
-EXTREMES = frozenset({Combiner.MIN, Combiner.MAX})
 MASKED = ASSIGNING | IDEMPOTENT
 
 
@@ -84,15 +82,13 @@ def costs(
     if is_permutation:
         found[Regime.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
-        elements = {str(t) for t in scatter.region_types}
-        if not (
-            combiners & EXTREMES and elements & SUMMED_FLOATS
-        ):  # XLA's CPU compiler loses a NaN in a reduce of them
+        elements = [str(t) for t in scatter.region_types]
+        if all(map(is_reducible, region.combiners, elements)):
             found[Regime.REDUCTION] = combined * sizes.reduce + _in_parts(combined, sizes) + looked_up
         runs = writes * flat.width * scatter.arity * doublings * 3 * sizes.pass_element
         found[Regime.SORTED_REDUCTION] = ordered + search + runs + looked_up
-        if combiners <= SUMS and elements <= MULTIPLIED:
-            columns = 3 if elements & SUMMED_FLOATS else 1
+        if combiners <= SUMS and MULTIPLIED.issuperset(elements):
+            columns = 3 if not SUMMED_FLOATS.isdisjoint(elements) else 1
             one_hot = pairs * sizes.pass_element
             found[Regime.DOT] = combined * columns * sizes.multiply + one_hot + compared + sizes.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))

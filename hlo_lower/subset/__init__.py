@@ -3,7 +3,7 @@
 The vocabulary (full, tile, filter, point) is that of Google's structured dialect (gml_st).
 """
 
-from hlo_lower.subset.kinds import Subset
+from hlo_lower.subset.kinds import MANY_WINDOWS, Subset
 from hlo_lower.subset.tile import DynamicTile
 
-__all__ = ["DynamicTile", "Subset"]
+__all__ = ["MANY_WINDOWS", "DynamicTile", "Subset"]

@@ -30,3 +30,6 @@ Tile = frozenset({Subset.TILE, Subset.POINT, Subset.FULL})
 Rows = frozenset({Subset.ROWS})
 BatchedTile = frozenset({Subset.BATCHED_TILE})
 """As constraints of rules: a rule for the larger kind takes the smaller ones."""
+
+MANY_WINDOWS = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
+"""Several windows whose places are not one run: each form of the table of sizes is for them."""
