@@ -9,7 +9,7 @@ import pytest
 from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
-from hlo_lower.lowerings import last_writer, reduction
+from hlo_lower.lowerings import last_writer, numbered, reduction
 from hlo_lower.scatter.flat import FlatScatter
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
@@ -69,7 +69,7 @@ def ties_broken_the_other_way(monkeypatch):
         rows, order = right(build, keys, [build.elementwise("negate", carried[0])], by_both=True)
         return [rows, build.elementwise("negate", order)]
 
-    monkeypatch.setattr(last_writer, "sort_rows", wrong)
+    monkeypatch.setattr(numbered, "sort_rows", wrong)
 
 
 def zero_for_every_identity(monkeypatch):
