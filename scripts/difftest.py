@@ -31,6 +31,9 @@ _OOB = flags.DEFINE_enum("oob", "xla", ["xla", "spec"], "What happens to updates
 _JOBS = flags.DEFINE_integer("jobs", min(os.cpu_count() or 1, 8), "Processes.", lower_bound=1)
 _OUT = flags.DEFINE_string("out", "difftest_out", "Folder for the state, the summary and what fails.")
 _PREFER = flags.DEFINE_multi_string("prefer", [], "Take this rule wherever it is right; as hlo-lower convert.")
+_FLOAT_MODE = flags.DEFINE_enum(
+    "float_mode", "exact", ["exact", "reassociate"], "Whether float sums keep their order; else a bound judges them."
+)
 _RESUME = flags.DEFINE_boolean("resume", False, "Go on with the run whose state is in --out.")
 
 EXIT_INTERRUPTED = 130
@@ -66,7 +69,8 @@ def main(argv: Sequence[str]) -> int:
     """Run the seeds and print the report; exit code 1 if one failed."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]}")
-    campaign = Campaign(_SEED.value, _RUNS.value, _OOB.value, _JOBS.value, Path(_OUT.value), tuple(_PREFER.value))
+    how = (_OOB.value, _JOBS.value, Path(_OUT.value), tuple(_PREFER.value), _FLOAT_MODE.value)
+    campaign = Campaign(_SEED.value, _RUNS.value, *how)
     try:
         campaign.run(resume=_RESUME.value, tell=Progress())
     except InputError as error:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from hlo_lower.errors import InputError
 from hlo_lower.fuzz.case import Case, case_of_seed, recorded_case, seed_of
-from hlo_lower.fuzz.effects import Policy
+from hlo_lower.fuzz.effects import FloatMode, Policy
 from hlo_lower.fuzz.findings import kind_of, write_finding
 from hlo_lower.fuzz.lowering import built_in
 from hlo_lower.fuzz.module_text import module_text
@@ -35,6 +35,10 @@ def silent(done: int, failed: int, runs: int, seconds: float, new: int) -> None:
     """No progress."""
 
 
+OF_OLD: dict[str, Any] = {"prefer": [], "float_mode": "exact"}
+"""What a run had whose state does not say."""
+
+
 @dataclass
 class Campaign:
     """What is run, and where it is kept.
@@ -46,6 +50,7 @@ class Campaign:
       jobs: processes.
       out: the folder of the state, the summary and what failed.
       prefer: rules that are taken wherever they are right, and sizes ("mask_elements=64").
+      float_mode: whether sums and products of floats keep their order.
       command: how a person repeats one seed, with {seed} and {oob} to be filled in.
     """
 
@@ -55,6 +60,7 @@ class Campaign:
     jobs: int
     out: Path
     prefer: tuple[str, ...] = ()
+    float_mode: FloatMode = "exact"
     command: str = "python scripts/difftest.py --seed {seed} --runs 1 --oob {oob}"
     show: Callable[[str], None] = print
     """Given each failure, with its smallest module."""
@@ -96,6 +102,7 @@ class Campaign:
             "runs": self.runs,
             "oob": self.oob,
             "prefer": list(self.prefer),
+            "float_mode": self.float_mode,
             "jobs": self.jobs,
             "cases": tally.count("cases"),
             "failed": [f"{o.name}: {o.failure}" for o in self.failures],
@@ -110,10 +117,10 @@ class Campaign:
         """The seeds that are judged already; a new state file where none is to be resumed."""
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / STATE
-        header = {"first_seed": self.seed, "oob": self.oob, "prefer": list(self.prefer)}
+        header = {"first_seed": self.seed, "oob": self.oob, "prefer": list(self.prefer), "float_mode": self.float_mode}
         if path.exists():
             lines = list(_lines(path))
-            found = {key: lines[0].get(key, [] if key == "prefer" else None) for key in header} if lines else {}
+            found = {key: lines[0].get(key, OF_OLD.get(key)) for key in header} if lines else {}
             names = {o["name"] for line in lines[1:] for o in line["outcomes"]}
             if resume and found != header:
                 raise _other_run(path, found, header)
@@ -139,13 +146,14 @@ class Campaign:
         return done
 
     def _pool(self, jobs: int, time_limit: float = TIME_LIMIT) -> Pool:
-        return Pool(jobs, self.oob, self.prefer, time_limit)
+        return Pool(jobs, self.oob, self.prefer, self.float_mode, time_limit)
 
     def _keep(self, outcome: Outcome, case: Case) -> None:
         """Write a failure down, then a smaller one that fails alike."""
         seed, kind = seed_of(case.name), kind_of(outcome.failure)
         command = self.command.format(seed=seed, oob=self.oob) + "".join(f" --prefer {name}" for name in self.prefer)
-        lower = None if kind in ("the process died", "not done") else built_in(self.oob, self.prefer)
+        command += "" if self.float_mode == "exact" else f" --float_mode {self.float_mode}"
+        lower = None if kind in ("the process died", "not done") else built_in(self.oob, self.prefer, self.float_mode)
         write_finding(self.out, f"seed{seed}", case, self.oob, outcome.failure, command, lower)
         if len(self.failures) > MOST_SHRUNK:
             self.show(f"{outcome.name}: {outcome.failure}")
@@ -185,14 +193,16 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _other_run(path: Path, found: dict[str, Any], asked: dict[str, Any]) -> InputError:
-    told = [
-        ", ".join([f"seed {d.get('first_seed')}, oob {d.get('oob')}", *d.get("prefer", ())]) for d in (found, asked)
-    ]
+    told: list[str] = []
+    for run in (found, asked):
+        words = [f"seed {run.get('first_seed')}", f"oob {run.get('oob')}", *run.get("prefer", ())]
+        mode = run.get("float_mode", OF_OLD["float_mode"])
+        told.append(", ".join([*words, *([] if mode == OF_OLD["float_mode"] else [mode])]))
     return InputError(
         str(path),
         "is the state of another run",
         facts=f"it has {told[0]}; asked for {told[1]}",
-        next_step="name the same --seed, --oob and --prefer, or another --out",
+        next_step="name the same --seed, --oob, --float_mode and --prefer, or another --out",
     )
 
 

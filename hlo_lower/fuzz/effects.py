@@ -15,6 +15,7 @@ from hlo_lower.verify.compare import first_difference
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
+FloatMode = Literal["exact", "reassociate"]
 POLICIES: tuple[Policy, Policy] = ("xla", "spec")
 
 

@@ -5,7 +5,8 @@ without a lowering is a failure; one that XLA does not compile is judged by the 
 reason.
 
     lowered       XLA at optimization level 0, or the interpreter where XLA refuses the types
-    reference     `scatter.reference` with the policy, the region evaluated by `regions.evaluate`
+    reference     `scatter.reference` with the policy, the region evaluated by `regions.evaluate`; where sums may be
+                  reassociated, within the bound of `reassociated`
     XLA           the original, where no error of it is known; under oob="spec" where no window overhangs
 """
 
@@ -27,6 +28,7 @@ from hlo_lower.fuzz.effects import Policy, bites, overhangs, reference
 from hlo_lower.fuzz.families import family_of
 from hlo_lower.fuzz.module_text import module_text
 from hlo_lower.fuzz.outcome import Outcome
+from hlo_lower.fuzz.reassociated import allowances, difference_within
 from hlo_lower.fuzz.xla_limits import is_packed, why_not_native
 from hlo_lower.pipeline import Lowered
 from hlo_lower.verify.compare import Difference, first_difference
@@ -99,6 +101,8 @@ class _Batch:
         self._lower = lower
         self._oob: Policy = oob
         self._judged = judged
+        self._is_reassociated = lowered.options.float_mode == "reassociate"
+        self._allowed: dict[int, list[list[Array]]] = {}
 
     def outcomes(self) -> list[Outcome]:
         """What became of each."""
@@ -112,6 +116,9 @@ class _Batch:
             ]
         with judged.timed("bites"):
             bitten = [self._bites(c, a, e) for c, a, e in zip(cases, arguments, expected, strict=True)]
+        if self._is_reassociated:
+            with judged.timed("reference"):
+                self._allowed = {n: self._allowances(n, arguments[n], expected[n]) for n in numbers}
         not_xla = self._known_errors()
         with judged.timed("XLA, lowered"):
             actual, refused = self._run_all(numbers, arguments, lowered=True)
@@ -132,8 +139,13 @@ class _Batch:
                 outcomes.append(outcome)
                 continue
             outcome = replace(outcome, ran_on="interpreter" if n in refused else "XLA", not_xla=not_xla[n])
-            outcomes.append(self._compared(outcome, case, arguments[n], expected[n], results, native.get(n)))
+            outcomes.append(self._compared(outcome, n, arguments[n], expected[n], results, native.get(n)))
         return outcomes
+
+    def _allowances(self, n: int, arguments: list[Arguments], expected: list[list[Array]]) -> list[list[Array]]:
+        """How far the results of a case may be off, for each argument set."""
+        case, combiner = self._cases[n], self._lowered.records[n].combiner
+        return [allowances(case, combiner, a, e, self._oob) for a, e in zip(arguments, expected, strict=True)]
 
     def _bites(self, case: Case, arguments: list[Arguments], expected: list[list[Array]]) -> tuple[str, ...]:
         found: set[str] = set()
@@ -193,17 +205,19 @@ class _Batch:
     def _compared(
         self,
         outcome: Outcome,
-        case: Case,
+        n: int,
         arguments: list[Arguments],
         expected: list[list[Array]],
         actual: list[list[Array]],
         native: list[list[Array]] | None,
     ) -> Outcome:
-        differing = _differences(expected, actual)
+        case, allowed = self._cases[n], self._allowed.get(n)
+        differing = _differences(expected, actual, allowed)
         spoken = [native is not None and (self._oob == "xla" or not overhangs(case, a)) for a in arguments]
         if native is not None and any(spoken):
-            judged = [n if s else a for n, a, s in zip(native, actual, spoken, strict=True)]
-            differing |= {k: ("XLA", d) for k, (_, d) in _differences(judged, actual).items() if k not in differing}
+            judged = [x if s else a for x, a, s in zip(native, actual, spoken, strict=True)]
+            beside = _differences(judged, actual, allowed)
+            differing |= {k: ("XLA", d) for k, (_, d) in beside.items() if k not in differing}
             outcome = replace(outcome, judges=("reference", "XLA"))
         else:
             outcome = replace(outcome, judges=("reference",))
@@ -212,18 +226,19 @@ class _Batch:
             outcome = replace(outcome, not_xla=f"{several} argument sets: a window overhangs, which XLA drops whole")
         if not differing:
             return outcome
-        return self._second_look(outcome, case, arguments, expected, differing, native is not None)
+        return self._second_look(outcome, n, arguments, expected, differing, native is not None)
 
     def _second_look(
         self,
         outcome: Outcome,
-        case: Case,
+        n: int,
         arguments: list[Arguments],
         expected: list[list[Array]],
         differing: dict[int, tuple[str, Difference]],
         is_native: bool,
     ) -> Outcome:
         """Without fusion and simplification, which may contract or reorder in one of the two modules."""
+        case, allowed = self._cases[n], self._allowed.get(n)
         k, (who, difference) = next(iter(differing.items()))
         failure = f"argument set {k} ({case.regimes[k]}): the {who} says {difference}".replace("the XLA", "XLA")
         alone = _Batch([case], self._lower(module_text([case])), self._lower, self._oob, self._judged)
@@ -232,21 +247,24 @@ class _Batch:
         with self._judged.timed("second look"):
             actual, _ = alone._run([0], [arguments], "unfused", lowered=True)
             native, _ = alone._run([0], [arguments], "unfused", lowered=False) if is_native else ({}, {})
-        if 0 not in actual or _differences(expected, actual[0]):
+        if 0 not in actual or _differences(expected, actual[0], allowed):
             return replace(outcome, failure=failure)
         if 0 in native and who == "XLA":
             agreed = [self._oob == "xla" or not overhangs(case, a) for a in arguments]
-            judged = [n if s else a for n, a, s in zip(native[0], actual[0], agreed, strict=True)]
-            if _differences(judged, actual[0]):
+            judged = [x if s else a for x, a, s in zip(native[0], actual[0], agreed, strict=True)]
+            if _differences(judged, actual[0], allowed):
                 return replace(outcome, failure=failure)
         return replace(outcome, second_look=True)
 
 
-def _differences(expected: list[list[Array]], actual: list[list[Array]]) -> dict[int, tuple[str, Difference]]:
+def _differences(
+    expected: list[list[Array]], actual: list[list[Array]], allowed: list[list[Array]] | None
+) -> dict[int, tuple[str, Difference]]:
     """For each argument set that differs, the first difference; it is the reference's until it is said to be XLA's."""
     found: dict[int, tuple[str, Difference]] = {}
     for k, (a, b) in enumerate(zip(expected, actual, strict=True)):
-        difference = first_difference(a, [np.asarray(x) for x in b])
+        given = [np.asarray(x) for x in b]
+        difference = difference_within(a, given, allowed[k]) if allowed else first_difference(a, given)
         if difference is not None:
             found[k] = ("reference", difference)
     return found

@@ -2,21 +2,24 @@
 
 from collections.abc import Callable, Sequence
 
-from hlo_lower.fuzz.effects import Policy
+from hlo_lower.fuzz.effects import FloatMode, Policy
 from hlo_lower.pipeline import Lowered, lower
 from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 
 
 def built_in(
-    oob: Policy, prefer: Sequence[str] = (), registry: CompositeLoweringRegistry | None = None
+    oob: Policy,
+    prefer: Sequence[str] = (),
+    float_mode: FloatMode = "exact",
+    registry: CompositeLoweringRegistry | None = None,
 ) -> Callable[[str], Lowered]:
-    """Lower to plain StableHLO under a policy, exactly.
+    """Lower to plain StableHLO under a policy.
 
     Args:
       oob: the policy.
-      prefer: as in `hlo_lower.lower`.
+      prefer, float_mode: as in `hlo_lower.lower`.
       registry: the rules; by default those that are installed.
     """
-    options = Options(oob=oob, prefer=tuple(prefer))
+    options = Options(oob=oob, float_mode=float_mode, prefer=tuple(prefer))
     return lambda text: lower(text, options=options, name="fuzzed", registry=registry)

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, cast
 
 from hlo_lower.fuzz.case import Case
-from hlo_lower.fuzz.effects import Policy
+from hlo_lower.fuzz.effects import FloatMode, Policy
 from hlo_lower.fuzz.judging import Judged
 from hlo_lower.fuzz.outcome import Outcome
 
@@ -26,13 +26,13 @@ BATCHES_PER_PROCESS = 60
 """After so many a process is replaced: XLA keeps memory of what it compiled (20 MB and more a batch)."""
 
 
-def serve(connection: "Connection[Any, Any]", oob: Policy, prefer: Sequence[str] = ()) -> None:
+def serve(connection: "Connection[Any, Any]", oob: Policy, prefer: Sequence[str], float_mode: FloatMode) -> None:
     """Judge what comes until nothing more does: the work of a child."""
     from hlo_lower.fuzz.judging import judge
     from hlo_lower.fuzz.lowering import built_in
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends its children
-    lower = built_in(oob, prefer)
+    lower = built_in(oob, prefer, float_mode)
     try:
         connection.send(None)  # ready: the time of the first batch counts from here
         while True:
@@ -61,6 +61,7 @@ class Pool:
       jobs: how many.
       oob: the policy.
       prefer: rules that are taken wherever they are right.
+      float_mode: whether sums and products of floats keep their order.
       time_limit: seconds for one batch.
       target: what a process runs; `serve`, but in tests.
     """
@@ -68,6 +69,7 @@ class Pool:
     jobs: int
     oob: Policy
     prefer: tuple[str, ...] = ()
+    float_mode: FloatMode = "exact"
     time_limit: float = TIME_LIMIT
     target: Callable[..., None] = serve
     _idle: list[_Child] = field(default_factory=list[_Child])
@@ -138,7 +140,9 @@ class Pool:
     def _start(self) -> _Child:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=self.target, args=(theirs, self.oob, self.prefer), daemon=True)
+        process = context.Process(
+            target=self.target, args=(theirs, self.oob, self.prefer, self.float_mode), daemon=True
+        )
         process.start()
         theirs.close()
         return _Child(process, cast(Any, ours))

@@ -17,7 +17,7 @@ from hlo_lower.fuzz.outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.fuzz.worker import Pool
 
 
-def served(connection, oob, _prefer):
+def served(connection, oob, _prefer, _float_mode):
     """A child that dies on seed 3, hangs on seed 5 and finds the others right."""
     connection.send(None)
     while True:
