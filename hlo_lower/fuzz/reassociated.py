@@ -55,11 +55,20 @@ def difference_within(expected: list[Array], actual: list[Array], allowed: list[
         if e.shape != a.shape or e.dtype != a.dtype or not limit.any():
             taken.append(a)
             continue
-        wide = np.complex128 if e.dtype.kind == "c" else np.float64
-        with np.errstate(all="ignore"):
-            near = np.abs(e.astype(wide) - a.astype(wide)) <= limit
-        taken.append(np.where((limit > 0) & (near | np.isinf(limit)), e, a))
+        near = np.ones(e.shape, np.bool_)
+        for one, other in zip(_parts(e), _parts(a), strict=True):
+            with np.errstate(all="ignore"):
+                same = (one == other) | (np.isnan(one) & np.isnan(other))
+                near &= same | (np.abs(one - other) <= limit) | np.isinf(limit)
+        taken.append(np.where((limit > 0) & near, e, a))
     return first_difference(expected, taken)
+
+
+def _parts(array: Array) -> tuple[Array, ...]:
+    """The values in f64; of complex ones the two parts, because a sum adds each by itself."""
+    if array.dtype.kind == "c":
+        return np.real(array).astype(np.float64), np.imag(array).astype(np.float64)
+    return (array.astype(np.float64),)
 
 
 def _allowance(case: Case, name: str, k: int, arguments: Arguments, expected: Array, oob: Policy) -> Array:

@@ -18,6 +18,7 @@ from hlo_lower.lowerings import (
     nothing,
     reduction,
     replace,
+    rounds,
     rows,
     unrolled,
     update_slice,
@@ -39,6 +40,7 @@ FAMILIES = (
     constant.rules,
     last_writer.rules,
     reduction.rules,
+    rounds.rules,
     loop.rules,
     dynamic_shape.rules,
 )

@@ -22,6 +22,13 @@ class Found:
         """Whether what stands at its place is the row itself, [B, D]."""
         return build.compare(self.key, "EQ", build.iota(self.place.static_shape, 1, self.key.element_type))
 
+    def count(self, build: Builder) -> Value:
+        """How many keys are at most the row, [B, D]."""
+        shape, element = self.place.static_shape, self.place.element_type
+        through = build.elementwise("add", self.place, build.constant(1, shape, element))
+        reached = build.compare(self.key, "LE", build.iota(shape, 1, element))
+        return build.select(reached, through, build.constant(0, shape, element))
+
     def of(self, build: Builder, values: Value) -> Value:
         """Of other values, [B, N, ...], what stands at the places."""
         return take_rows(build, values, self.place)

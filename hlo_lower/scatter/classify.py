@@ -85,16 +85,16 @@ def classify(
         Finding("offsets", "constant" if constant else "runtime", proof),
     )
     order = _order(scatter, region, float_mode)
-    # As rows have numbers, a window of several rows or a dropped one may go back.
-    is_sorted = (
-        distinct.is_sorted and in_bounds is InBounds.ALWAYS and prod(scatter.window[d] for d in scatter.index_dims) == 1
-    )
+    is_sorted = False
     forms: dict[Regime, float] = {}
     if subset in MANY_WINDOWS and solved is None:
+        flat = flatten(scatter, layout, (*guarded, *masked), oob)
+        # A dropped row's number, or the first row of the next window, may go back.
+        is_sorted = distinct.is_sorted and in_bounds is InBounds.ALWAYS and flat.window_rows == 1
         spread = spread_dims(scatter.node.raw)
         forms = dict(
             costs(
-                flatten(scatter, layout, (*guarded, *masked), oob),
+                flat,
                 layout,
                 subset,
                 region,

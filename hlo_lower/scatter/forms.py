@@ -79,6 +79,9 @@ def costs(
     if not region.reads_current or unique is Unique.PROVED:
         found[Regime.INVERSION] = compared
         found[Regime.SORTED_INVERSION] = ordered + search + looked_up
+    if region.reads_current and unique is not Unique.PROVED:
+        turns = _turns(flat)
+        found[Regime.ROUNDS] = ordered + search + turns * (sizes.loop + operand * sizes.copy_element + 2 * looked_up)
     if is_permutation:
         found[Regime.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
@@ -92,6 +95,12 @@ def costs(
             one_hot = pairs * sizes.pass_element
             found[Regime.DOT] = combined * columns * sizes.multiply + one_hot + compared + sizes.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _turns(flat: FlatScatter) -> float:
+    """About how many updates the row with most has, if rows are drawn evenly: the mean and three deviations."""
+    mean = flat.writes / max(flat.rows, 1)
+    return min(mean + 3 * mean**0.5 + 2, flat.writes)
 
 
 def _in_parts(elements: int, sizes: SizeTable) -> float:

@@ -11,7 +11,8 @@ class Regime(Enum):
     MASK: every update is the same, so that only where they land counts. INVERSION: each row looks up the last update
     that is for it, by comparing with all; SORTED_INVERSION: by a binary search in the sorted row numbers. REDUCTION:
     each row combines the updates that are for it, by comparing with all; DOT: as a matrix product; SORTED_REDUCTION:
-    in runs of the sorted updates. PERMUTATION: each row is written once, so that sorting the updates puts them there.
+    in runs of the sorted updates. ROUNDS: each row takes its next update, all rows at once, as often as the row with
+    most has one. PERMUTATION: each row is written once, so that sorting the updates puts them there.
     MANY: one window after the other.
     """
 
@@ -24,5 +25,6 @@ class Regime(Enum):
     REDUCTION = "reduction"
     DOT = "dot"
     SORTED_REDUCTION = "sorted_reduction"
+    ROUNDS = "rounds"
     PERMUTATION = "permutation"
     MANY = "many"

@@ -78,3 +78,23 @@ def test_a_nan_among_minima_is_kept():
         lowered = hl.lower(text, prefer=prefer)
         assert lowered.records[0].rule != "compare_reduce"
         assert hl.verify(text, lowered, level="scatter").ok
+
+
+def test_rows_of_windows_do_not_ascend():
+    """Windows of two rows write 0, 1, 0, 1: their starts ascend, but not the rows, which are sorted."""
+    text = """func.func public @main(%o: tensor<3xf32>, %w: tensor<2x2xf32>) -> tensor<3xf32> {
+  %i = stablehlo.constant dense<> : tensor<2x0xi32>
+  %r = "stablehlo.scatter"(%o, %i, %w) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    index_vector_dim = 1>}> ({
+  ^bb0(%c: tensor<f32>, %u: tensor<f32>):
+    %e = stablehlo.subtract %c, %u : tensor<f32>
+    stablehlo.return %e : tensor<f32>
+  }) : (tensor<3xf32>, tensor<2x0xi32>, tensor<2x2xf32>) -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}
+"""
+    for rule, float_mode in (("rounds", "exact"), ("sorted_segments", "reassociate")):
+        lowered = hl.lower(text, prefer=(rule,), float_mode=float_mode)
+        assert lowered.records[0].rule == rule
+        assert "stablehlo.sort" in lowered.text
+        assert hl.verify(text, lowered, level="scatter", float_mode=float_mode).ok

@@ -35,12 +35,22 @@ def test_assignment(rule, form, oob):
     assert check(form, "assign", oob, kinds, prefer=prefer) == {rule}
 
 
+@named(*CASES)
+@pytest.mark.parametrize("combiner", ["add", "subtract", "multiply"])
+def test_rounds(combiner, form, oob):
+    """In rounds each row takes its updates in their order, so that float sums keep every bit, and NaN stay in rows."""
+    several = ["f32", "bf16", "i8", *(["complex<f32>"] if combiner != "multiply" else [])]  # XLA contracts those
+    kinds = several if form in ("rows", "windows") else ["f32"]
+    assert check(form, combiner, oob, kinds, prefer=("rounds",)) == {"rounds"}
+
+
 @named(("rows", "xla"), ("two batches", "xla"))
-@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer"])
+@pytest.mark.parametrize("rule", ["last_writer", "sorted_last_writer", "rounds"])
 @pytest.mark.parametrize("index_type", ["i8", "ui8", "i64"])
 def test_index_types(rule, form, oob, index_type):
     """Narrow, unsigned and wide indices keep their meaning at both ends of their range."""
-    assert check(form, "assign", oob, ["f32"], index_type, prefer=(rule,)) == {rule}
+    combiner = "add" if rule == "rounds" else "assign"
+    assert check(form, combiner, oob, ["f32"], index_type, prefer=(rule,)) == {rule}
 
 
 @pytest.mark.parametrize("combiner", ["assign", "maximum", "minimum"])

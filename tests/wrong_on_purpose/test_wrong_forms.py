@@ -9,7 +9,7 @@ import pytest
 from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
-from hlo_lower.lowerings import last_writer, numbered, reduction
+from hlo_lower.lowerings import last_writer, numbered, reduction, rounds
 from hlo_lower.scatter.flat import FlatScatter
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
@@ -111,6 +111,27 @@ def search_one_short(monkeypatch):
     monkeypatch.setattr(last_writer, "last_at_most", wrong)
 
 
+def a_row_takes_the_updates_of_others(monkeypatch):
+    """The updates of every row begin with the first of all."""
+
+    def wrong(build, value):
+        return build.constant(0, value.static_shape, value.element_type)
+
+    monkeypatch.setattr(rounds, "_of_row_before", wrong)
+
+
+def a_round_short(monkeypatch):
+    """The last of several updates to a row is left out."""
+    right = rounds.reduce_along
+
+    def wrong(build, value, initial, axis, op):
+        found = right(build, value, initial, axis, op)
+        one = build.constant(1, found.static_shape, found.element_type)
+        return found if found.static_shape else build.elementwise("subtract", found, one)
+
+    monkeypatch.setattr(rounds, "reduce_along", wrong)
+
+
 WRONG = [
     (POINTS, "last_writer", first_writer_wins),
     (POINTS, "last_writer", every_row_taken_as_written),
@@ -121,6 +142,8 @@ WRONG = [
     (MINIMUM, "compare_reduce", zero_for_every_identity),
     (INTEGERS, "compare_reduce", dropped_rows_written_to_the_last),
     (INTEGERS, "sorted_segments", neighbours_combined),
+    (INTEGERS, "rounds", a_row_takes_the_updates_of_others),
+    (INTEGERS, "rounds", a_round_short),
     (INTEGERS, "one_hot_dot", dropped_rows_written_to_the_last),
 ]
 

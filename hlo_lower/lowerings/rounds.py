@@ -1,0 +1,79 @@
+"""Updates applied in rounds, to each row its next one: a row's order is kept, and the rows go side by side."""
+
+from collections.abc import Sequence
+
+from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import reduce_along, take_rows
+from hlo_lower.loop import StructuredLoop
+from hlo_lower.lowerings.captured import captured_by
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, SORTED, sorted_numbers
+from hlo_lower.lowerings.search import last_at_most
+from hlo_lower.lowerings.window import READING, new_values
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset import MANY_WINDOWS
+
+rules = RuleList()
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=MANY_WINDOWS,
+    combiner=READING,
+    offsets=AT_RUN_TIME,
+    regime={Regime.ROUNDS},
+    emits=(*SORTED, *(f"stablehlo.{op}" for op in ("subtract", "pad", "reduce", "while"))),
+    form="sort (row, n); while any row has updates left: region(operand, its next update) where it has one",
+)
+def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
+    """Lower rows that are combined, one update of each row at a time.
+
+        %rows, %ns = sort (%row, n) by both
+        %count     = how many of %rows are this row, %first = where the first of them stands
+        while (i < max %count)
+          %u       = gather(%updates, %ns[%first + i])
+          %operand = select(i < %count, region(%operand, %u), %operand)
+
+    Equal: the sort puts the updates of a row together, in the order in which the scatter applies them, because it goes
+    by both. Round i applies to each row that has so many its update i, to what the rounds before it left: the very
+    operations of the scatter on each element, in its order, so that float sums keep every bit and any region will do.
+    What one row is given touches no other. A row without any keeps its value by the select; a dropped write has the
+    number of no row. Both policies. Costs a sort, a search, and as many passes over the operand as the row that is
+    written most often has updates; each window alone would take one iteration for each.
+    """
+    build, flat = op.build, op.flat
+    rows, order = sorted_numbers(op)
+    updates = [take_rows(build, u, order) for u in flat.updates(build)]
+    behind = last_at_most(build, rows, flat.rows).count(build)
+    first = _of_row_before(build, behind)
+    count = build.elementwise("subtract", behind, first)
+    zero = build.constant(0, (), count.element_type)
+    most = reduce_along(build, reduce_along(build, count, zero, 1, "maximum"), zero, 0, "maximum")
+    captured = captured_by(op.scatter.region)
+
+    def iteration(
+        inner: Builder, turn: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
+    ) -> Sequence[Value]:
+        own_first, own_count, *rest = invariant
+        sources, taken = rest[: len(updates)], rest[len(updates) :]
+        turns = inner.broadcast(turn, own_count.static_shape)
+        hit = flat.restored_mask(inner, inner.compare(turns, "LT", own_count))
+        last = inner.constant(flat.writes - 1, turns.static_shape, turns.element_type)
+        place = inner.elementwise("minimum", inner.elementwise("add", own_first, turns), last)
+        values = [flat.restored(inner, take_rows(inner, s, place)) for s in sources]
+        combined = new_values(op, inner, current, values, captured.inside(inner, taken))
+        return [inner.select(hit, new, old) for new, old in zip(combined, current, strict=True)]
+
+    operands = op.scatter.promoted_operands(build)
+    loop = StructuredLoop(most, count.element_type)
+    return loop.emit_while(build, operands, [first, count, *updates, *captured.carried], iteration)
+
+
+def _of_row_before(build: Builder, value: Value) -> Value:
+    """Of [B, D] what stands at the row before each; 0 at row 0."""
+    b, d = value.static_shape
+    zero = build.constant(0, (), value.element_type)
+    if d == 1:
+        return build.broadcast(zero, (b, d))
+    return build.pad(build.slice(value, [0, 0], [b, d - 1]), zero, [0, 1], [0, 0])
