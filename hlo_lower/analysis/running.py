@@ -82,7 +82,8 @@ def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: i
     if told.lo.dtype == object and told.shape[dim] > MAX_WIDE:
         return None
     low, high = (_spread(b, dim, told.shape[dim]) for b in (told.lo, told.hi))
-    least, most = int(np.minimum(low, 0).sum(axis=dim).min()), int(np.maximum(high, 0).sum(axis=dim).max())
+    # np.min and not .min(): NumPy makes Python integers of 64-bit bounds where one is left.
+    least, most = int(np.min(np.minimum(low, 0).sum(axis=dim))), int(np.max(np.maximum(high, 0).sum(axis=dim)))
     limit = _counted(analysis, node.operand(0), frame, depth)
     if least < allowed[0] or (most if limit is None else min(most, limit)) > allowed[1]:
         return None

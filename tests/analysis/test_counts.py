@@ -99,3 +99,21 @@ def test_triangle_indices_are_constants():
     found = told(lambda: jnp.stack(jnp.tril_indices(4)))
     assert found.is_constant
     assert np.array_equal(np.asarray(found.values, np.int64), np.stack(np.tril_indices(4)))
+
+
+def test_a_running_sum_of_64_bit_integers_is_ranged():
+    """The sum of a vector leaves one bound, which NumPy gives as a Python integer where it has 64 bits."""
+    text = """func.func public @main(%m: tensor<6xi1>) -> tensor<6xi64> {
+  %v = stablehlo.convert %m : (tensor<6xi1>) -> tensor<6xi64>
+  %z = stablehlo.constant dense<0> : tensor<i64>
+  %r = "stablehlo.reduce_window"(%v, %z) <{padding = dense<[[5, 0]]> : tensor<1x2xi64>,
+    window_dimensions = array<i64: 6>}> ({
+  ^bb0(%a: tensor<i64>, %b: tensor<i64>):
+    %s = stablehlo.add %a, %b : tensor<i64>
+    stablehlo.return %s : tensor<i64>
+  }) : (tensor<6xi64>, tensor<i64>) -> tensor<6xi64>
+  return %r : tensor<6xi64>
+}
+"""
+    graph = read(text)
+    assert IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0)).hull() == (0, 6)

@@ -325,3 +325,10 @@ def test_64_bit_bounds_are_exact(element):
     assert hull(lines + binary("subtract"), element) == (high - 2, high - 1)
     low = {"i64": -(2**63), "ui64": 0}[element]
     assert hull(lines + binary("add"), element) == (low, high)
+
+
+@pytest.mark.parametrize("element", ["i32", "i64", "ui64"])
+def test_the_remainder_of_a_scalar(element):
+    """The remainder by 16 is within 16 of 0, whatever holds the bounds of the type."""
+    low = 0 if element == "ui64" else -15
+    assert hull(constant("d", 16, element) + "%r = stablehlo.remainder %x, %d : $t", element) == (low, 15)

@@ -88,7 +88,7 @@ def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
     same, known = (x.lo > -least) & (x.hi < least), (x.lo == x.hi) & (d.lo == d.hi)
     left = x.lo - d.lo * _truncated_any(x.lo, d.lo)
     lo, hi = (pick(known, left, pick(same, bound, found)) for bound, found in ((x.lo, lo), (x.hi, hi)))
-    return result(node, lo, hi, operands, f"remainder by at most {int(np.max(limit)) + 1 if limit.size else 0}")
+    return result(node, lo, hi, operands, f"remainder by at most {int(np.max(limit)) + 1 if np.size(limit) else 0}")
 
 
 def _divide(node: Node, operands: Sequence[Interval]) -> Interval | None:
