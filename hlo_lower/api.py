@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from hlo_lower.export import export
 from hlo_lower.graph import Graph, Source, is_symbolic, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
 from hlo_lower.legality import REGION
+from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
 from hlo_lower.lowerings import class_name
-from hlo_lower.pipeline import Lowered
+from hlo_lower.lowerings.composite import COMPOSITE
+from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
 from hlo_lower.plan import SCATTER, Options, check_preference
@@ -19,11 +23,14 @@ from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.targets import TargetLike, target_of
-from hlo_lower.verify import Progress, Verdict
+from hlo_lower.targets import STABLEHLO, TargetLike, target_of
+from hlo_lower.verify import MEMORY_BUDGET, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
 
 __all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"]
+
+Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+"""Arguments of a module, by position or by name."""
 
 
 def classify(
@@ -31,7 +38,7 @@ def classify(
     *,
     target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] = "exact",
+    float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool = False,
     prefer: Sequence[str] = (),
     registry: CompositeLoweringRegistry | None = None,
@@ -56,7 +63,7 @@ def classify(
       InputError: the target does not exist, its file does not describe one, or there is no such rule or size to prefer.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, prefer=names_of(prefer))
+    options = Options(target_of(target), oob, float_mode or "", trust_flags, prefer=names_of(prefer))
     return _classify(graph, options=options, registry=registry)
 
 
@@ -80,13 +87,16 @@ def lower(
     *,
     target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] = "exact",
+    float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool = False,
     keep_unsupported: bool = False,
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
     bind: Mapping[str, int] | None = None,
     prefer: Sequence[str] = (),
+    legalize: bool | None = None,
+    demote_i64: bool | None = None,
+    linalg_ops: Literal["named", "generic"] = "named",
     name: str | None = None,
     registry: CompositeLoweringRegistry | None = None,
 ) -> Lowered:
@@ -97,6 +107,11 @@ def lower(
       target, oob, float_mode, trust_flags, prefer, registry: as in `classify`.
       keep_unsupported: leave a scatter without a rule instead of raising; `Lowered.scatters_left` counts them.
       only, skip: patterns of locations, scopes, functions or numbers ("#3"): lower only these, or all but these.
+      legalize: make chlo ops, known mhlo custom calls and composites plain StableHLO first (`Lowered.changes` tells
+        what); by default as the target says.
+      demote_i64: make 64-bit integers 32 bits wide first, arguments and results included (`Lowered.demotion` tells what
+        that rests on); by default as the target says.
+      linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
       bind: symbolic sizes to bind first, {"b": 4, "s": 16} (see `hlo_lower.bind`); without it a scatter of dynamic
         shape is lowered as such, with sizes taken at run time.
       name: name for messages and records.
@@ -108,7 +123,9 @@ def lower(
       PluginError: the rules of an installed distribution cannot be used.
     """
     kept = (tuple(only), tuple(skip), tuple((bind or {}).items()))
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, *kept, prefer=names_of(prefer))
+    plain: dict[str, Any] = {"legalize": legalize, "demote_i64": demote_i64, "linalg_ops": linalg_ops}
+    how = (target_of(target), oob, float_mode or "", trust_flags, keep_unsupported)
+    options = Options(*how, *kept, prefer=names_of(prefer), **plain)
     return _lower(source, options=options, name=name, registry=registry)
 
 
@@ -121,9 +138,11 @@ def verify(
     float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool | None = None,
     prefer: Sequence[str] | None = None,
+    legalize: bool | None = None,
+    demote_i64: bool | None = None,
     registry: CompositeLoweringRegistry | None = None,
     level: Literal["auto", "scatter", "full"] = "auto",
-    inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    inputs: Inputs = None,
     bind: Mapping[str, int] | None = None,
     seed: int = 0,
     runs: int = 3,
@@ -133,8 +152,9 @@ def verify(
 
     Args:
       source, lowered: the two versions; the first one holds the scatters.
-      target, oob, float_mode, trust_flags, prefer, registry: as they were given to `lower`; by default what lowered
-        says, where it is a `Lowered`, else the defaults of `lower`.
+      target, oob, float_mode, trust_flags, prefer, legalize, demote_i64, registry: as they were given to `lower`; by
+        default what lowered says, where it is a `Lowered`, else the defaults of `lower`. What is legalized or narrowed
+        first is compared with the module as it was given, then the lowered one with that (`Verdict.plain`).
       level: "scatter" runs each scatter alone, "full" the whole module too, "auto" the whole module if it fits.
       inputs: arguments of the whole module; by default seeded random ones.
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
@@ -148,30 +168,39 @@ def verify(
     made_with = lowered.options if isinstance(lowered, Lowered) else None
     sizes = dict(made_with.sizes) if made_with is not None and bind is None else bind
     before = _text_of(source, sizes)
-    after = lowered.text if isinstance(lowered, Lowered) else _text_of(lowered)
+    after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
     if bind and is_symbolic(after):
         after = _text_of(after, bind)
     rules_used = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
-    by_default = made_with or Options()
-    options = Options(
+    by_default = made_with or Options(STABLEHLO if target is None else target_of(target))
+    asked = Options(
         by_default.target if target is None else target_of(target),
         by_default.oob if oob is None else oob,
-        by_default.float_mode if float_mode is None else float_mode,
+        float_mode or (made_with.float_mode if made_with else ""),
         by_default.trust_flags if trust_flags is None else trust_flags,
         # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
         keep_unsupported="stablehlo.scatter" in after,
         prefer=by_default.prefer if prefer is None else names_of(prefer),
+        legalize=by_default.legalize if legalize is None else legalize,
+        demote_i64=by_default.demote_i64 if demote_i64 is None else demote_i64,
     )
-    check_preference(options, rules_used or installed_registry())
+    check_preference(asked, rules_used or installed_registry())
+    plain, about_plain = None, None
+    if asked.legalize or asked.demote_i64:
+        plain = plain_form(read(before), asked, rules_used)
+        near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
+        about_plain = _verify_plain(before, plain, near=near, seed=seed, runs=runs)
+        before, inputs = plain.text, _narrowed(inputs, plain.demotion)
+    options = replace(asked, legalize=False, demote_i64=False)
     again = options
     if isinstance(lowered, Lowered):  # by number: a pattern of a line would miss in a module that is printed anew
         kept = tuple(f"#{record.number}" for record in lowered.records if not record.rule)
-        again = replace(lowered.options, only=(), skip=kept, sizes=())
-    return _verify(
+        again = replace(lowered.options, only=(), skip=kept, sizes=(), legalize=False, demote_i64=False)
+    verdict = _verify(
         before,
         after,
-        convert=lambda text: _lower(text, options=options, name="cut-out", registry=rules_used).text,
-        rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).text,
+        convert=lambda text: _lower(text, options=options, name="cut-out", registry=rules_used).stablehlo,
+        rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).stablehlo,
         oob=options.oob,
         reassociated=options.float_mode == "reassociate",
         level=level,
@@ -180,6 +209,27 @@ def verify(
         runs=runs,
         progress=progress,
     )
+    return replace(verdict, plain=about_plain)
+
+
+def _verify_plain(before: str, plain: PlainForm, *, near: bool, seed: int, runs: int) -> ModuleVerdict | None:
+    """The verdict on the plain form of a module; None where there was nothing to make plain."""
+    demotion = plain.demotion
+    if not plain.changes and not (demotion and demotion.is_needed):
+        return None
+    if is_symbolic(before):
+        return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
+    text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
+    return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near)
+
+
+def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
+    """Arguments of the module as it was given, as the narrower one takes them."""
+    if inputs is None or demotion is None or not demotion.is_needed:
+        return inputs
+    if not isinstance(inputs, Mapping):
+        return narrow_arguments(inputs, demotion, "inputs")
+    return {name: narrow_array(np.asarray(value), f"input {name!r}") for name, value in inputs.items()}
 
 
 def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
@@ -220,7 +270,8 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
     """
     described = target_of(target)
     known = registry or installed_registry()
-    found = [rule for op in (SCATTER, DYNAMIC_SCATTER) for rule in known.rules(op)]
+    ops = (SCATTER, DYNAMIC_SCATTER, COMPOSITE)
+    found = [rule for op in ops for rule in known.rules(op)]
     return tuple(
         RuleRow(
             rule.short_name,
@@ -230,7 +281,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
             rule.emits,
             "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
         )
-        for rule in sorted(found, key=lambda rule: (rule.op, -len(rule.constraints), rule.name))
+        for rule in sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
     )
 
 

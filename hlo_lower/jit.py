@@ -198,7 +198,7 @@ class JitOptions(TypedDict, total=False):
 
     target: TargetLike
     oob: Literal["xla", "spec"]
-    float_mode: Literal["exact", "reassociate"]
+    float_mode: Literal["exact", "reassociate"] | None
     trust_flags: bool
     keep_unsupported: bool
     prefer: Sequence[str]
@@ -218,7 +218,7 @@ def jit(
     *,
     target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] = "exact",
+    float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool = False,
     keep_unsupported: bool = False,
     prefer: Sequence[str] = (),
@@ -245,9 +245,15 @@ def jit(
       cannot be exported, and NotLoweredError where a scatter has no lowering.
 
     Raises:
-      InputError: the target does not exist.
+      InputError: the target does not exist, or takes no StableHLO.
     """
-    options = Options(target_of(target), oob, float_mode, trust_flags, keep_unsupported, prefer=names_of(prefer))
+    consumer = target_of(target)
+    if consumer.dialect != "stablehlo":
+        raise InputError(
+            "hl.jit", f"JAX compiles StableHLO, and a module for {consumer.name} leaves in {consumer.dialect}"
+        )
+    how = (consumer, oob, float_mode or "", trust_flags, keep_unsupported)
+    options = Options(*how, prefer=names_of(prefer), demote_i64=False)  # its arguments are JAX's, as wide as they are
     static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     donated = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
 

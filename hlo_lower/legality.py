@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
-from hlo_lower.scatter.dynamic import DynamicScatter
+from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
+from hlo_lower.scatter.facts import Offsets, ScatterFacts
 from hlo_lower.scatter.lift import can_lift
 from hlo_lower.targets import Target
 
 REGION = "stablehlo.map"
 """What a rule declares that applies the region: it becomes the region's own ops, or a map of them."""
+
+INDICES = "stablehlo.minimum"
+"""What a rule declares that reads indices at run time: it saturates those that the start type does not hold."""
 
 RETURNS = ("stablehlo.return", "func.return")
 
@@ -45,30 +49,40 @@ class ScatterTarget:
       data: element types of the operands and of what the region computes them in.
       start: element type of starts.
       region: the ops that come with the region, each with the element types on it.
+      indices: the ops that bring indices from run time to the start type, each with the element types on it.
     """
 
     target: Target
     data: frozenset[str]
     start: str
     region: frozenset[tuple[str, frozenset[str]]]
+    indices: frozenset[tuple[str, frozenset[str]]] = frozenset()
 
     @classmethod
-    def of(cls, target: Target, graph: Graph, scatter: CanonicalScatter | DynamicScatter) -> "ScatterTarget":
+    def of(
+        cls,
+        target: Target,
+        graph: Graph,
+        scatter: CanonicalScatter | DynamicScatter,
+        facts: ScatterFacts | DynamicFacts,
+    ) -> "ScatterTarget":
         """The target for a scatter."""
         if target.restricts_only_scatter:  # then nothing of the scatter matters, and looking at it takes time
             return cls(target, frozenset(), "", frozenset())
         data = frozenset(v.element_type for v in scatter.operands) | {str(t) for t in scatter.region_types}
-        return cls(target, data, scatter.start_type, frozenset(_region_ops(graph, scatter.region)))
+        start = "i64" if isinstance(facts, DynamicFacts) and facts.split else scatter.start_type
+        constant = isinstance(facts, ScatterFacts) and facts.offsets is Offsets.CONSTANT
+        indices = frozenset[tuple[str, frozenset[str]]]() if constant else frozenset(_index_ops(scatter, start))
+        return cls(target, data, start, frozenset(_region_ops(graph, scatter.region)), indices)
 
     def refusals(self, ops: Sequence[str]) -> tuple[str, ...]:
         """What the target refuses of a rule that declares these ops: element types first, then ops."""
         needed: dict[str, frozenset[str]] = {}
         for op in ops:
-            if op == REGION:
-                for inner, dtypes in self.region:
-                    needed[inner] = needed.get(inner, frozenset()) | dtypes
-            else:
-                needed[op] = needed.get(op, frozenset()) | self._dtypes_on(op)
+            own = () if op == REGION else ((op, self._dtypes_on(op)),)
+            along = self.region if op == REGION else self.indices if op == INDICES else ()
+            for inner, dtypes in (*own, *along):
+                needed[inner] = needed.get(inner, frozenset()) | dtypes
         return tuple(dict.fromkeys((*self._refused_dtypes(needed), *self._refused_ops(needed))))
 
     def _dtypes_on(self, op: str) -> frozenset[str]:
@@ -95,6 +109,16 @@ class ScatterTarget:
                 yield f"emits {op}, which {self.target.name} refuses: {reason}"
             elif reason is None and (refused := sorted(d for d in dtypes if self.target.refuses_op_on(op, d))):
                 yield f"emits {op}, which {self.target.name} refuses for {', '.join(refused)}"
+
+
+def _index_ops(scatter: CanonicalScatter | DynamicScatter, start: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The ops that indices are brought to the start type by, each with its element types."""
+    own = scatter.indices.element_type
+    if own != start:
+        yield "stablehlo.convert", frozenset({own, start})
+    for op, needed in zip(("stablehlo.maximum", INDICES), scatter.saturated, strict=True):
+        if needed:
+            yield op, frozenset({own})
 
 
 def _region_ops(graph: Graph, region: Block) -> Iterator[tuple[str, frozenset[str]]]:

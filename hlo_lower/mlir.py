@@ -231,6 +231,44 @@ def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int
             raise RefinementError(str(error)) from None
 
 
+# --- moving -----------------------------------------------------------------------------------------------------
+
+
+def dynamic_size() -> int:
+    """The number that stands for a dynamic size or offset in an attribute."""
+    return int(ir.ShapedType.get_dynamic_size())
+
+
+def parse_type(text: str) -> RawType:
+    """A type from its printed form, in the current context."""
+    return cast(Any, ir.Type).parse(text)
+
+
+def move_to_end(operation: RawOperation, block: RawBlock) -> None:
+    """Move an operation to the end of another block."""
+    block.append(operation)
+
+
+def move_before(operation: RawOperation, other: RawOperation) -> None:
+    """Move an operation to right before another."""
+    operation.move_before(other)
+
+
+def move_after(operation: RawOperation, other: RawOperation) -> None:
+    """Move an operation to right behind another."""
+    operation.move_after(other)
+
+
+def insert_at_begin(block: RawBlock) -> Any:
+    """The insertion point at the beginning of a block."""
+    return cast(Any, ir.InsertionPoint).at_block_begin(block)
+
+
+def has_symbol(module: RawModule, name: str) -> bool:
+    """Whether a module has a function or another symbol of this name."""
+    return name in cast(Any, ir.SymbolTable)(module.operation)
+
+
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
@@ -577,6 +615,53 @@ def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttrib
     return parse_attribute(f'dense<"0x{np.ascontiguousarray(array).tobytes().hex()}"> : {raw_type}')
 
 
+# --- passes and types, in place -----------------------------------------------------------------------------------
+
+
+class PassError(ValueError):
+    """A pass of jaxlib fails: what it says."""
+
+
+def run_pass(operation: RawOperation, pipeline: str) -> None:
+    """Run passes of jaxlib over an operation in place ("func.func(chlo-legalize-to-stablehlo)" over a function).
+
+    Raises:
+      PassError: a pass fails; what the operation holds then is unfinished.
+    """
+    stablehlo.register_stablehlo_passes()
+    with operation.context:
+        try:
+            cast(Any, passmanager.PassManager).parse(pipeline).run(operation)
+        except (ir.MLIRError, ValueError, RuntimeError) as error:
+            raise PassError(str(error).splitlines()[0]) from None
+
+
+def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
+    """The entries of a dictionary attribute by name."""
+    dictionary = cast(Any, ir.DictAttr)(attribute)
+    return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
+
+
+def set_type(value: RawValue, raw_type: RawType) -> None:
+    """Give a value another type; whoever uses it sees the new one."""
+    value.set_type(raw_type)
+
+
+def set_signature(function: RawOperation) -> None:
+    """Give a `func.func` the type that its block and its return now have."""
+    block = function.regions[0].blocks[0]
+    returned = block.operations[len(block.operations) - 1].operation
+    types = [a.type for a in block.arguments], [v.type for v in returned.operands]
+    function.attributes["function_type"] = cast(Any, ir.TypeAttr).get(cast(Any, ir.FunctionType).get(*types))
+
+
+def set_declared_signature(function: RawOperation, retyped: Callable[[RawType], RawType]) -> None:
+    """Change each type of the signature of a `func.func` without a body."""
+    declared = function.attributes["function_type"].value
+    types = [retyped(t) for t in declared.inputs], [retyped(t) for t in declared.results]
+    function.attributes["function_type"] = cast(Any, ir.TypeAttr).get(cast(Any, ir.FunctionType).get(*types))
+
+
 # --- building ---------------------------------------------------------------------------------------------------
 
 
@@ -605,6 +690,11 @@ def create_operation(
 def insert_before(operation: RawOperation) -> Any:
     """The insertion point before an operation."""
     return cast(Any, ir.InsertionPoint)(operation)
+
+
+def insert_after(operation: RawOperation) -> Any:
+    """The insertion point after an operation."""
+    return cast(Any, ir.InsertionPoint).after(operation)
 
 
 def insert_at_end(block: RawBlock) -> Any:

@@ -1,10 +1,11 @@
-"""The main job: read, classify, choose a rule for each scatter, lower, check, write."""
+"""The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
 import gc
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import jax.export
 
@@ -27,6 +28,8 @@ from hlo_lower.graph import (
 from hlo_lower.graph.nested import Nested, inner_first
 from hlo_lower.graph.sizes import retyped
 from hlo_lower.legality import refused_of
+from hlo_lower.legalize import Change, Demotion, demote_i64, legalize
+from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowerings.sharding import keep_attributes
@@ -41,6 +44,15 @@ from hlo_lower.targets import Target
 SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
 
+@dataclass(frozen=True)
+class PlainForm:
+    """A module before its scatters are lowered, as text, and what was done to it."""
+
+    text: str
+    changes: tuple[Change, ...]
+    demotion: Demotion | None
+
+
 class Lowered:
     """A module after lowering.
 
@@ -49,9 +61,12 @@ class Lowered:
       records: one per scatter of the input, in program order.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
       unsupported: those of them that no rule fits.
+      kept: those of them that the target takes as they are.
       op_count: operations in the input.
       options: how it was lowered.
       registry: the rules that were given; None where they were those that are installed.
+      changes: what was legalized first, kept or left, beside scatters.
+      demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
     """
 
     def __init__(
@@ -62,27 +77,70 @@ class Lowered:
         options: Options,
         *,
         unsupported: int = 0,
+        kept: int = 0,
         registry: CompositeLoweringRegistry | None = None,
+        changes: tuple[Change, ...] = (),
+        demotion: Demotion | None = None,
     ) -> None:
         self.options = options
+        self.changes = changes
+        self.demotion = demotion
         self.registry = registry
-        self.unsupported = unsupported
+        self.unsupported, self.kept = unsupported, kept
         self.graph = graph
         self.records = records
         self.op_count = op_count
         self.scatters_left = sum(1 for record in records if not record.rule)
 
     @cached_property
+    def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
+        """The module in linalg, where the target reads that."""
+        if self.options.target.dialect != "linalg":
+            return None
+        graph = _copied(self.graph)
+        return graph, to_linalg(graph, named=self.options.linalg_ops == "named")
+
+    @property
+    def linalg(self) -> LinalgReport | None:
+        """How the module left in linalg; None for a target that reads StableHLO.
+
+        Raises:
+          NotLoweredError: jaxlib's pass fails.
+        """
+        return None if self._in_linalg is None else self._in_linalg[1]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done beside the scatters, and what the result rests on, a line each."""
+        lines = [str(change) for change in self.changes]
+        if self.options.float_mode == "reassociate":
+            lines.append("float sums and products of scatters may be in another order (float mode reassociate)")
+        if self.demotion is not None:
+            lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
+            lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+        return (*lines, *(self.linalg.lines() if self.linalg is not None else ()))
+
+    @cached_property
     def text(self) -> str:
-        """The module as text; with locations if the input had them."""
+        """The module as text, in the target's dialect; with locations if the input had them."""
+        return self.stablehlo if self._in_linalg is None else to_text(self._in_linalg[0])
+
+    @cached_property
+    def stablehlo(self) -> str:
+        """The module as StableHLO text, whatever the target's dialect: what XLA runs."""
         return to_text(self.graph)
 
     def bytecode(self) -> bytes:
-        """The module as MLIR bytecode, locations kept."""
-        return to_bytecode(self.graph)
+        """The module as MLIR bytecode, in the target's dialect, locations kept."""
+        return to_bytecode(self.graph if self._in_linalg is None else self._in_linalg[0])
 
     def portable(self, version: str | None = None) -> bytes:
-        """The module as a portable artifact of a StableHLO version, by default the current one."""
+        """The module as a portable artifact of a StableHLO version, by default the current one.
+
+        Raises:
+          InputError: the target reads linalg, of which there is none.
+        """
+        self._refuse_linalg("a portable artifact")
         return to_portable_artifact(self.graph, version)
 
     @cached_property
@@ -93,8 +151,10 @@ class Lowered:
         and results.
 
         Raises:
-          InputError: the signature of a bare module has no form in JAX, or it is partitioned over several devices.
+          InputError: the signature of a bare module has no form in JAX, it is partitioned over several devices, or the
+            target reads linalg.
         """
+        self._refuse_linalg("a jax.export.Exported")
         if self.graph.exported is not None:
             return replace(self.graph.exported, mlir_module_serialized=self.portable())
         from hlo_lower.verify.run import CannotRunError, exported_from_module
@@ -107,6 +167,14 @@ class Lowered:
                 f"the module cannot become a jax.export.Exported: {error}",
                 next_step="write it as text, bytecode or a portable artifact",
             ) from None
+
+    def _refuse_linalg(self, form: str) -> None:
+        if self.options.target.dialect != "stablehlo":
+            raise InputError(
+                self.graph.name,
+                f"{form} holds StableHLO, which is not what the target {self.options.target.name} reads",
+                next_step="write it as text or bytecode (--emit), or choose another --target",
+            )
 
 
 @contextmanager
@@ -132,8 +200,12 @@ def classify(
       registry: the rules; by default the built-in ones and those of installed plug-ins.
     """
     options = options or Options()
+    known = registry or installed_registry()
     with _collection_paused():
-        return tuple(plan.record for plan in plan_scatters(graph, options, registry or installed_registry()))
+        if options.legalize or options.demote_i64:
+            graph = _copied(graph)
+            _make_plain(graph, options, known)
+        return tuple(plan.record for plan in plan_scatters(graph, options, known))
 
 
 def lower(
@@ -162,13 +234,13 @@ def lower(
 def _lower(
     source: Source | Graph, options: Options, name: str | None, registry: CompositeLoweringRegistry | None
 ) -> Lowered:
-    graph = read(to_text(source), name or source.name) if isinstance(source, Graph) else read(source, name)
-    if isinstance(source, Graph):
-        graph.has_locations, graph.exported = source.has_locations, source.exported
+    graph = _copied(source, name) if isinstance(source, Graph) else read(source, name)
     if options.sizes:
         graph = bind(graph, dict(options.sizes))
     op_count = graph.op_count
-    plans = plan_scatters(graph, options, registry or installed_registry())
+    known = registry or installed_registry()
+    changes, demotion = _make_plain(graph, options, known)
+    plans = plan_scatters(graph, options, known)
     chosen = select_plans(plans, options, graph)
     _raise_first(chosen, options)
     plans, chosen = _in_order(graph, plans, chosen, options.target)
@@ -184,7 +256,39 @@ def _lower(
     asked = {id(plan) for plan in chosen}
     records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
     unsupported = sum(plan.error is not None for plan in chosen)
-    return Lowered(graph, records, op_count, options, unsupported=unsupported, registry=registry)
+    kept = sum(bool(plan.kept) for plan in chosen)
+    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
+    counts = {"unsupported": unsupported, "kept": kept}
+    return Lowered(graph, records, op_count, options, registry=registry, **counts, **made_plain)
+
+
+def _copied(source: Graph, name: str | None = None) -> Graph:
+    """A graph of its own, to be changed."""
+    graph = read(to_text(source), name or source.name)
+    graph.has_locations, graph.exported = source.has_locations, source.exported
+    return graph
+
+
+def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegistry | None) -> PlainForm:
+    """What a module is before its scatters are lowered: legalized, and its 64-bit integers narrowed, as asked for.
+
+    Raises:
+      NotLoweredError: its integers cannot be narrowed.
+    """
+    graph = _copied(source)
+    changes, demotion = _make_plain(graph, options, registry or installed_registry())
+    return PlainForm(to_text(graph), changes, demotion)
+
+
+def _make_plain(
+    graph: Graph, options: Options, registry: CompositeLoweringRegistry
+) -> tuple[tuple[Change, ...], Demotion | None]:
+    """Legalize a graph and make its 64-bit integers narrower, in place, as far as that is asked for.
+
+    In this order: what is demoted has to be plain StableHLO.
+    """
+    changes = legalize(graph, options.target, registry) if options.legalize else ()
+    return changes, demote_i64(graph) if options.demote_i64 else None
 
 
 def _raise_first(plans: Sequence[Plan], options: Options) -> None:

@@ -12,6 +12,7 @@ from hlo_lower.analysis.twins import Trail, Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
+from hlo_lower.native import kept_by
 from hlo_lower.preference import Preference, told_cost
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
@@ -19,7 +20,7 @@ from hlo_lower.scatter.classify import classify as classify_scatter
 from hlo_lower.scatter.describe import describe, describe_dynamic, describe_refused, describe_twin
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER, DynamicFacts, DynamicScatter, classify_dynamic, read_dynamic
 from hlo_lower.scatter.effects import refuse_side_effects
-from hlo_lower.scatter.facts import FloatMode, OutOfBounds, ScatterFacts
+from hlo_lower.scatter.facts import Dialect, FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import Rejection, ScatterRecord
 from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.scatter.uniform import constant_dims
@@ -35,7 +36,8 @@ class Options:
     Attributes:
       target: the consumer.
       oob: "xla" drops whole windows that are out of bounds, "spec" single elements.
-      float_mode: "exact" keeps the order of float reductions, "reassociate" allows another.
+      float_mode: "exact" keeps the order of float reductions, "reassociate" allows another; "" becomes the target's, or
+        "exact" where it has none.
       trust_flags: take `unique_indices = true` as a proof.
       keep_unsupported: leave a scatter that no rule fits instead of failing.
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
@@ -43,17 +45,30 @@ class Options:
       sizes: symbolic sizes that are bound before lowering (see `hlo_lower.graph.bind`).
       prefer: rules that are taken wherever they are right ("last_writer"), and entries of the target's table of sizes
         with other values ("few_windows=64").
+      legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
+      demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.
+      linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
     """
 
     target: Target = STABLEHLO
     oob: Literal["xla", "spec"] = "xla"
-    float_mode: Literal["exact", "reassociate"] = "exact"
+    float_mode: Literal["exact", "reassociate", ""] = ""
     trust_flags: bool = False
     keep_unsupported: bool = False
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
     prefer: tuple[str, ...] = ()
+    legalize: bool | None = None
+    demote_i64: bool | None = None
+    linalg_ops: Literal["named", "generic"] = "named"
+
+    def __post_init__(self) -> None:
+        """Take what the target says where nothing is given."""
+        object.__setattr__(self, "float_mode", self.float_mode or self.target.float_mode or "exact")
+        for name in ("legalize", "demote_i64"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(self.target, name))
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,7 @@ class Plan:
       node: the scatter.
       record: what is told about it, the chosen rule included.
       scatter, facts, choice: its canonical form, what is known of it, and its rule; None as far as it did not get.
+      kept: why it has no rule where the target takes it as it is; else "".
       error: why it has no rule, to be raised unless unsupported scatters are kept.
     """
 
@@ -73,6 +89,7 @@ class Plan:
     facts: ScatterFacts | DynamicFacts | None = None
     choice: Choice | None = None
     error: NotLoweredError | None = None
+    kept: str = ""
 
 
 def plan_scatters(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> list[Plan]:
@@ -90,6 +107,7 @@ class _Planner:
         self._registry = registry
         self._preference = Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
         self._analysis = IndexAnalysis(graph)
+        self._narrows = options.target.index_type == "i32"
         self._twins = Twins()
         self._first: dict[Hashable, tuple[Plan, Trail]] = {}
 
@@ -108,7 +126,7 @@ class _Planner:
         if not all(operand.is_static for operand in node.operands):
             return self._of_dynamic_shape(number, node)
         plan = self._anew(number, node)
-        if plan.choice is not None:
+        if plan.choice is not None or plan.kept:
             self._first[key] = (plan, trail)
         return plan
 
@@ -123,6 +141,9 @@ class _Planner:
         try:
             refuse_side_effects(graph, node.blocks[0])
             scatter = canonicalize(node)
+            if self._narrows and scatter.has_wide_indices:
+                interval = self._analysis.interval(scatter.indices)
+                scatter = replace(scatter, narrowed=True, index_range=interval.hull())
         except NotCanonicalError as error:
             record = describe_refused(graph, number, node, options.oob, str(error))
             return Plan(node, record, error=_refused(graph, node, str(error)))
@@ -135,17 +156,21 @@ class _Planner:
             trust_flags=options.trust_flags,
             sizes=self._preference.sizes,
         )
+        facts = replace(facts, dialect=Dialect(options.target.dialect))
         record = describe(graph, number, scatter, facts)
         why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}"
         told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={record.dtype}"
         told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
-        return self._chosen(SCATTER, Plan(node, record, scatter, facts), why, f"{told} oob={facts.oob.value}")
+        plan = Plan(node, record, scatter, facts)
+        if kept := kept_by(options.target, scatter, facts, "always"):
+            return _kept(plan, kept)
+        return self._chosen(SCATTER, plan, why, f"{told} oob={facts.oob.value}")
 
     def _of_dynamic_shape(self, number: int, node: Node) -> Plan:
         graph, options = self._graph, self._options
         try:
             refuse_side_effects(graph, node.blocks[0])
-            scatter = read_dynamic(node)
+            scatter = read_dynamic(node, narrowed=self._narrows)
         except NotCanonicalError as error:
             record = describe_refused(graph, number, node, options.oob, str(error))
             return Plan(node, record, error=_refused(graph, node, str(error)))
@@ -169,9 +194,11 @@ class _Planner:
         assert plan.scatter is not None
         assert plan.facts is not None
         try:
-            target = ScatterTarget.of(options.target, graph, plan.scatter)
+            target = ScatterTarget.of(options.target, graph, plan.scatter, plan.facts)
             facts, choice = self._preference.choose(self._registry, op, plan.facts, target)
         except NoRuleError as error:
+            if kept := _last_resort(plan, options.target):
+                return _kept(plan, f"{kept}, and no lowering")
             nearest = tuple(Rejection(rule.name, reason) for rule, reason in error.nearest)
             refused = _no_rule(graph, record, plan.node, told, error, options.target)
             record = replace(record, why=f"no lowering for target {options.target.name}", why_not=nearest)
@@ -184,6 +211,18 @@ class _Planner:
             why = f"{why}, by {choice.rule.place}"
         record = replace(record, rule=choice.rule.short_name, why=why, why_not=rejected)
         return replace(plan, record=record, facts=facts, choice=choice)
+
+
+def _last_resort(plan: Plan, target: Target) -> str:
+    """Why a scatter that has no lowering is kept; "" where it is not."""
+    if isinstance(plan.scatter, CanonicalScatter) and isinstance(plan.facts, ScatterFacts):
+        return kept_by(target, plan.scatter, plan.facts, "no_lowering")
+    return ""
+
+
+def _kept(plan: Plan, why: str) -> Plan:
+    """The plan of a scatter that the target takes as it is."""
+    return replace(plan, record=replace(plan.record, why=f"kept: {why}"), kept=why)
 
 
 def check_preference(options: Options, registry: CompositeLoweringRegistry) -> None:

@@ -12,8 +12,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings"),
-    *("targets", "plugins", "legality", "verify", "report", "export", "preference", "plan", "pipeline", "selection"),
-    *("fuzz", "jit", "api", "__init__", "cli", "__main__"),
+    *("linalg", "targets", "plugins", "legality", "native", "legalize", "verify", "report", "export", "preference"),
+    *("plan", "pipeline", "selection", "consumers", "fuzz", "jit", "api", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, check_target
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_bind, add_exactness, add_policy
+from hlo_lower.cli.options import add_bind, add_exactness, add_linalg, add_plain, add_policy
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
@@ -28,6 +28,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
     add_policy(command)
     add_exactness(command)
+    add_plain(command)
+    add_linalg(command)
     add_bind(command)
     command.add_argument(
         "--only", metavar="LOCATION", action="append", default=[], help=f"lower only these: {PATTERN}; repeatable"
@@ -59,8 +61,11 @@ def run(args: argparse.Namespace) -> int:
         "float_mode": args.float_mode,
         "trust_flags": args.trust_flags,
         "prefer": args.prefer,
+        "legalize": args.legalize,
+        "demote_i64": args.demote_i64,
     }
     kept = {"keep_unsupported": args.keep_unsupported, "only": args.only, "skip": args.skip, "bind": args.bind}
+    kept |= {"linalg_ops": args.linalg_ops}
     lower = hl.lower  # which imports JAX, before the clock runs
     start = time.perf_counter()
     lowered = lower(source, name=args.input, **kept, **how)
@@ -83,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         convert_seconds=converted - start,
         verify_seconds=verified - converted if verdict else None,
         verdict=verdict.to_json() if verdict else None,
+        notes=lowered.notes,
     )
     _write(args, data, report)
     if lowered.unsupported:

@@ -24,7 +24,7 @@ def add_policy(command: argparse.ArgumentParser) -> None:
 def add_exactness(command: argparse.ArgumentParser) -> None:
     """Add --float-mode, --trust-flags and --prefer: what a rule may assume, and which of several is taken."""
     command.add_argument(
-        "--float-mode", choices=FLOAT_MODES, default="exact", help="order of float sums; default: exact"
+        "--float-mode", choices=FLOAT_MODES, help="order of float sums; default: the target's, which mostly is exact"
     )
     command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
     command.add_argument(
@@ -34,6 +34,21 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
         default=[],
         help="take this rule wherever it is right; or NAME=NUMBER, an entry of the table of sizes; repeatable",
     )
+
+
+def add_plain(command: argparse.ArgumentParser) -> None:
+    """Add --legalize and --demote-i64: what is made of a module before its scatters are lowered."""
+    by_target = "default: as the target says"
+    told = f"chlo, mhlo custom calls and composites become plain StableHLO first; {by_target}"
+    command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
+    told = f"64-bit integers become 32 bits wide first, arguments included; {by_target}"
+    command.add_argument("--demote-i64", action=argparse.BooleanOptionalAction, default=None, help=told)
+
+
+def add_linalg(command: argparse.ArgumentParser) -> None:
+    """Add --linalg-ops."""
+    told = "for a target that reads linalg: named ops where there are any, or all generic; default: named"
+    command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
 
 
 def add_bind(command: argparse.ArgumentParser) -> None:

@@ -1,10 +1,10 @@
-"""`hlo-lower verify`: two versions of a module, run and compared."""
+"""`hlo-lower verify`: two versions of a module, run and compared; the second one under XLA or on a consumer."""
 
 import argparse
 
 from hlo_lower.cli.checks import check_one_standard, check_target
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_bind, add_exactness, add_policy, count
+from hlo_lower.cli.options import add_bind, add_exactness, add_plain, add_policy, count
 from hlo_lower.cli.streams import show
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 
@@ -16,8 +16,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
     command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
+    command.add_argument(
+        "--on", metavar="NAME", help="run AFTER on this consumer, against BEFORE under XLA: iree, litert, coreml"
+    )
     add_policy(command)
     add_exactness(command)
+    add_plain(command)
     add_bind(command)
 
 
@@ -27,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.report.progress import progress
 
     target = check_target(args.target)
+    if args.on:
+        return _run_on(args)
     check_one_standard("input", [args.before, args.after])
     inputs = arrays_of(args.inputs) if args.inputs else None
     before, after = module_source(args.before), module_source(args.after)
@@ -39,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
             float_mode=args.float_mode,
             trust_flags=args.trust_flags,
             prefer=args.prefer,
+            legalize=args.legalize,
+            demote_i64=args.demote_i64,
             inputs=inputs,
             bind=args.bind,
             seed=args.seed,
@@ -47,3 +55,45 @@ def run(args: argparse.Namespace) -> int:
         )
     show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
     return EXIT_OK if verdict.ok else EXIT_DIFFERS
+
+
+def _run_on(args: argparse.Namespace) -> int:
+    """Compare what a consumer computes with the second version, and show the verdict."""
+    import hlo_lower as hl
+    from hlo_lower.consumers import consumer_named
+    from hlo_lower.consumers.verification import verify_on
+    from hlo_lower.graph import to_text
+    from hlo_lower.report.progress import progress
+
+    consumer = consumer_named(args.on)
+    consumer.require()
+    check_one_standard("input", [args.before, args.after])
+    inputs = arrays_of(args.inputs) if args.inputs else None
+    before = hl.bind(hl.read(module_source(args.before)), args.bind)
+    with progress() as tell:
+        verdict = verify_on(
+            consumer,
+            to_text(before),
+            _text_of(args.after),
+            inputs=inputs,
+            seed=args.seed,
+            runs=args.runs,
+            progress=tell,
+        )
+    show("\n".join([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]]) + "\n")
+    return verdict.exit_code
+
+
+def _text_of(name: str) -> str:
+    """The text of a module in whatever dialect: only a consumer has to understand it."""
+    from hlo_lower.errors import InputError
+    from hlo_lower.graph import read, to_text
+
+    source = module_source(name)
+    try:
+        data = source if isinstance(source, bytes) else source.read_bytes()
+        return data.decode()
+    except UnicodeDecodeError:
+        return to_text(read(source, name))
+    except OSError as error:
+        raise InputError(name, f"cannot be read: {error.strerror}", next_step="check the path") from None

@@ -1,5 +1,10 @@
-"""The structured loop: one description of an iteration, emitted as the loop op that a target reads."""
+"""The structured loop: one description of an iteration, emitted as the loop op that a target reads.
 
+It is built as `stablehlo.while`, which every oracle runs; where the module leaves in linalg, a counted loop is read
+back (`counted`) and becomes `scf.for` (`scf_for`).
+"""
+
+from hlo_lower.loop.counted import CountedLoop, read_counted
 from hlo_lower.loop.structured import StructuredLoop
 
-__all__ = ["StructuredLoop"]
+__all__ = ["CountedLoop", "StructuredLoop", "read_counted"]

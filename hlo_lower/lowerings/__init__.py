@@ -1,4 +1,4 @@
-"""The lowerings of `stablehlo.scatter`, one family per file. This file is the whole list.
+"""The lowerings of `stablehlo.scatter` and of composites, one family per file. This file is the whole list.
 
 A family's file holds its canonical forms, each a function under the facts that it is for, and in the docstring of each
 why the module computes the same before and after. `default_registry` puts them together and checks that each class has
@@ -10,6 +10,7 @@ from enum import Enum
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.lowerings import (
     batched_tile,
+    composite,
     constant,
     dynamic_shape,
     insert_slice,
@@ -20,13 +21,14 @@ from hlo_lower.lowerings import (
     replace,
     rounds,
     rows,
+    tensor_slice,
     unrolled,
     update_slice,
 )
 from hlo_lower.lowerings.window import READING
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.scatter.dynamic import DYNAMIC_DOMAINS, DYNAMIC_SCATTER, Positions, WindowSizes
-from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds
+from hlo_lower.scatter.facts import DOMAINS, Dialect, Drops, InBounds
 from hlo_lower.subset.kinds import Tile
 
 FAMILIES = (
@@ -38,11 +40,13 @@ FAMILIES = (
     batched_tile.rules,
     unrolled.rules,
     constant.rules,
+    tensor_slice.rules,
     last_writer.rules,
     reduction.rules,
     rounds.rules,
     loop.rules,
     dynamic_shape.rules,
+    composite.rules,
 )
 
 
@@ -55,6 +59,7 @@ _NAMES: dict[frozenset[Enum], str] = {
     frozenset({InBounds.UNKNOWN}): "",
     frozenset({Drops.WINDOWS}): "whole windows may be dropped",
     frozenset({Drops.ELEMENTS}): "single elements may be dropped",
+    frozenset({Dialect.LINALG}): "for linalg",
     frozenset({Positions.ONE}): "one window",
     frozenset({WindowSizes.STATIC}): "window extents known",
     frozenset({WindowSizes.RUNTIME}): "window extents at run time",
@@ -69,6 +74,8 @@ SCATTER_DOMAINS = {"stablehlo.scatter": DOMAINS, DYNAMIC_SCATTER: DYNAMIC_DOMAIN
 def class_name(rule: Rule) -> str:
     """What a rule is for, for a reader: "Tile x assign, in bounds"."""
     constraints = rule.constraints
+    if rule.op == composite.COMPOSITE:
+        return ", ".join(["composite", *("|".join(sorted(str(v.value) for v in c)) for c in constraints.values())])
     told = {
         fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
     }
@@ -79,7 +86,7 @@ def class_name(rule: Rule) -> str:
 
 def default_registry() -> CompositeLoweringRegistry:
     """A fresh registry with the rules of all families, checked for ambiguity."""
-    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
+    registry = CompositeLoweringRegistry({**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS})
     for family in FAMILIES:
         registry.extend(family)
     registry.check()

@@ -45,11 +45,11 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     donated buffer that is reshaped around a write (2 elements of 64 MB: 146 ms, else 0.02). Both policies. Costs the
     updates; a buffer is written in place.
     """
-    rows = _Rows(op)
+    rows = FlatRows(op)
     current = op.scatter.promoted_operands(op.build)
     for piece in rows.solved.pieces or ():
-        taken = rows.taken(piece)
-        done = 0
+        # Straight from the updates where they come in order: one slice, and no slice of a slice.
+        taken, done = (rows.taken(piece), 0) if piece.is_reversed else (rows.updates, piece.source)
         for box in rows.boxes(piece):
             values = [rows.boxed(v, done, box) for v in taken]
             olds = [rows.in_box(c, box) for c in current] if reads_current(op) else values
@@ -82,7 +82,7 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     Equal: padding puts update k at first + k * distance, and true into the mask just there. Both policies; each
     row once. A pass over the operand, and nothing is looked up.
     """
-    rows, build = _Rows(op), op.build
+    rows, build = FlatRows(op), op.build
     assert rows.solved.pieces is not None
     piece = rows.solved.pieces[0]
     behind = rows.solved.rows - (piece.target + (piece.size - 1) * piece.stride + 1)
@@ -109,7 +109,7 @@ def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:
     is false. All entries are in bounds, so the gather clamps nothing. Both policies; duplicates are settled. A pass
     over the operand.
     """
-    rows, build = _Rows(op), op.build
+    rows, build = FlatRows(op), op.build
     inverse = np.zeros(rows.solved.rows, np.int64)
     inverse[rows.solved.targets] = rows.solved.sources
     wide = "i32" if rows.solved.update_rows < 1 << 31 else "i64"
@@ -133,7 +133,7 @@ class _Box:
         return prod(self.extents)
 
 
-class _Rows:
+class FlatRows:
     """The operands and updates of a scatter with the dims of its map flattened into one axis of rows.
 
     Attributes:
@@ -191,7 +191,18 @@ class _Rows:
         """The rows from first on of a piece of the updates, as a box in the operand's dims."""
         starts, limits = self._whole(box)
         sizes = [limits[d] - starts[d] for d in self._order]
-        rows = self._build.reshape(self.part(value, first, box.rows), sizes)
+        within = slice(self.axis, self.axis + len(self.solved.dims))
+        if sum(extent > 1 for extent in sizes[within]) > 1:
+            rows = self._build.reshape(self.part(value, first, box.rows), sizes)
+        else:
+            # The dims of 1 first, then the slice: IREE 3.13 dies of a slice of one element that a reshape gives more
+            # dims, written into a splat.
+            along = next((d for d in range(within.start, within.stop) if sizes[d] > 1), within.stop - 1)
+            count = value.static_shape[self.axis]
+            whole = [count if d == along else 1 if within.start <= d < within.stop else n for d, n in enumerate(sizes)]
+            lows = [first if d == along else 0 for d in range(len(whole))]
+            highs = [first + box.rows if d == along else n for d, n in enumerate(whole)]
+            rows = self._build.slice(self._build.reshape(value, whole), lows, highs)
         return self._build.transpose(rows, [self._order.index(d) for d in range(len(self._order))])
 
     def in_box(self, operand: Value, box: "_Box") -> Value:

@@ -303,9 +303,12 @@ def _starts(
 
 def _in_start_type(build: Builder, vector: Value, element: str) -> Value:
     """The index vector in the start type, values beyond it saturated: they are beyond every size, too (trap 6)."""
-    _, greatest = type_range(vector.element_type) or (0, 0)
-    _, representable = type_range(element) or (0, 0)
-    if greatest > representable:
-        limit = build.constant(representable, vector.static_shape, vector.element_type)
+    least, greatest = type_range(vector.element_type) or (0, 0)
+    lowest, highest = type_range(element) or (0, 0)
+    if greatest > highest:
+        limit = build.constant(highest, vector.static_shape, vector.element_type)
         vector = build.elementwise("minimum", vector, limit)
+    if least < lowest:
+        limit = build.constant(lowest, vector.static_shape, vector.element_type)
+        vector = build.elementwise("maximum", vector, limit)
     return build.convert(vector, element)

@@ -1,5 +1,6 @@
 """One scatter explained: the evidence of each fact, why its rule was chosen, and why the others were not."""
 
+from hlo_lower.report.module import rule_of
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.wording import printable, shape_text
 from hlo_lower.scatter.record import ScatterRecord
@@ -22,7 +23,7 @@ def explain(record: ScatterRecord) -> list[str]:
     for fact in r.facts:
         lines.append(f"    {fact.name} = {fact.value}")
         lines.extend(f"      because {step}" for step in fact.evidence)
-    lines.append(f"  rule:    {rule_name(r.rule)}" + (f": {r.why}" if r.why else ""))
+    lines.append(f"  rule:    {rule_name(rule_of(r))}" + (f": {r.why}" if r.why else ""))
     lines.append("  not chosen, the nearest first:" if r.why_not else "  not chosen: no other rule was a candidate")
     nearest = sorted(r.why_not, key=lambda other: other.reason.count(";"))
     lines.extend(f"    {rule_name(other.rule)}: {other.reason.replace('scatter_to_', '')}" for other in nearest)

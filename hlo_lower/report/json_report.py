@@ -49,6 +49,7 @@ def _module(report: ModuleReport) -> dict[str, Any]:
         "convert_seconds": report.convert_seconds,
         "verify_seconds": report.verify_seconds,
         "error": report.error,
+        "notes": list(report.notes),
         "totals": asdict(report.totals()),
         "records": [record.to_json() for record in report.records],
     }

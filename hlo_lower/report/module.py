@@ -10,6 +10,7 @@ from hlo_lower.scatter.record import ScatterRecord
 
 NOT_MEASURED = "not measured"
 NO_RULE = "none"
+KEPT = "kept"
 LOOP = "while"
 TOP = "."
 
@@ -31,6 +32,7 @@ class ModuleReport:
       error: why it could not be read or converted; None where it could.
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
       group: the folder that it is counted under, among several modules.
+      notes: what was done beside scatters, and what the result rests on, a line each.
     """
 
     file: str
@@ -45,6 +47,7 @@ class ModuleReport:
     error: str | None = None
     verdict: Mapping[str, Any] | None = None
     group: str = TOP
+    notes: tuple[str, ...] = ()
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""
@@ -64,7 +67,7 @@ class Totals:
       kinds: scatters per kind.
       subsets: scatters per subset.
       combiners: scatters per combiner.
-      rules: scatters per rule; those without one under "none".
+      rules: scatters per rule; those without one under "none", those that the target takes as they are under "kept".
       looped: scatters that end in the loop, the rule below all others.
       no_rule: why scatters have no rule.
       guards_needed: scatters with a rule that may leave the operand's bounds.
@@ -106,14 +109,19 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         kinds=_counts(record.kind for record in records),
         subsets=_counts(record.subset for record in records),
         combiners=_counts(record.combiner for record in records),
-        rules=_counts(record.rule or NO_RULE for record in records),
+        rules=_counts(rule_of(record) for record in records),
         looped=sum(record.rule == LOOP for record in records),
-        no_rule=_counts(refusal_cause(record) for record in records if not record.rule),
+        no_rule=_counts(refusal_cause(record) for record in records if rule_of(record) == NO_RULE),
         guards_needed=len(guarded),
         guards_proved_away=bounds["always"],
         never_in_bounds=bounds["never"],
         guard_causes=_counts(guard_cause(record) for record in guarded),
     )
+
+
+def rule_of(record: ScatterRecord) -> str:
+    """The rule; "kept" of a scatter that the target takes as it is, "none" of any other without one."""
+    return record.rule or (KEPT if record.why.startswith(f"{KEPT}: ") else NO_RULE)
 
 
 def folders(reports: Sequence[ModuleReport]) -> list[tuple[str, list[ModuleReport]]]:

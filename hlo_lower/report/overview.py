@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from hlo_lower.report.causes import refusal_cause
 from hlo_lower.report.headline import counted, counted_rules, guards_told
-from hlo_lower.report.module import ModuleReport, Totals, folders, totals
+from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, rule_of, totals
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.wording import printable
 
@@ -51,7 +51,7 @@ def kinds_and_rules(report: ModuleReport) -> str:
     told: list[str] = []
     for kind in kinds:
         rules = Counter(
-            rule_name(record.rule) + ("" if record.rule else f" ({refusal_cause(record)})")
+            rule_name(rule_of(record)) + ("" if rule_of(record) != NO_RULE else f" ({refusal_cause(record)})")
             for record in report.records
             if record.kind == kind
         )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.report.alike import Group
-from hlo_lower.report.module import NO_RULE
+from hlo_lower.report.module import NO_RULE, rule_of
 from hlo_lower.report.place import where
 from hlo_lower.report.wording import printable
 from hlo_lower.scatter.record import ScatterRecord
@@ -31,7 +31,7 @@ def _cells(group: Group) -> tuple[str, ...]:
     """The cells of a row, in the order of HEADERS."""
     record = group.first
     count = f"{group.count:,}" if group.count > 1 else ""
-    words = (where(group), kind(record), record.writes, rule_name(record.rule), record.bounds, unique(record))
+    words = (where(group), kind(record), record.writes, rule_name(rule_of(record)), record.bounds, unique(record))
     return (f"{record.number}", count, *(printable(word) for word in words))
 
 

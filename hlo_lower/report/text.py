@@ -82,6 +82,8 @@ def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Col
             page.print(Text(f"  {hidden}", style="dim"))
     _explained(page, report, explain)
     print_summary(page, report.totals())
+    for note in report.notes:
+        print_wrapped(page, f"  {note}")
 
 
 def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) -> None:

@@ -24,11 +24,15 @@ class CanonicalScatter(ScatterForm):
       operand_shape: shape of each operand, rank R.
       scatter_shape: N0, ..., Nm.
       window: W0, ..., W(R-1).
+      narrowed: whether 64-bit indices are to be brought to i32 where every size fits, as a target may want it.
+      index_range: the least and the greatest index, where they are proved to be less than their type allows.
     """
 
     operand_shape: tuple[int, ...]
     scatter_shape: tuple[int, ...]
     window: tuple[int, ...]
+    narrowed: bool = False
+    index_range: tuple[int, int] | None = None
 
     @property
     def positions(self) -> int:
@@ -46,10 +50,18 @@ class CanonicalScatter(ScatterForm):
 
         i32 where the index type is no wider and twice every size fits (`DynamicTile` adds a size to a size; a run is as
         long as its scatter dim), else i64.
-        A u32 is saturated before it is converted, so it needs no more; i64 and u64 stay 64 bits wide.
+        A u32 is saturated before it is converted, so it needs no more; i64 and u64 stay 64 bits wide unless they are
+        narrowed: then they are saturated, too.
         """
         fits = all(size < 1 << 30 for size in (*self.operand_shape, *self.scatter_shape))
-        return "i32" if fits and not self.has_wide_indices else "i64"
+        return "i32" if fits and (self.narrowed or not self.has_wide_indices) else "i64"
+
+    @property
+    def saturated(self) -> tuple[bool, bool]:
+        """Whether an index may be less, and whether it may be more, than the start type holds: it is saturated then."""
+        least, greatest = self.index_range or type_range(self.indices.element_type) or (0, 0)
+        lowest, highest = type_range(self.start_type) or (0, 0)
+        return least < lowest, greatest > highest
 
     # --- materialization ---
 
@@ -72,20 +84,28 @@ class CanonicalScatter(ScatterForm):
         return build.reshape(self._in_start_type(build, indices), (*self.scatter_shape, len(self.index_dims)))
 
     def _in_start_type(self, build: Builder, indices: Value) -> Value:
-        """Widen narrow types; saturate unsigned ones that could become negative at the largest size (trap 6).
+        """Widen narrow types; saturate wider ones, and unsigned ones that could become negative (trap 6).
 
-        A saturated index is at least every size, so it is out of bounds as it was before.
+        An index that is saturated upwards is at least every size, and one downwards so far below 0 that no run of
+        windows reaches back to 0: they are out of bounds as they were before.
         """
-        _, greatest = type_range(indices.element_type) or (0, 0)
-        _, representable = type_range(self.start_type) or (0, 0)
-        if greatest > representable:
+        below, above = self.saturated
+        if above:
             beyond = build.constant(max((*self.operand_shape, 1)), indices.static_shape, indices.element_type)
             indices = build.elementwise("minimum", indices, beyond)
+        if below:
+            lowest, _ = type_range(self.start_type) or (0, 0)
+            before = build.constant(lowest, indices.static_shape, indices.element_type)
+            indices = build.elementwise("maximum", indices, before)
         return build.convert(indices, self.start_type)
 
 
-def canonicalize(node: Node) -> CanonicalScatter:
+def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, int] | None = None) -> CanonicalScatter:
     """Bring a scatter to canonical form.
+
+    Args:
+      node: the scatter.
+      narrowed, index_range: see `CanonicalScatter`.
 
     Raises:
       NotCanonicalError: a shape is dynamic, an operand is no ranked tensor, or an element type is quantized.
@@ -105,6 +125,8 @@ def canonicalize(node: Node) -> CanonicalScatter:
         operand_shape=operand_shape,
         scatter_shape=tuple(updates_shape[d] for d in scatter_dims),
         window=tuple(window),
+        narrowed=narrowed,
+        index_range=index_range,
     )
 
 

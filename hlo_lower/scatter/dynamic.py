@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
+from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
 from hlo_lower.scatter.form import ScatterForm, read_form
@@ -56,10 +57,12 @@ class DynamicScatter(ScatterForm):
     Attributes:
       operand_shape: shape of each operand; None for a size that is known at run time.
       updates_shape: shape of the updates as given.
+      narrowed: whether 64-bit indices are to be brought to i32, as a target may want it.
     """
 
     operand_shape: tuple[int | None, ...]
     updates_shape: tuple[int | None, ...]
+    narrowed: bool = False
 
     @property
     def rank(self) -> int:
@@ -68,8 +71,19 @@ class DynamicScatter(ScatterForm):
 
     @property
     def start_type(self) -> str:
-        """The integer type of starts and bounds: i32, which sizes have at run time, or i64 where an index is wider."""
-        return "i64" if self.has_wide_indices else "i32"
+        """The integer type of starts and bounds: i32, which sizes have at run time, or i64 where an index is wider.
+
+        A wider index is brought to i32 where it is narrowed and every known size fits.
+        """
+        fits = all(size is None or size < 1 << 30 for size in (*self.operand_shape, *self.updates_shape))
+        return "i64" if self.has_wide_indices and not (self.narrowed and fits) else "i32"
+
+    @property
+    def saturated(self) -> tuple[bool, bool]:
+        """Whether an index may be less, and whether it may be more, than the start type holds: it is saturated then."""
+        least, greatest = type_range(self.indices.element_type) or (0, 0)
+        lowest, highest = type_range(self.start_type) or (0, 0)
+        return least < lowest, greatest > highest
 
     @property
     def scatter_dims(self) -> tuple[int, ...]:
@@ -120,8 +134,12 @@ class DynamicFacts:
         return value
 
 
-def read_dynamic(node: Node) -> DynamicScatter:
+def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
     """Read a scatter of any shape.
+
+    Args:
+      node: the scatter.
+      narrowed: see `DynamicScatter`.
 
     Raises:
       NotCanonicalError: an operand is no ranked tensor, or an element type is quantized.
@@ -131,6 +149,7 @@ def read_dynamic(node: Node) -> DynamicScatter:
         **{field.name: getattr(form, field.name) for field in fields(form)},
         operand_shape=form.operands[0].shape,
         updates_shape=form.updates[0].shape,
+        narrowed=narrowed,
     )
 
 

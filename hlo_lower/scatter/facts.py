@@ -82,6 +82,13 @@ class Order(Enum):
     KEPT = "kept"
 
 
+class Dialect(Enum):
+    """What the module leaves in."""
+
+    STABLEHLO = "stablehlo"
+    LINALG = "linalg"
+
+
 class Arity(Enum):
     """How many operands, and whether their results can be computed apart."""
 
@@ -104,6 +111,7 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
     "arity": Arity,
     "oob": OutOfBounds,
     "float_mode": FloatMode,
+    "dialect": Dialect,
 }
 """The facts of `stablehlo.scatter` for the registry."""
 
@@ -127,7 +135,7 @@ class ScatterFacts:
     """The facts of one scatter.
 
     Attributes:
-      subset ... float_mode: the facts that rules constrain, one for each of `DOMAINS`.
+      subset ... float_mode: the facts that rules constrain, with dialect one for each of `DOMAINS`.
       region: combiner of each operand.
       layout: what the scatter dims do; the window of it has the runs merged in.
       offsets_known: per operand dim the constant start of the one window, or None where it is a runtime value.
@@ -140,6 +148,7 @@ class ScatterFacts:
       constant_map: which update lands where, if all indices are constant and the class is solved by that.
       findings: every fact with its proof or its reason, for the record.
       bounds_note: in a few words, why the bounds need a guard or none.
+      dialect: what the module leaves in.
     """
 
     subset: Subset
@@ -166,6 +175,7 @@ class ScatterFacts:
     constant_map: ConstantMap | None
     findings: tuple[Finding, ...]
     bounds_note: str
+    dialect: Dialect = Dialect.STABLEHLO
 
     def __getitem__(self, name: str) -> Enum:
         """The value of a fact of `DOMAINS`."""

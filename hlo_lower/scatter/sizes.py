@@ -8,8 +8,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 
-def _entry(default: float, what: str, measured: str) -> Any:
-    return field(default=default, metadata={"what": what, "measured": measured})
+def _entry(default: float, what: str, measured: str, *, may_be_zero: bool = False) -> Any:
+    return field(default=default, metadata={"what": what, "measured": measured, "may_be_zero": may_be_zero})
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class SizeTable:
         0.005,
         "an element of the operand, in each iteration of a loop",
         "XLA CPU 0, it writes in place; IREE 3.13 copies, 1 to 4; the default weighs one against the other",
+        may_be_zero=True,
     )
     element: float = _entry(0.5, "an element of a window that is written", "XLA CPU, rows of 1,024")
     step: float = _entry(10_000, "starting a form at all", "a dispatch of IREE")
@@ -41,7 +42,9 @@ class SizeTable:
     )
     multiply: float = _entry(0.1, "a step of a matrix product", "XLA CPU 0.03 (f32) to 0.36 (i32), IREE 0.06 (i32)")
     sort: float = _entry(10, "sorting an element, per doubling of their number", "XLA CPU, two operands")
-    sort_pair: float = _entry(3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0")
+    sort_pair: float = _entry(
+        3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0", may_be_zero=True
+    )
     find: float = _entry(10, "a step of a binary search", "XLA CPU")
     mask_elements: int = _entry(
         1 << 16,
@@ -65,16 +68,19 @@ class SizeTable:
         """The table with another value for an entry.
 
         Raises:
-          ValueError: there is no such entry, or the value is no number above 0, or no whole one where it counts.
+          ValueError: there is no such entry, or the value is no number above 0 (from 0 on, where an entry may be 0), or
+            no whole one where it counts.
         """
         entry = next((entry for entry in self.entries() if entry.name == name), None)
         if entry is None:
             raise ValueError(f"no size named {name!r}; sizes are {', '.join(e.name for e in self.entries())}")
         is_whole = entry.type is int
-        number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-        if not 0 < number < 1e18 or (is_whole and not number.is_integer()):
+        number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else -1.0
+        may_be_zero = entry.metadata["may_be_zero"] and number == 0
+        if not (0 < number < 1e18 or may_be_zero) or (is_whole and not number.is_integer()):
             wanted = "a whole number" if is_whole else "a number"
-            raise ValueError(f"{name}: {wanted} above 0 is wanted, not {value!r}")
+            least = "from 0 on" if entry.metadata["may_be_zero"] else "above 0"
+            raise ValueError(f"{name}: {wanted} {least} is wanted, not {value!r}")
         return replace(self, **{name: int(number) if is_whole else number})
 
 

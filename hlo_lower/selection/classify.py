@@ -19,7 +19,7 @@ class Policy:
 
     target: Target
     oob: Literal["xla", "spec"] = "xla"
-    float_mode: Literal["exact", "reassociate"] = "exact"
+    float_mode: Literal["exact", "reassociate"] | None = None
     trust_flags: bool = False
 
 
@@ -64,7 +64,7 @@ def _classified(policy: Policy, module: Selected) -> ModuleReport:
     from hlo_lower.plan import Options
 
     graph = read(module.source, module.file)
-    options = Options(policy.target, policy.oob, policy.float_mode, policy.trust_flags)
+    options = Options(policy.target, policy.oob, policy.float_mode or "", policy.trust_flags)
     records = tuple(_in_words(record) for record in classify(graph, options=options))
     return ModuleReport(module.file, graph.op_count, records, policy.target.name, policy.oob, group=module.group)
 

@@ -27,7 +27,7 @@ def classify_modules(
     *,
     target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] = "exact",
+    float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool = False,
     jobs: int = 1,
     executor: Executor | None = None,

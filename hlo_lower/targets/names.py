@@ -1,7 +1,7 @@
 """The names in a target: each an operation or an element type that exists, so that a misspelt one restricts nothing."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, cast
 
 from hlo_lower import mlir
@@ -25,14 +25,23 @@ def check_names(target: Target, where: str) -> None:
         for op in sorted(ops):
             if not context.is_registered_operation(op):
                 raise InputError(where, f"{key}: there is no operation {op!r}", _meant(op), next_step=NEXT_STEP)
-    overall = (("dtypes", target.dtypes or ()), ("refused_dtypes", target.refused_dtypes))
-    for key, dtypes in (*overall, *((f"op_dtypes: {op}", found) for op, found in sorted(target.op_dtypes.items()))):
+    for key, dtypes in _element_types(target):
         for dtype in sorted(dtypes):
             if mlir.dtype_of(dtype) is None:
                 raise InputError(
                     where, f"{key}: there is no element type {dtype!r}", _meant_dtype(dtype), next_step=NEXT_STEP
                 )
     _check_consistent(target, where)
+
+
+def _element_types(target: Target) -> Iterator[tuple[str, Collection[str]]]:
+    """The element types that a target names, with where it does."""
+    yield "dtypes", target.dtypes or ()
+    yield "refused_dtypes", target.refused_dtypes
+    yield from ((f"op_dtypes: {op}", found) for op, found in sorted(target.op_dtypes.items()))
+    for number, native in enumerate(target.keep, start=1):
+        yield f"keep {number}: dtypes", native.dtypes or ()
+        yield f"keep {number}: index_dtypes", native.index_dtypes or ()
 
 
 def _check_consistent(target: Target, where: str) -> None:

@@ -5,9 +5,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hlo_lower.scatter.sizes import SIZES, SizeTable
+from hlo_lower.targets.native_scatter import NativeScatter
 
 ALWAYS_TAKEN = frozenset({"stablehlo.return"})
 """The terminator of a region: whoever takes the op takes it."""
+
+DIALECTS = ("stablehlo", "linalg")
+"""What a module may leave in."""
+
+INDEX_TYPES = ("", "i32")
+"""What starts, counters and row numbers may be narrowed to."""
+
+FLOAT_MODES = ("", "exact", "reassociate")
+"""The float modes; "" is what the tool's default is."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,14 @@ class Target:
       refused_dtypes: element types that it takes on no operation, each with the reason.
       op_dtypes: for some operations, the element types that they are taken on, out of those that are taken at all.
       sizes: what the forms of a scatter cost there, which decides between those that are right.
+      dialect: what the module leaves in: "stablehlo" or "linalg".
+      index_type: "i32": starts, counters and row numbers are i32 wherever every bound fits, whatever the indices are;
+        "": i64 where the indices are 64 bits wide.
+      float_mode: the float mode where the user names none; "" is "exact".
+      keep: scatters that it takes as they are; they are left although `stablehlo.scatter` is refused.
+      legalize: whether `chlo` ops, known `mhlo` custom calls and composites are made plain StableHLO for it.
+      composites: names of composites that it takes whole ("odml.softmax").
+      demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
     """
 
     name: str
@@ -37,6 +55,13 @@ class Target:
     refused_dtypes: Mapping[str, str] = field(default_factory=dict[str, str])
     op_dtypes: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     sizes: SizeTable = SIZES
+    dialect: str = "stablehlo"
+    index_type: str = ""
+    float_mode: str = ""
+    keep: tuple[NativeScatter, ...] = ()
+    legalize: bool = False
+    composites: Collection[str] = frozenset()
+    demote_i64: bool = False
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -47,16 +72,22 @@ class Target:
             "dtypes": None if self.dtypes is None else _frozen("dtypes", self.dtypes),
             "refused_dtypes": dict(self.refused_dtypes),
             "op_dtypes": op_dtypes,
+            "keep": tuple(self.keep),
+            "composites": _frozen("composites", self.composites),
         }
+        words = (("dialect", DIALECTS), ("index_type", INDEX_TYPES), ("float_mode", FLOAT_MODES))
+        for name, allowed in words:
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
         for name, value in taken.items():
             object.__setattr__(self, name, value)
 
     @cached_property
     def _hash(self) -> int:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
-        return hash(
-            (self.name, self.description, self.ops, self.dtypes, self.sizes, *(frozenset(m.items()) for m in maps))
-        )
+        plain = (self.name, self.description, self.ops, self.dtypes, self.sizes, self.dialect, self.index_type)
+        rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64)
+        return hash((*plain, *rest, *(frozenset(m.items()) for m in maps)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -1,9 +1,15 @@
-"""A target of one's own as a TOML file: the fields of `Target` as keys.
+"""A target as a file, TOML or JSON: the fields of `Target` as keys. The built-in ones are such files beside this one.
 
 name = "my_npu"                                    # default: the file's name
 description = "the compiler of my NPU"
 ops = ["stablehlo.add", "stablehlo.select"]        # only these; without it all but the refused ones
 dtypes = ["f32", "bf16", "i32", "i1"]              # only these; i1 is what a compare gives
+dialect = "stablehlo"                              # what the module leaves in; or "linalg"
+index_type = "i32"                                 # starts and counters; default: as wide as the indices
+float_mode = "exact"                               # where the user names none; or "reassociate"
+legalize = true                                    # chlo, known mhlo custom calls, composites; default: false
+composites = ["odml.softmax"]                      # but for these
+demote_i64 = false                                 # 64-bit integers made 32 bits wide
 
 [refused]                                          # operations, each with the reason
 "stablehlo.while" = "no control flow"
@@ -13,6 +19,10 @@ i64 = "32-bit addresses"
 
 [op_dtypes]                                        # what an operation is taken on, if that is less than dtypes
 "stablehlo.dot_general" = ["i32"]
+
+[[keep]]                                           # scatters that it takes as they are; see `NativeScatter`
+combiners = ["assign"]
+dtypes = ["i8"]
 
 [sizes]                                            # what forms cost there (`hlo-lower rules` lists the entries)
 few_windows = 64
@@ -25,32 +35,46 @@ from typing import Any, cast
 
 from hlo_lower.errors import InputError
 from hlo_lower.scatter.sizes import SIZES, SizeTable
-from hlo_lower.targets.names import check_names
-from hlo_lower.targets.target import Target
+from hlo_lower.targets.native_scatter import COMBINERS, KEPT_WORDS, NativeScatter
+from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, INDEX_TYPES, Target
 
-LISTS = ("ops", "dtypes")
+TEXTS = ("name", "description")
+WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MODES}
+LISTS = ("ops", "dtypes", "composites")
+FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")
-KEYS = ("name", "description", *LISTS, *REASONS, "op_dtypes", "sizes")
+KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "sizes")
+
+KEEP_LISTS = ("combiners", "dtypes", "index_dtypes")
+
+JSON_SUFFIX = ".json"
 
 
-def read_target(path: str) -> Target:
-    """Read a target from a TOML file.
+def read_target_unchecked(path: str) -> Target:
+    """Read a target from a TOML file, or a JSON file if its name ends in ".json".
+
+    That its operations and element types exist is not checked.
 
     Raises:
-      InputError: the file cannot be read, is not TOML, has an unknown key or a value of the wrong type, or names an
-        operation or an element type that does not exist.
+      InputError: the file cannot be read, is not TOML or JSON, or has an unknown key or a value of the wrong type.
     """
     content = _parsed(path)
     for key in content:
         if key not in KEYS:
             raise InputError(path, f"unknown key {key!r}", facts=f"keys are {', '.join(KEYS)}")
     fields: dict[str, Any] = {"name": Path(path).stem}
-    for key in ("name", "description"):
+    for key in TEXTS:
         if key in content:
             fields[key] = _text(path, key, content[key])
     for key in LISTS:
         if key in content:
             fields[key] = _names(path, key, content[key])
+    for key, words in WORDS.items():
+        if key in content:
+            fields[key] = _word(path, key, content[key], words)
+    for key in FLAGS:
+        if key in content:
+            fields[key] = _flag(path, key, content[key])
     for key in REASONS:
         fields[key] = {
             name: _text(path, f"{key}: {name}", reason) for name, reason in _table(path, key, content).items()
@@ -58,10 +82,37 @@ def read_target(path: str) -> Target:
     fields["op_dtypes"] = {
         op: _names(path, f"op_dtypes: {op}", dtypes) for op, dtypes in _table(path, "op_dtypes", content).items()
     }
+    fields["keep"] = _kept(path, content.get("keep", []))
     fields["sizes"] = _sizes(path, _table(path, "sizes", content))
-    target = Target(**fields)
-    check_names(target, path)
-    return target
+    return Target(**fields)
+
+
+def _kept(path: str, entries: object) -> tuple[NativeScatter, ...]:
+    """The scatters that are kept."""
+    tables = cast(list[Any], entries) if isinstance(entries, list) else None
+    if tables is None or not all(isinstance(entry, dict) for entry in tables):
+        told = "a list of tables is wanted"
+        raise InputError(path, f"keep: {told}, not {entries!r}", next_step="begin each with [[keep]]")
+    return tuple(_native(path, f"keep {number}", entry) for number, entry in enumerate(tables, start=1))
+
+
+def _native(path: str, where: str, entry: Mapping[str, Any]) -> NativeScatter:
+    keys = (*KEEP_LISTS, *KEPT_WORDS)
+    fields: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key not in keys:
+            raise InputError(path, f"{where}: unknown key {key!r}", facts=f"keys are {', '.join(keys)}")
+        if key in KEPT_WORDS:
+            fields[key] = _word(path, f"{where}: {key}", value, KEPT_WORDS[key])
+            continue
+        fields[key] = _names(path, f"{where}: {key}", value)
+        if not fields[key]:
+            raise InputError(path, f"{where}: {key}: it is empty", next_step="leave it out, or name what is kept")
+    for combiner in sorted(fields.get("combiners", ())):
+        if combiner not in COMBINERS:
+            known = f"combiners are {', '.join(COMBINERS)}"
+            raise InputError(path, f"{where}: there is no combiner {combiner!r}", facts=known)
+    return NativeScatter(**fields)
 
 
 def _sizes(path: str, entries: Mapping[str, Any]) -> SizeTable:
@@ -76,16 +127,40 @@ def _sizes(path: str, entries: Mapping[str, Any]) -> SizeTable:
 
 
 def _parsed(path: str) -> Mapping[str, Any]:
+    form = "JSON" if path.endswith(JSON_SUFFIX) else "TOML"
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        return tomllib.loads(text) if form == "TOML" else _parsed_json(path, text)
     except FileNotFoundError:
         raise InputError(path, "no such target file", next_step="check the path") from None
     except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}", next_step="name a TOML file") from None
+        raise InputError(path, f"cannot be read: {error.strerror}", next_step="name a TOML or JSON file") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(path, f"not a TOML file: {error}", next_step='strings stand in quotes: name = "npu"') from None
     except UnicodeDecodeError:
-        raise InputError(path, "not a TOML file: it is not UTF-8 text", next_step="name a TOML file") from None
+        told = f"not a {form} file: it is not UTF-8 text"
+        raise InputError(path, told, next_step="name a TOML or JSON file") from None
+
+
+def _parsed_json(path: str, text: str) -> Mapping[str, Any]:
+    import json  # not at the top: the built-in targets are TOML
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """An object; a name that comes twice would silently lose its first value, and TOML refuses it."""
+        for name in (names := [name for name, _ in pairs]):
+            if names.count(name) > 1:
+                raise InputError(path, f"not a target: {name!r} stands twice", next_step="keep one of them")
+        return dict(pairs)
+
+    try:
+        content = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        next_step = 'strings stand in quotes: {"name": "npu"}'
+        raise InputError(path, f"not a JSON file: {error}", next_step=next_step) from None
+    if not isinstance(content, dict):
+        told = f"a JSON object is wanted, not {type(content).__name__}"
+        raise InputError(path, told, next_step='write {"name": "npu", ...}')
+    return cast(dict[str, Any], content)
 
 
 def _text(path: str, key: str, value: object) -> str:
@@ -93,6 +168,20 @@ def _text(path: str, key: str, value: object) -> str:
         raise InputError(path, f"{key}: a string is wanted, not {value!r}", next_step='write it in quotes: "..."')
     if not value and key == "name":
         raise InputError(path, "name: it is empty", next_step="leave it out, and the file's name is the target's")
+    return value
+
+
+def _word(path: str, key: str, value: object, words: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in words:
+        known = " or ".join(f'"{word}"' for word in words if word)
+        raise InputError(path, f"{key}: {known} is wanted, not {value!r}", next_step=f"write one of these: {known}")
+    return value
+
+
+def _flag(path: str, key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(path, f"{key}: true or false is wanted, not {value!r}", next_step="write it without quotes")
     return value
 
 

@@ -12,11 +12,21 @@ from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.instances import sizes_of_module
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.module import Drives, drives_of, verify_module
+from hlo_lower.verify.plain import verify_plain
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.scatters import group_cutouts, verify_group
 from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, Verdict
 
-__all__ = ["ModuleVerdict", "Progress", "Regime", "ScatterVerdict", "Verdict", "verify"]
+__all__ = [
+    "MEMORY_BUDGET",
+    "ModuleVerdict",
+    "Progress",
+    "Regime",
+    "ScatterVerdict",
+    "Verdict",
+    "verify",
+    "verify_plain",
+]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told of a stage ("scatters", "module"), how much of it is done, and how much there is."""

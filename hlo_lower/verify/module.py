@@ -130,9 +130,9 @@ def verify_module(
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
-        chosen = _given(inputs, signature, index) if inputs is not None else None
+        chosen = given(inputs, signature, index) if inputs is not None else None
         numbers = range(max(runs, 1))
-        sets = [chosen] if chosen is not None else [_draw(signature, drives, seed, k) for k in numbers]
+        sets = [chosen] if chosen is not None else [draw(signature, drives, seed, k) for k in numbers]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
@@ -350,7 +350,7 @@ def _behind_argument(index: ModuleIndex, value: Any) -> list[Any]:
 # --- inputs ---
 
 
-def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[Array]:
+def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[Array]:
     """Seeded arguments of run `number`: index arguments by regime, other integers small, floats normal."""
     rng = np.random.default_rng([seed, number])
     regime = RUN_REGIMES[number % len(RUN_REGIMES)]
@@ -368,7 +368,7 @@ def _draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[
     return arrays
 
 
-def _given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index: ModuleIndex) -> list[Array]:
+def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index: ModuleIndex) -> list[Array]:
     """The user's arguments, checked against the signature.
 
     A mapping is by argument name, or by position as "0", "arg0", "arg_0" or "arr_0" (as `numpy.savez` names them).

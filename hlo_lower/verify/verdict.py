@@ -89,6 +89,8 @@ class Verdict:
       second_version: how the second version was looked at: it was "run"; or it was "rebuilt", that is, it is what the
         converter, whose work on each scatter was judged, makes of the first one; or "not examined".
       module_required: whether the module had to be run (level "full").
+      plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
+        (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
     """
 
     scatters: tuple[ScatterVerdict, ...]
@@ -96,10 +98,13 @@ class Verdict:
     seconds: float = field(compare=False, default=0.0)
     second_version: Literal["run", "rebuilt", "not examined"] = "run"
     module_required: bool = False
+    plain: ModuleVerdict | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether every scatter was judged equal, the second version was examined, and the module does not differ."""
+        """Whether every scatter was judged equal, the second version was examined, and no module differs."""
+        if self.plain is not None and self.plain.status == "differs":
+            return False
         if self.second_version == "not examined" or not all(s.status == "equal" for s in self.scatters):
             return False
         status = self.module.status if self.module is not None else "not run"
@@ -125,6 +130,10 @@ class Verdict:
                     self.module.status, f"module not run: {self.module.reason}"
                 )
             )
+        if self.plain is not None:
+            runs = f"plain form {self.plain.runs} runs"
+            told = {"equal": runs, "differs": "plain form differs"}
+            parts.append(told.get(self.plain.status, "plain form not run"))
         if self.second_version == "not examined":
             parts.append("second version not examined")
         if self.module is not None and self.module.not_exercised:
@@ -151,6 +160,9 @@ class Verdict:
             elif self.module.status == "equal":
                 lines.append(f"module: equal in {self.module.runs} runs, {self.module.how}")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
+        if self.plain is not None:
+            told = {"equal": f"equal in {self.plain.runs} runs, {self.plain.how}", "not run": self.plain.reason}
+            lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
         if self.second_version == "rebuilt":
             lines.append("second version: is what the converter makes of the first")
         elif self.second_version == "not examined":

@@ -18,8 +18,16 @@ FILES = {  # an export of each
     "train_step.py": "adam",
     "sampling.py": "greedy",
     "sharded_decode.py": "decode",
+    "torch_style_decode.py": "index_put",
 }
-UNROLLED = ("llama.py", "ragged_decode.py", "index_copy.py", "train_step.py", "sharded_decode.py")
+UNROLLED = (
+    "llama.py",
+    "ragged_decode.py",
+    "index_copy.py",
+    "train_step.py",
+    "sharded_decode.py",
+    "torch_style_decode.py",
+)
 MODULES = {file: load_function(f"{MODELS}/{file}:{function}").module for file, function in FILES.items()}
 
 

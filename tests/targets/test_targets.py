@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from hlo_lower.errors import InputError
-from hlo_lower.targets import STABLEHLO, TARGETS, Target, target_named, target_of
+from hlo_lower.scatter.sizes import SIZES
+from hlo_lower.targets import STABLEHLO, TARGETS, NativeScatter, Target, target_named, target_of
 
 
 def test_a_target_gives_the_reason_of_a_refusal():
@@ -65,6 +66,14 @@ BASE = Target("npu", "", {"stablehlo.while": "no"}, None, {"f32"}, {"i64": "no"}
         {"dtypes": {"f32", "i32"}},
         {"refused_dtypes": {}},
         {"op_dtypes": {}},
+        {"sizes": SIZES.with_entry("loop", 1)},
+        {"dialect": "linalg"},
+        {"index_type": "i32"},
+        {"float_mode": "exact"},
+        {"keep": [NativeScatter()]},
+        {"legalize": True},
+        {"composites": {"odml.softmax"}},
+        {"demote_i64": True},
     ],
     ids=lambda other: next(iter(other)),
 )
@@ -93,6 +102,26 @@ def test_a_name_is_no_collection_of_names():
     """One string where several are wanted is not taken for its letters."""
     with pytest.raises(TypeError, match="dtypes is a collection of names, not 'f32'"):
         Target("npu", dtypes="f32")
+    with pytest.raises(TypeError, match="composites is a collection of names, not 'odml'"):
+        Target("npu", composites="odml")
+    with pytest.raises(TypeError, match="dtypes is a collection of names, not 'i8'"):
+        NativeScatter(dtypes="i8")
+
+
+@pytest.mark.parametrize(
+    ("make", "says", "told"),
+    [
+        (Target, {"name": "npu", "dialect": "mhlo"}, "dialect is one of 'stablehlo', 'linalg', not 'mhlo'"),
+        (Target, {"name": "npu", "index_type": "i64"}, "index_type is one of '', 'i32', not 'i64'"),
+        (Target, {"name": "npu", "float_mode": "fast"}, "float_mode is one of '', 'exact', 'reassociate', not 'fast'"),
+        (NativeScatter, {"form": "row"}, "form is one of any, rows, points, not 'row'"),
+        (NativeScatter, {"combiners": {"plus"}}, "combiners are assign, add, .*, not 'plus'"),
+    ],
+)
+def test_a_word_that_does_not_exist_is_refused(make, says, told):
+    """A target that is made in Python is held to the words that a file is held to."""
+    with pytest.raises(ValueError, match=told):
+        make(**says)
 
 
 def test_targets_are_found_by_name():
@@ -105,6 +134,9 @@ def test_targets_are_found_by_name():
 def test_a_target_is_taken_as_it_is():
     """An object that says what exists is used; one with a misspelt op is refused, as its file would be."""
     assert target_of(BASE) is BASE
+    assert target_of(STABLEHLO) is STABLEHLO
+    with pytest.raises(InputError, match=r"target stablehlo: refused: there is no operation 'stablehlo\.whlie'"):
+        target_of(dataclasses.replace(STABLEHLO, refused={"stablehlo.whlie": "no"}))
     with pytest.raises(InputError, match=r"target npu: refused: there is no operation 'stablehlo\.whlie'"):
         target_of(Target("npu", refused={"stablehlo.whlie": "no"}))
 

@@ -1,0 +1,89 @@
+"""A consumer as data: what it needs to be there, and the module of ours that drives it in a child process."""
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Protocol, TypeAlias
+
+from hlo_lower.consumers.outcome import Array
+from hlo_lower.errors import InputError
+
+Runner: TypeAlias = Callable[[Sequence[Array]], list[Array]]
+"""A compiled module: arguments to results, by position."""
+
+
+class Driver(Protocol):
+    """What the child process needs of a consumer's file."""
+
+    def load(self) -> None:
+        """Import what it is made of: not counted in the time of a module."""
+        ...
+
+    def compile_module(self, text: str) -> Runner | None:
+        """Compile a module's text; None where the consumer only converts here.
+
+        Raises:
+          RefusedError: it says no. A runner raises it, too.
+          ToolCrashedError: one of its processes died.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A compiler or converter that reads StableHLO.
+
+    Attributes:
+      name: as on the command line.
+      title: for people.
+      driver: the Python module with its `load` and `compile_module`, imported in the child process alone.
+      imports: what has to be importable.
+      package: the distribution whose version is told.
+      extra: the extra of this project that installs it.
+      runs: whether it runs modules here, or only converts them.
+      modules_per_process: how many modules a child takes before it is replaced. One that runs machine code of its own
+        making gets one: what it writes out of bounds is then nobody else's damage.
+      environment: variables of the child.
+    """
+
+    name: str
+    title: str
+    driver: str
+    imports: tuple[str, ...] = ()
+    package: str = ""
+    extra: str = ""
+    runs: bool = True
+    modules_per_process: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def version(self) -> str:
+        """The installed version, "" where something that it needs is missing."""
+        for name in self.imports:
+            try:
+                if importlib.util.find_spec(name) is None:
+                    return ""
+            except ModuleNotFoundError:  # the package around it is missing
+                return ""
+        try:
+            return version(self.package) if self.package else "any"
+        except PackageNotFoundError:
+            return ""
+
+    def require(self) -> None:
+        """Check that it is there.
+
+        Raises:
+          InputError: it is not installed; the message names the extra.
+        """
+        if not self.version():
+            raise self.not_installed()
+
+    def not_installed(self) -> InputError:
+        """The error that says how to install it."""
+        return InputError(
+            "",
+            f"{self.title} is not installed",
+            facts=f"it needs {', '.join(self.imports)}",
+            next_step=f"pip install 'hlo-lower[{self.extra}]'",
+        )

@@ -1,0 +1,73 @@
+"""Core ML: `stablehlo-coreml` and `coremltools` convert; what they make runs on macOS only, so it is not run here."""
+
+import re
+from importlib import import_module
+from typing import Any
+
+from hlo_lower.consumers.consumer import Consumer
+from hlo_lower.consumers.outcome import RefusedError
+from hlo_lower.consumers.wording import cause_of, first_line
+
+COREML = Consumer(
+    "coreml",
+    "Core ML (conversion only)",
+    driver=__name__,
+    imports=("stablehlo_coreml", "coremltools"),
+    package="stablehlo-coreml",
+    extra="coreml",
+    runs=False,
+    modules_per_process=50,  # it takes twenty seconds to start
+    environment={"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"},
+)
+
+_OP_OF_A_MESSAGE = (
+    (re.compile(r"[Cc]ustom call.*?:? ([\w.]+)$"), "stablehlo.custom_call @{}"),
+    (re.compile(r"[Ss]catter"), "stablehlo.scatter"),
+    (re.compile(r"\b(?:stablehlo|mhlo|chlo)[._]\w+"), "{}"),
+)
+"""How the converter names what it does not take; it has no form for that."""
+
+
+def load() -> None:
+    """Import both converters."""
+    for name in COREML.imports:
+        import_module(name)
+
+
+def compile_module(text: str) -> None:
+    """Convert a module's text as far as a package that Core ML would load.
+
+    Raises:
+      RefusedError: a converter says no, in whatever way: their errors have no common class.
+    """
+    from hlo_lower import mlir
+
+    ct: Any = import_module("coremltools")
+    hlo: Any = import_module("stablehlo_coreml")
+    target = ct.target.iOS18
+    context = mlir.make_context()
+    with mlir.active(context):
+        module = mlir.parse_module(text, context)
+        try:
+            program = hlo.convert(module, minimum_deployment_target=target)
+            ct.convert(
+                program,
+                source="milinternal",
+                minimum_deployment_target=target,
+                pass_pipeline=hlo.build_pass_pipeline(),
+                skip_model_load=True,
+            )
+        except Exception as error:
+            said = first_line(str(error)) or "no message"
+            raise RefusedError(f"{type(error).__name__}: {said}", _cause(str(error))) from None
+
+
+def _cause(said: str) -> str:
+    """The op that a message names, ""."""
+    if cause := cause_of(said):
+        return cause
+    first = first_line(said)
+    for pattern, told in _OP_OF_A_MESSAGE:
+        if found := pattern.search(first):
+            return told.format(found[1] if found.groups() else found[0])
+    return ""

@@ -1,0 +1,97 @@
+"""IREE, on the CPU: llvm-cpu compiles, local-task runs.
+
+The compiler is a program of its own (`iree-compile`), so that its death is told from that of the module that it made.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from hlo_lower.consumers.consumer import Consumer, Runner
+from hlo_lower.consumers.outcome import Array, RefusedError, ToolCrashedError
+from hlo_lower.consumers.wording import MESSAGE_LENGTH, cause_of, death_words, first_line, signal_name
+
+FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
+DEVICE = "local-task"
+
+HEAP_CHECK = "libc_malloc_debug.so.0"
+"""The checking allocator of glibc, 2.34 and later: a block that was written beyond its ends ends the process."""
+
+IREE = Consumer(
+    "iree",
+    f"IREE (llvm-cpu, {DEVICE})",
+    driver=__name__,
+    imports=("iree.compiler", "iree.runtime"),
+    package="iree-base-compiler",
+    extra="iree",
+    environment={"LD_PRELOAD": HEAP_CHECK, "GLIBC_TUNABLES": "glibc.malloc.check=3"},
+)
+
+_CODE = re.compile(r"Error code: (-?\d+)")
+
+
+def load() -> None:
+    """Import the compiler's driver and the runtime."""
+    for name in IREE.imports:
+        import_module(name)
+    for name in IREE.environment:  # the compiler is not to run on the checking allocator
+        os.environ.pop(name, None)
+
+
+def compile_module(text: str) -> Runner:
+    """Compile StableHLO or linalg text, and load what comes out.
+
+    Raises:
+      RefusedError, ToolCrashedError: see `Driver`.
+    """
+    compiler: Any = import_module("iree.compiler.tools")
+    runtime: Any = import_module("iree.runtime")
+    try:
+        binary: bytes = compiler.compile_str(text, input_type="auto", extra_args=list(FLAGS))
+    except compiler.CompilerToolError as error:
+        raise _told(str(error)) from None
+    return _LoadedModule(runtime, binary)
+
+
+class _LoadedModule:
+    """A compiled module on a device of its own; calling it runs it to the end and frees what the call made."""
+
+    def __init__(self, runtime: Any, binary: bytes) -> None:
+        context = runtime.SystemContext(config=runtime.Config(DEVICE))
+        module = runtime.VmModule.copy_buffer(context.instance, binary)
+        context.add_vm_module(module)
+        names = [name for name in module.function_names if not name.startswith("__")]
+        self._main = context.modules[module.name]["main" if "main" in names else names[0]]
+
+    def __call__(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results.
+
+        Raises:
+          RefusedError: the runtime says no.
+        """
+        try:
+            told: Any = self._main(*arguments)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise RefusedError(first_line(str(error))) from None
+        results: tuple[Any, ...] = () if told is None else (told,)
+        if isinstance(told, tuple | list):
+            results = tuple(cast("Sequence[Any]", told))
+        return [np.array(result.to_host()) for result in results]
+
+
+def _told(message: str) -> RefusedError | ToolCrashedError:
+    """What the compiler's message says: that it refuses a module, or that it died."""
+    found = _CODE.search(message)
+    code = int(found[1]) if found else 1
+    said = message.split("Diagnostics:", 1)[-1].split("Invoked with:", 1)[0]
+    errors = [line.split("error: ", 1)[1].strip() for line in said.splitlines() if "error: " in line]
+    if code < 0:
+        words = death_words(said)
+        return ToolCrashedError(f"iree-compile ended by {signal_name(-code)}{f': {words}' if words else ''}")
+    if not errors:
+        return RefusedError(first_line(said) or f"iree-compile: exit code {code}")
+    return RefusedError(errors[0][:MESSAGE_LENGTH], cause_of(said))

@@ -1,0 +1,107 @@
+"""LiteRT: the converter (`litert-converter`) writes a file for it, TensorFlow's interpreter of such files runs it."""
+
+import re
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from hlo_lower.consumers.consumer import Consumer, Runner
+from hlo_lower.consumers.outcome import Array, RefusedError
+from hlo_lower.consumers.wording import cause_of, first_line
+
+LITERT = Consumer(
+    "litert",
+    "LiteRT",
+    driver=__name__,
+    imports=("litert_converter", "tensorflow"),
+    package="litert-converter",
+    extra="litert",
+    modules_per_process=25,  # it takes ten seconds to start
+    environment={"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""},
+)
+
+SIGNATURE = "main"
+_NODE = re.compile(r"builtin opcode '(\w+)'|\((\w+)\) failed to (?:prepare|invoke)|custom op:? '?([\w.]+)")
+_SELECT = re.compile(r"^\s*(tf\.\w+)\(", re.MULTILINE)
+"""An op of TensorFlow's own, which the runtime does not have."""
+
+
+def load() -> None:
+    """Import the converter and the interpreter."""
+    for name in LITERT.imports:
+        import_module(name)
+
+
+def compile_module(text: str) -> Runner:
+    """Convert a module's text, and have the interpreter prepare what comes out.
+
+    Raises:
+      RefusedError: the converter or the interpreter says no.
+    """
+    binary, inputs, outputs = _converted(text)
+    tensorflow: Any = import_module("tensorflow")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is another interpreter
+        try:
+            runner = tensorflow.lite.Interpreter(model_content=binary).get_signature_runner(SIGNATURE)
+        except (ValueError, RuntimeError) as error:
+            raise _told(error) from None
+    taken = set(runner.get_input_details())
+
+    def run(arguments: Sequence[Array]) -> list[Array]:
+        given = {name: array for name, array in zip(inputs, arguments, strict=True) if name in taken}
+        try:
+            results = runner(**given)
+        except (ValueError, RuntimeError) as error:
+            raise _told(error) from None
+        return [np.array(results[name]) for name in outputs]
+
+    return run
+
+
+def _converted(text: str) -> tuple[bytes, list[str], list[str]]:
+    """The file's bytes, and the names of inputs and outputs."""
+    api: Any = import_module("litert_converter.converter_api_ext")
+    ir: Any = import_module("litert_converter.mlir.ir")
+    passes: Any = import_module("litert_converter.mlir.passmanager")
+    context = ir.Context()
+    api.prepare_mlir_context(context)
+    with context, ir.Location.unknown():
+        try:
+            module = ir.Module.parse(text)
+            entry = _entry(ir, module)
+            inputs = [f"argument_{number}" for number in range(len(entry.inputs))]
+            outputs = [f"result_{number}" for number in range(len(entry.results))]
+            api.set_signature(module.operation, SIGNATURE, inputs, outputs)
+            api.run_convert_to_tfl_passes(module, passes.PassManager(), api.ConvertToTFLConfig())
+            return bytes(api.export_flatbuffer_to_bytes(module.operation)), inputs, outputs
+        except (ValueError, RuntimeError, ir.MLIRError) as error:
+            raise _told(error) from None
+
+
+def _entry(ir: Any, module: Any) -> Any:
+    """The type of the function that is run.
+
+    Raises:
+      RefusedError: there is no @main, which the converter asks for.
+    """
+    for op in module.body.operations:
+        with suppress(KeyError):
+            if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
+                return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+    raise RefusedError("it has no function named main")
+
+
+def _told(error: Exception) -> RefusedError:
+    """What a message says: the op of MLIR that it names, or the interpreter's own."""
+    said = str(error)
+    found = _NODE.search(said)
+    cause = cause_of(said) or (f"tflite.{(found[1] or found[2] or found[3]).lower()}" if found else "")
+    if select := _SELECT.search(said):
+        return RefusedError(f"needs {select[1]}, an operation of TensorFlow's own", select[1])
+    errors = [line.split("error: ", 1)[1] for line in said.splitlines() if "error: " in line]
+    return RefusedError(first_line(errors[0] if errors else said), cause)

@@ -1,0 +1,81 @@
+"""What became of a module at a consumer, and the errors by which a consumer's code says it in the child process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+Result: TypeAlias = Literal["right", "wrong", "ran", "converted", "refused", "crashed", "timed out", "not installed"]
+"""Right and wrong by XLA's results; ran: there was nothing to compare with; converted: the consumer takes the module
+and does not run here; refused: it says no; crashed: the process died, or a tool of the consumer did, memory that was
+used up or corrupted included."""
+
+TAKEN: tuple[Result, ...] = ("right", "ran", "converted")
+"""What is fine."""
+
+
+@dataclass(frozen=True)
+class ConsumerOutcome:
+    """What became of a module at a consumer.
+
+    Attributes:
+      consumer: its name.
+      result: see `Result`.
+      message: one line: what differs, or the first line of what the consumer said.
+      cause: the op that a refusal names ("stablehlo.sort"), or "".
+      stage: "compile" or "run", where it ended; "" where there was neither.
+      runs: how many runs came out well.
+      seconds: wall time of the compilation and all runs.
+      note: what else is to be known, or "".
+    """
+
+    consumer: str
+    result: Result
+    message: str = ""
+    cause: str = ""
+    stage: Literal["compile", "run", ""] = ""
+    runs: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the consumer takes the module, and computes the right numbers where it was run."""
+        return self.result in TAKEN
+
+    def __str__(self) -> str:
+        return f"{self.consumer}: {self.result}{f': {self.message}' if self.message else ''}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Arguments of a module, and its results under XLA; None where there is nothing to compare with.
+
+    Attributes:
+      arguments: arrays, by position.
+      expected: arrays, by position.
+      what: what the arguments are like ("in range"), or "".
+    """
+
+    arguments: Sequence[Array]
+    expected: Sequence[Array] | None = None
+    what: str = ""
+
+
+class RefusedError(Exception):
+    """The consumer says no: the message, and the op that it names."""
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message, cause)
+        self.message, self.cause = message, cause
+
+
+class ToolCrashedError(Exception):
+    """A tool that the consumer runs as a process of its own died: the message."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message

@@ -1,0 +1,20 @@
+"""Portable input: what exports carry besides StableHLO, made plain; and 64-bit integers made 32 bits wide."""
+
+from hlo_lower.legalize.change import Change, Outcome
+from hlo_lower.legalize.demote import demote_i64, plan_demotion
+from hlo_lower.legalize.demotion import DemotedValue, Demotion, narrow_arguments, narrow_array
+from hlo_lower.legalize.module import legalize
+from hlo_lower.legalize.wrapper import with_original_signature
+
+__all__ = [
+    "Change",
+    "DemotedValue",
+    "Demotion",
+    "Outcome",
+    "demote_i64",
+    "legalize",
+    "narrow_arguments",
+    "narrow_array",
+    "plan_demotion",
+    "with_original_signature",
+]

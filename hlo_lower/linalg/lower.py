@@ -1,0 +1,73 @@
+"""Rewrite a module of plain StableHLO to linalg on tensors: jaxlib's own pass, and around it what that leaves behind.
+
+what it does not take   in other words                 (prepare)
+nearly everything       stablehlo-legalize-to-linalg, generic or in named ops
+unsigned types          signless ones                  (signless)
+strided writes          tensor.insert_slice            (slices)
+sizes at run time       tensor.dim, insert_slice, reshape               (dynamic)
+while, if, case         scf.for, scf.while, scf.if, scf.index_switch    (control, counter)
+shardings               removed, and reported          (attributes)
+"""
+
+from hlo_lower import mlir
+from hlo_lower.errors import NotLoweredError
+from hlo_lower.graph import Graph
+from hlo_lower.linalg.attributes import remove_foreign
+from hlo_lower.linalg.control import CONTROL, lower_control, mark_counted
+from hlo_lower.linalg.counter import drop_clamps
+from hlo_lower.linalg.dynamic import DYNAMIC, lower_dynamic
+from hlo_lower.linalg.prepare import passes_before, prepare
+from hlo_lower.linalg.report import LinalgReport, left_in
+from hlo_lower.linalg.signless import make_signless
+from hlo_lower.linalg.slices import lower_slices
+
+REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
+"""Operations that jaxlib's pass leaves and that are replaced here."""
+
+SIMPLIFY = "canonicalize,cse"
+
+
+def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
+    """Rewrite a module to linalg on tensors, in place.
+
+    Args:
+      graph: a module whose scatters are lowered; it is read anew from here on.
+      named: take named operations (`linalg.map`, `reduce`, `broadcast`, `transpose`, ...) where there are any;
+        otherwise `linalg.generic`. Matrix products are named in both.
+
+    Returns:
+      What is left of other dialects, and what changed besides.
+
+    Raises:
+      NotLoweredError: jaxlib's pass fails, or what it made does not verify.
+    """
+    for pipeline in passes_before(graph):
+        _run(graph, pipeline)
+    prepare(graph)
+    mark_counted(graph)
+    option = "{enable-primitive-ops=true}" if named else ""
+    _run(graph, f"stablehlo-legalize-to-linalg{option}")
+    signless = make_signless(graph, REWRITTEN)
+    lower_slices(graph)
+    lower_dynamic(graph)
+    counted, others = lower_control(graph)
+    removed = remove_foreign(graph)
+    _run(graph, SIMPLIFY)
+    if drop_clamps(graph):
+        _run(graph, SIMPLIFY)
+    _run(graph, "symbol-dce")
+    problem = mlir.verify_module(graph.module)
+    if problem is not None:
+        raise _failed(graph, f"the module in linalg does not verify: {problem}")
+    return LinalgReport(named, left_in(graph), removed, counted, others, signless)
+
+
+def _run(graph: Graph, pipeline: str) -> None:
+    try:
+        mlir.run_pass(graph.module.operation, f"builtin.module({pipeline})")
+    except mlir.PassError as error:
+        raise _failed(graph, f"{pipeline}: {error}") from None
+
+
+def _failed(graph: Graph, what: str) -> NotLoweredError:
+    return NotLoweredError(graph.name, what, next_step="--target stablehlo writes the module without linalg")

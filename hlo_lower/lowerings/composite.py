@@ -1,0 +1,219 @@
+"""`stablehlo.composite`: kept whole, written out by a rule of its own, or made a call of its decomposition.
+
+A composite names an operation of some producer ("odml.softmax"), carries its attributes and refers to a function that
+computes the same. Which of the three it becomes is chosen like the form of a scatter: by facts, in the same registry.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.registry import RuleList
+
+COMPOSITE = "stablehlo.composite"
+
+
+class Name(Enum):
+    """What a composite's name stands for."""
+
+    SOFTMAX = "softmax"
+    OTHER = "other"
+
+
+class Taken(Enum):
+    """How the target takes it."""
+
+    WHOLE = "whole"
+    DECOMPOSED = "decomposed"
+
+
+class Elements(Enum):
+    """The element type of its first operand."""
+
+    FLOAT = "float"
+    OTHER = "other"
+
+
+class Axis(Enum):
+    """The axis that its attributes name."""
+
+    LAST = "last"
+    INNER = "inner"
+    NONE = "none"  # none, or none of its operand's
+
+
+COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {"name": Name, "taken": Taken, "elements": Elements, "axis": Axis}
+"""The facts of `stablehlo.composite` for the registry."""
+
+NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
+"""The names whose meaning is known: LiteRT's exporters write odml.softmax with an attribute axis, -1 for the last."""
+
+FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
+WRITTEN_OUT = tuple(
+    f"stablehlo.{name}"
+    for name in (
+        *("constant", "reduce", "maximum", "add", "broadcast_in_dim", "subtract", "exponential", "divide", "convert"),
+    )
+)
+"""What a softmax becomes."""
+
+
+@dataclass(frozen=True)
+class CompositeFacts:
+    """The facts of one composite.
+
+    Attributes:
+      name, taken, elements, axis: the facts that rules constrain, one for each of `COMPOSITE_DOMAINS`.
+      full_name: its name in the module ("odml.softmax").
+      axis_number: the axis, counted from 0, or None.
+    """
+
+    name: Name
+    taken: Taken
+    elements: Elements
+    axis: Axis
+    full_name: str
+    axis_number: int | None
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of `COMPOSITE_DOMAINS`."""
+        if name not in COMPOSITE_DOMAINS:
+            raise KeyError(name)
+        value: Enum = getattr(self, name)
+        return value
+
+
+@dataclass(frozen=True)
+class CompositeLowering:
+    """What a rule is given: the composite, its facts, and a builder in front of it."""
+
+    node: Node
+    facts: CompositeFacts
+    build: Builder
+
+
+rules = RuleList()
+
+
+def composite_facts(node: Node, *, whole: Iterable[str]) -> CompositeFacts:
+    """The facts of a composite.
+
+    Args:
+      node: the composite.
+      whole: the names of those that the target takes whole.
+    """
+    full_name = mlir.symbol_name(node.raw.attributes["name"])
+    operand = node.operands[0] if node.operands else None
+    is_float = operand is not None and operand.is_static and operand.element_type in FLOATS
+    axis = _axis(node, operand)
+    last = None if operand is None or axis is None else len(operand.static_shape) - 1
+    return CompositeFacts(
+        name=NAMES.get(full_name, Name.OTHER),
+        taken=Taken.WHOLE if full_name in whole else Taken.DECOMPOSED,
+        elements=Elements.FLOAT if is_float else Elements.OTHER,
+        axis=Axis.NONE if axis is None else Axis.LAST if axis == last else Axis.INNER,
+        full_name=full_name,
+        axis_number=axis,
+    )
+
+
+def _axis(node: Node, operand: Value | None) -> int | None:
+    """The axis along which a composite of one operand works, where its result has that operand's type."""
+    raw = node.attribute("composite_attributes")
+    axis = None if raw is None else mlir.entries_of(raw).get("axis")
+    if axis is None or operand is None or not operand.is_static or len(node.operands) != 1:
+        return None
+    if [result.raw.type for result in node.results] != [operand.raw.type]:
+        return None
+    try:
+        number = mlir.integer_of(axis)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    rank = len(operand.static_shape)
+    return number % rank if -rank <= number < rank else None
+
+
+@rules.lowers(COMPOSITE, taken={Taken.WHOLE}, form="the composite itself")
+def composite_to_itself(op: CompositeLowering) -> Sequence[Value]:
+    """Leave a composite that the target takes whole.
+
+        %r = stablehlo.composite "odml.softmax" %x {...}   ->   the same
+
+    The target names it among its `composites`, so its compiler has a kernel for it, which knows more than what can be
+    read from the decomposition. The decomposition stays in the module.
+    """
+    return op.node.results
+
+
+@rules.lowers(
+    COMPOSITE,
+    emits=WRITTEN_OUT,
+    form="e = exp(x - max(x)); e / sum(e), along the axis",
+    taken={Taken.DECOMPOSED},
+    name={Name.SOFTMAX},
+    elements={Elements.FLOAT},
+    axis={Axis.LAST, Axis.INNER},
+)
+def composite_to_softmax(op: CompositeLowering) -> Sequence[Value]:
+    """Write a softmax out in its stable form.
+
+        %r = stablehlo.composite "odml.softmax" %x {composite_attributes = {axis = -1 : i64}, ...}
+    ->
+        %max = reduce(%x, -inf) applies maximum across [axis]
+        %e   = exponential(%x - broadcast(%max))
+        %r   = %e / broadcast(reduce(%e, 0) applies add across [axis])
+
+    Equal, because exp(x - m) / sum(exp(x - m)) is softmax for every m, and with the greatest m no exponential
+    overflows and the sum is at least 1. A NaN makes its whole row NaN through the sum, whatever the maximum makes of
+    it; so does a row of -inf (-inf - -inf), as in the usual decomposition. f16 and bf16 are computed in f32 and rounded
+    once. The sum is taken in the compiler's order, so the last bits may differ from another decomposition's: within
+    (n + 8) machine epsilons of the result for an axis of n elements.
+    """
+    build, axis = op.build, op.facts.axis_number
+    (given,) = op.node.operands
+    assert axis is not None
+    value = build.convert(given, "f32") if given.element_type in ("f16", "bf16") else given
+    dims = [d for d in range(len(value.static_shape)) if d != axis]
+    lowest = _lowest(build, value)
+    greatest = build.broadcast(_folded(build, value, lowest, axis, "maximum"), value.static_shape, dims)
+    powers = build.elementwise("exponential", build.elementwise("subtract", value, greatest))
+    zero = build.zero(mlir.tensor_element(value.raw.type))
+    total = build.broadcast(_folded(build, powers, zero, axis, "add"), value.static_shape, dims)
+    return [build.convert(build.elementwise("divide", powers, total), given.element_type)]
+
+
+def _lowest(build: Builder, value: Value) -> Value:
+    """A scalar -inf of a value's element type."""
+    raw_type = mlir.tensor_type((), mlir.tensor_element(value.raw.type))
+    attribute = mlir.dense_attribute(np.asarray(-np.inf, mlir.dtype_of(value.element_type)), raw_type)
+    return build.op("stablehlo.constant", [], [raw_type], {"value": attribute}).result()
+
+
+def _folded(build: Builder, value: Value, start: Value, axis: int, name: str) -> Value:
+    """`reduce` along one axis by an elementwise op."""
+    shape = [size for d, size in enumerate(value.static_shape) if d != axis]
+    raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
+    dimensions = {"dimensions": mlir.dense_i64([axis])}
+    node = build.op("stablehlo.reduce", [value, start], [raw_type], dimensions, regions=1)
+    build.region(node, 0, [start.raw.type] * 2, lambda inner, given: [inner.elementwise(name, *given)])
+    return node.result()
+
+
+@rules.lowers(COMPOSITE, form="a call of its decomposition")
+def composite_to_call(op: CompositeLowering) -> Sequence[Value]:
+    """Replace a composite by a call of its decomposition.
+
+        %r = stablehlo.composite "name" %x {decomposition = @f, ...}   ->   %r = func.call @f(%x)
+
+    Equal by definition (specification, composite: "semantics are those of the decomposition"). It is a call and not
+    the body: a scatter in a decomposition that several composites name stays one scatter, at its place, and the
+    consumer's own inliner decides. jaxlib's stablehlo-legalize-composite-to-call does the same for all composites at
+    once.
+    """
+    callee = {"callee": op.node.raw.attributes["decomposition"]}
+    return op.build.op("func.call", op.node.operands, [r.raw.type for r in op.node.results], callee).results

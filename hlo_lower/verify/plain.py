@@ -1,0 +1,59 @@
+"""The module as it was given, run against its plain form: what legalizing and narrowing integers made of it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.verify.compare import first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
+from hlo_lower.verify.verdict import ModuleVerdict
+
+Array = NDArray[Any]
+
+LARGEST = 8
+"""Integers are drawn below this: what narrowing them assumes holds for those, and sizes and places often are small."""
+
+UNITS = 64
+"""Machine epsilons of the largest magnitude that a result may be off where a custom call was written out: erf's
+polynomial is within 4 of the call's, and a few ops that follow may add to it."""
+
+
+def verify_plain(before: str, after: str, *, seed: int, runs: int, memory_budget: int, near: bool) -> ModuleVerdict:
+    """Run a module and its plain form on seeded arguments with small integers.
+
+    Args:
+      before, after: the two, of one signature.
+      seed, runs: of the arguments.
+      memory_budget: bytes of arguments and results up to which they are run.
+      near: whether custom calls were written out, so that floats are compared within a bound and not bit for bit.
+    """
+    try:
+        signature = read_signature(parse_or_refuse(before, "before"))
+        if signature.bytes > memory_budget:
+            return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
+        versions = [Executable(text, "exact") for text in (before, after)]
+        for k in range(runs):
+            rng = np.random.default_rng([seed, k])
+            arguments = [_drawn(rng, a.shape, np.dtype(a.dtype)) for a in signature.arguments]
+            expected, actual = (version.run(arguments) for version in versions)
+            difference = first_difference(expected, actual)
+            if difference is not None and near:
+                scales = [largest_magnitude(e) for e in expected]
+                difference = first_difference_within(expected, actual, UNITS, scales)
+            if difference is not None:
+                return ModuleVerdict("differs", runs=k + 1, difference=difference)
+    except CannotRunError as error:
+        return ModuleVerdict("not run", reason=str(error))
+    how = f"within {UNITS} eps of the largest magnitude" if near else "bit for bit"
+    return ModuleVerdict("equal", runs=runs, how=f"{how}, integers below {LARGEST}")
+
+
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    if dtype.kind in "iu":
+        return rng.integers(0, LARGEST, shape).astype(dtype)
+    if dtype.kind == "b":
+        return np.asarray(rng.random(shape) < 0.5)
+    if dtype.kind == "c":
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    return np.asarray(rng.standard_normal(shape)).astype(dtype)

@@ -1,0 +1,120 @@
+"""One module through a consumer, native and converted: in a process that may die of it."""
+
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import hlo_lower as hl
+from hlo_lower.consumers import ConsumerOutcome, consumer_named
+from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.reference import Reference, reference_of
+from hlo_lower.verify.run import CannotRunError
+from matrix.entry import Entry
+
+_SCATTER = re.compile(r"\bstablehlo\.scatter\b")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A module and how it is judged.
+
+    Attributes:
+      path: its file.
+      module: its name in the table.
+      consumer: name of the consumer.
+      target: what it is converted for.
+      options: further keywords of `hlo_lower.lower`.
+      seed, runs: of the inputs.
+      limit: seconds for a version.
+      memory: bytes for the consumer.
+      before: the entry that there is; it stays if the converted text is still the same.
+    """
+
+    path: str
+    module: str
+    consumer: str
+    target: str
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    seed: int = 0
+    runs: int = 3
+    limit: float = 180.0
+    memory: int = 8 << 30
+    before: Entry | None = None
+
+
+_judges: dict[tuple[str, float, int], Judge] = {}
+"""Kept from module to module: a consumer's child may take several."""
+
+
+def judge_module(work: Work) -> Entry:
+    """Convert a module and judge both versions."""
+    text = text_of(Path(work.path))
+    converted, not_lowered = _converted(text, work)
+    entry = Entry(
+        work.module,
+        digest_of(text),
+        len(_SCATTER.findall(text)),
+        not_lowered=not_lowered,
+        converted_digest=digest_of(converted),
+        scatters_left=len(_SCATTER.findall(converted)),
+    )
+    before = work.before
+    if before and (before.digest, before.converted_digest) == (entry.digest, entry.converted_digest):
+        return before
+    try:
+        reference = reference_of(text, seed=work.seed, runs=work.runs)
+    except (CannotRunError, hl.HloLowerError) as error:
+        return replace(entry, not_judged=str(error).splitlines()[0])
+    if before and before.native and before.digest == entry.digest:
+        native = before.native
+    else:
+        native = _judge(work).judge(text, reference.runs, reference.rounding)
+    return replace(entry, native=native, converted=_outcome(work, entry, converted, native, reference))
+
+
+def _outcome(
+    work: Work, entry: Entry, converted: str, native: ConsumerOutcome, reference: Reference
+) -> ConsumerOutcome:
+    """What became of the converted version."""
+    if entry.not_lowered:
+        return ConsumerOutcome(work.consumer, "refused", f"not lowered: {entry.not_lowered}", "stablehlo.scatter")
+    if entry.converted_digest == entry.digest:
+        return native
+    try:
+        own = reference.for_signature_of(converted)
+    except CannotRunError as error:
+        return ConsumerOutcome(work.consumer, "wrong", str(error))
+    return _judge(work).judge(converted, own.runs, own.rounding)
+
+
+def _converted(text: str, work: Work) -> tuple[str, str]:
+    """The converted text, and why there is none: then it is the text as it was."""
+    try:
+        return hl.lower(text, target=work.target, name=work.module, **work.options).text, ""
+    except hl.HloLowerError as error:
+        return text, f"{error.what}{f' ({error.nearest[0]})' if error.nearest else ''}"
+    except Exception as error:  # a mistake of ours is an entry of the table, too, not the end of the run
+        return text, f"{type(error).__name__}: {error}"
+
+
+def _judge(work: Work) -> Judge:
+    key = (work.consumer, work.limit, work.memory)
+    if key not in _judges:
+        _judges[key] = Judge(consumer_named(work.consumer), limit=work.limit, memory=work.memory)
+    return _judges[key]
+
+
+def text_of(path: Path) -> str:
+    """A module's text, whatever form it is in."""
+    data = path.read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return hl.lower(path, skip=["*"]).text
+
+
+def digest_of(text: str) -> str:
+    """A short name of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,145 @@
+"""IREE, where it is installed: right, wrong, refused, memory corrupted, and caches written out of bounds."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.consumers import IREE, Run
+from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.reference import reference_of
+from hlo_lower.consumers.verification import verify_on
+from hlo_lower.export import exported_text, load_function
+from hlo_lower.verify.run import Executable, entry_function
+
+pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
+
+MODELS = Path(__file__).parents[2] / "models"
+TINY = {"layers": 1, "hidden": 16, "heads": 4, "kv_heads": 2, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 16}
+ROWS = """func.func public @main(%a: tensor<16x8xf32>, %i: tensor<4xi32>, %u: tensor<4x8xf32>) -> tensor<16x8xf32> {
+  %k = stablehlo.reshape %i : (tensor<4xi32>) -> tensor<4x1xi32>
+  %r = "stablehlo.scatter"(%a, %k, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      stablehlo.return %y : tensor<f32>
+    }) : (tensor<16x8xf32>, tensor<4x1xi32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  return %r : tensor<16x8xf32>
+}"""
+NEXT = """  %one = stablehlo.constant dense<1> : tensor<4xi32>
+  %j = stablehlo.add %i, %one : tensor<4xi32>
+  %k"""
+CUSTOM = """func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = stablehlo.custom_call @of_my_own(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+TYPES = """func.func public @main(%a: tensor<2xbf16>, %b: tensor<3xi1>, %c: tensor<i64>, %d: tensor<2xui32>,
+    %e: tensor<0xf32>, %f: tensor<2xf16>) -> (tensor<2xbf16>, tensor<3xi1>, tensor<i64>, tensor<2xui32>, tensor<0xf32>,
+    tensor<2xf16>) {
+  %0 = stablehlo.not %b : tensor<3xi1>
+  %1 = stablehlo.add %c, %c : tensor<i64>
+  %2 = stablehlo.not %d : tensor<2xui32>
+  return %a, %0, %1, %2, %e, %f : tensor<2xbf16>, tensor<3xi1>, tensor<i64>, tensor<2xui32>, tensor<0xf32>,
+    tensor<2xf16>
+}"""
+
+
+def judged(text, reference):
+    """The outcome of a module on the runs of a reference."""
+    with Judge(IREE) as judge:
+        return judge.judge(text, reference.runs, reference.rounding)
+
+
+def arguments_of(rows):
+    """Arguments of ROWS that write these rows."""
+    return [np.zeros((16, 8), np.float32), np.int32(rows), np.ones((4, 8), np.float32)]
+
+
+def test_rows_in_bounds_are_right_native_and_converted():
+    """Both versions compute what XLA does, bit for bit."""
+    reference = reference_of(ROWS, inputs=arguments_of([3, 0, 15, 7]))
+    assert judged(ROWS, reference).result == "right"
+    assert judged(hl.lower(ROWS, target="iree").text, reference).result == "right"
+
+
+def test_memory_that_is_corrupted_is_a_crash():
+    """Native rows out of bounds are written over other memory, which ends the process; converted they are dropped."""
+    reference = reference_of(ROWS, inputs=arguments_of([16, 17, -1, 18]))
+    native = judged(ROWS, reference)
+    assert (native.result, native.stage) == ("crashed", "run")
+    assert judged(hl.lower(ROWS, target="iree").text, reference).result == "right"
+
+
+def test_a_wrong_result_is_caught():
+    """A module that writes other rows is wrong, and the message says where."""
+    wrong = hl.lower(ROWS.replace("stablehlo.reshape %i", "stablehlo.reshape %j").replace("  %k", NEXT, 1)).text
+    outcome = judged(wrong, reference_of(ROWS, inputs=arguments_of([3, 0, 12, 7])))
+    assert outcome.result == "wrong"
+    assert outcome.message == (
+        "run 1 (given): result 0 at [0, 0]: expected 1.0, got 0.0 (64 elements differ, bit for bit)"
+    )
+
+
+def test_a_refusal_names_the_op_and_the_target_of_a_custom_call():
+    """The cause of a refusal is the op that the compiler names."""
+    outcome = judged(CUSTOM, reference_of(ROWS))
+    assert (outcome.result, outcome.stage) == ("refused", "compile")
+    assert outcome.cause == "stablehlo.custom_call @of_my_own"
+
+
+def test_text_that_is_no_module_is_refused():
+    """The compiler's own message of a parse error comes through."""
+    outcome = judged("module {", reference_of(ROWS))
+    assert (outcome.result, outcome.stage) == ("refused", "compile")
+    assert outcome.message
+
+
+def test_every_type_goes_in_and_comes_out():
+    """Arguments and results of narrow floats, booleans, unsigned and wide integers, and of no elements."""
+    assert judged(TYPES, reference_of(TYPES)).result == "right"
+
+
+EXPORTS = [
+    ("torch_style_decode.py:index_put", "sequences", "positions", True),
+    ("torch_style_decode.py:paged", "", "slot_mapping", True),
+    ("ragged_decode.py:decode_rows", "", "positions", False),
+    ("llama.py:decode", "", "position", False),
+]
+
+
+@pytest.mark.parametrize(("function", "counted", "position", "wide"), EXPORTS, ids=[e[0] for e in EXPORTS])
+def test_caches_are_right_with_positions_past_the_end(function, counted, position, wide):
+    """Converted, a step computes what XLA does with positions in range, past the end and far below 0; where positions
+    are int64 the compiler does not take the step as it was."""
+    settings = {key: str(value) for key, value in TINY.items()}
+    text = exported_text(load_function(f"{MODELS}/{function}", settings).export())
+    lowered = hl.lower(text, target="iree").text
+    assert '"stablehlo.scatter"' not in lowered
+    reference, names = reference_of(text, runs=1), argument_names(text)
+    given = list(reference.runs[0].arguments)
+    if counted:
+        given[names.index(counted)] = np.arange(given[names.index(counted)].size)
+    native, place, runs = Executable(text, "exact"), names.index(position), []
+    for value in (1, 16, 1000, -1000):
+        arguments = [np.full_like(a, value) if k == place else a for k, a in enumerate(given)]
+        runs.append(Run(arguments, native.run(arguments), f"{position} {value}"))
+    outcome = judged(lowered, replace(reference, runs=tuple(runs)))
+    assert (outcome.result, outcome.runs) == ("right", 4), outcome
+    if wide:
+        assert judged(text, reference).result == "refused"
+
+
+def argument_names(text):
+    """The names of the arguments of an export."""
+    module = mlir.parse_module(text, mlir.make_context())
+    return [mlir.value_name(a) for a in entry_function(module).regions[0].blocks[0].arguments]
+
+
+def test_verify_on_says_what_it_compared():
+    """The verdict of a converted module: three runs, bit for bit, on this version of IREE."""
+    verdict = verify_on(IREE, ROWS, hl.lower(ROWS, target="iree").text)
+    assert verdict.ok
+    assert verdict.summary() == f"IREE (llvm-cpu, local-task) {IREE.version()}: right in 3 runs"
+    assert verdict.lines()[1] == "  compared with XLA's results of the original: bit for bit"

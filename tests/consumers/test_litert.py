@@ -1,0 +1,46 @@
+"""LiteRT, where it is installed: right, wrong, refused by the converter and by the interpreter."""
+
+import pytest
+
+from hlo_lower.consumers import LITERT
+from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.reference import reference_of
+
+pytestmark = [
+    pytest.mark.litert,
+    pytest.mark.skipif(not LITERT.version(), reason="the extra litert is not installed"),
+]
+
+ADD = """func.func public @main(%a: tensor<3x2xf32>, %i: tensor<i32>, %b: tensor<2xi1>)
+    -> (tensor<3x2xf32>, tensor<i32>, tensor<2xi1>) {{
+  %r = stablehlo.{op} : tensor<3x2xf32>
+  %n = stablehlo.not %b : tensor<2xi1>
+  return %r, %i, %n : tensor<3x2xf32>, tensor<i32>, tensor<2xi1>
+}}"""
+SORT = """func.func public @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %r = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}"""
+CUSTOM = """func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = stablehlo.custom_call @of_my_own(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+
+
+def test_right_wrong_and_refused_by_either_part():
+    """One process judges them all: its start takes longest."""
+    reference = reference_of(ADD.format(op="add %a, %a"))
+    sorts = reference_of(SORT)
+    with Judge(LITERT) as judge:
+        right = judge.judge(ADD.format(op="add %a, %a"), reference.runs, reference.rounding)
+        wrong = judge.judge(ADD.format(op="multiply %a, %a"), reference.runs, reference.rounding)
+        sort = judge.judge(SORT, sorts.runs, sorts.rounding)
+        custom = judge.judge(CUSTOM, sorts.runs, sorts.rounding)
+    assert right.result == "right"
+    assert wrong.result == "wrong"
+    assert (sort.result, sort.cause) == ("refused", "tflite.stablehlo_sort")
+    assert (custom.result, custom.cause) == ("refused", "tflite.stablehlo_custom_call")

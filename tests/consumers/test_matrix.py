@@ -1,0 +1,173 @@
+"""`scripts/consumer_matrix.py`: the journal that it resumes from, the table, and each error."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hlo_lower.consumers import COREML, IREE, ConsumerOutcome
+from hlo_lower.errors import InputError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from matrix.entry import Entry
+from matrix.journal import Journal
+from matrix.table import table_json, table_lines
+
+needs_iree = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
+SCRIPT = Path(__file__).parents[2] / "scripts" / "consumer_matrix.py"
+SETTINGS = {"consumer": "iree", "seed": 0}
+ADD = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %r = stablehlo.add %a, %a : tensor<3xf32>
+  return %r : tensor<3xf32>
+}"""
+CUSTOM = ADD.replace(
+    "stablehlo.add %a, %a : tensor<3xf32>", "stablehlo.custom_call @lost(%a) : (tensor<3xf32>) -> tensor<3xf32>"
+)
+
+
+def outcome(result, message="", cause="", runs=0):
+    """What became of a version."""
+    return ConsumerOutcome("iree", result, message, cause, "compile", runs)
+
+
+ENTRIES = [
+    Entry("a/right", "1", 1, native=outcome("right", runs=3), converted=outcome("right", runs=3)),
+    Entry("a/gained", "2", 2, native=outcome("crashed", "SIGABRT", runs=2), converted=outcome("right", runs=3)),
+    Entry("a/lost", "3", 1, native=outcome("right", runs=3), converted=outcome("refused", "a | b", "stablehlo.sort")),
+    Entry("b/left", "4", 1, native=outcome("refused", "x", "iree_linalg_ext.scatter"),
+          converted=outcome("refused", "not lowered", "stablehlo.scatter"), scatters_left=1),
+    Entry("b/dynamic", "5", 1, not_judged="dynamic shape"),
+]  # fmt: skip
+
+
+def test_the_table_counts_and_lists():
+    """Results side by side, what was gained and lost, and refusals by the op that is named."""
+    lines = table_lines(IREE, "3.13.0", ENTRIES, left=7)
+    for line in (
+        "IREE (llvm-cpu, local-task) 3.13.0, 5 modules, 4 judged",
+        "| right | 2 | 2 |",
+        "| refused | 1 | 2 |",
+        "| crashed | 1 | 0 |",
+        "| of the failures, with positions out of bounds only | 1 | 0 |",
+        "Gained: 1. Lost: 1. Failures left that are due to a scatter: 1.",
+        "- a/lost: refused: a \\| b",
+        "| stablehlo.sort | 0 | 1 | a/lost |",
+        "| iree_linalg_ext.scatter | 1 | 0 | b/left |",
+        "- 1: dynamic shape (b/dynamic)",
+        "7 modules are still to be done.",
+    ):
+        assert line in lines
+    told = table_json(IREE, SETTINGS, ENTRIES, 7)
+    assert (told["lost"], told["gained"], told["due_to_scatter"]) == (["a/lost"], ["a/gained"], ["b/left"])
+    assert told["native"] == {"right": 2, "crashed": 1, "refused": 1}
+
+
+@pytest.mark.parametrize(
+    ("cause", "left", "due"),
+    [
+        ("iree_linalg_ext.scatter", 0, True),
+        ("stablehlo.select_and_scatter", 0, False),
+        ("stablehlo.sort", 1, False),
+        ("", 1, True),
+        ("", 0, False),
+    ],
+)
+def test_a_failure_is_due_to_a_scatter_where_it_is_named_or_nothing_is(cause, left, due):
+    """Another op that is named is the cause, though a scatter was kept; select_and_scatter is another op."""
+    entry = Entry("m", "1", 1, native=outcome("right"), converted=outcome("refused", "no", cause), scatters_left=left)
+    assert entry.is_due_to_scatter == due
+
+
+def test_a_journal_is_read_back(tmp_path):
+    """Entries come back as they were; a line that was cut short is as if not written."""
+    path = tmp_path / "m.jsonl"
+    journal = Journal(path, SETTINGS)
+    for entry in ENTRIES:
+        journal.add(entry)
+    text = path.read_text()
+    path.write_text(text[: len(text) - 30])
+    again = Journal(path, SETTINGS)
+    assert list(again.entries.values()) == ENTRIES[:-1]
+    again.add(replace(ENTRIES[-1], module="new"))
+    assert list(Journal(path, SETTINGS).entries) == [e.module for e in ENTRIES[:-1]] + ["new"]
+
+
+def test_a_journal_of_other_settings_is_refused(tmp_path):
+    """The error says which ones, and a fresh one begins anew."""
+    path = tmp_path / "m.jsonl"
+    Journal(path, SETTINGS).add(ENTRIES[0])
+    with pytest.raises(InputError) as caught:
+        Journal(path, {**SETTINGS, "seed": 1})
+    assert "seed was 0, is 1" in str(caught.value)
+    assert Journal(path, {**SETTINGS, "seed": 1}, fresh=True).entries == {}
+    path.write_text("no journal\n")
+    with pytest.raises(InputError, match="its first line holds no settings"):
+        Journal(path, SETTINGS)
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    """Run the script over a folder of two modules."""
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "add.mlir").write_text(ADD)
+    (tmp_path / "zoo" / "custom.mlir").write_text(CUSTOM)
+
+    def run(*argv):
+        command = [sys.executable, str(SCRIPT), *argv]
+        return subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@needs_iree
+def test_a_run_goes_on_where_it_was_stopped(matrix, tmp_path):
+    """What is done is not done again; a module that changed is; the table and the JSON are of all."""
+    first = matrix("--out", "m.json", "--only", "add", "zoo")
+    assert (first.returncode, "1 of 1" in first.stderr) == (0, True), first.stderr
+    assert "| right | 1 | 1 |" in first.stdout
+    second = matrix("--out", "m.json", "zoo")
+    assert "1 of 1" in second.stderr
+    assert "custom: not judged" in second.stderr  # XLA does not know it either
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert (told["modules"], told["judged"], told["native"]) == (2, 1, {"right": 1})
+    assert (tmp_path / "m.md").read_text() == second.stdout
+    third = matrix("--out", "m.json", "zoo")
+    assert "of 1" not in third.stderr
+    assert third.stdout == second.stdout
+    (tmp_path / "zoo" / "add.mlir").write_text(ADD.replace("add", "multiply"))
+    assert "add: right -> right" in matrix("--out", "m.json", "zoo").stderr
+
+
+ERRORS = [
+    ((), "name a folder of modules"),
+    (("--on", "tvm", "zoo"), "should be one of"),
+    (("--option", "float_mode", "zoo"), "--option float_mode: not KEY=VALUE"),
+    (("--only", "nothing", "zoo"), "no module fits --only and --skip"),
+    (("--skip", "*", "zoo"), "no module fits --only and --skip"),
+    (("nowhere",), "nowhere"),
+    (("--target", "no_such", "zoo"), "no target named 'no_such'"),
+]
+
+
+@needs_iree
+@pytest.mark.parametrize(("argv", "message"), ERRORS, ids=[" ".join(e[0]) or "nothing" for e in ERRORS])
+def test_a_mistake_is_a_message(matrix, tmp_path, argv, message):
+    """What cannot be done is said before anything is, without a traceback, and nothing is written."""
+    done = matrix(*argv)
+    assert done.returncode in (1, 2)
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("*.json*"))
+
+
+@pytest.mark.skipif(bool(COREML.version()), reason="the extra coreml is installed")
+def test_a_consumer_that_is_missing_is_named_with_its_extra(matrix):
+    """Exit code 2, and the command that installs it."""
+    done = matrix("--on", "coreml", "zoo")
+    assert done.returncode == 2
+    assert "pip install 'hlo-lower[coreml]'" in done.stderr

@@ -1,0 +1,111 @@
+"""How closely results have to agree: what may differ, what may not, and that a wrong result is caught."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from hlo_lower import mlir
+from hlo_lower.consumers.rounding import Rounding, rounding_of
+
+
+def rounding(body, arguments="%a: tensor<4xf32>, %i: tensor<i32>", results="tensor<4xf32>", more=""):
+    """The rounding of a module whose @main has this body."""
+    text = f"module {{ func.func public @main({arguments}) -> ({results}) {{ {body} }} {more} }}"
+    return rounding_of(mlir.parse_module(text, mlir.make_context()))
+
+
+MOVED = "%r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>\nreturn %r : tensor<4xf32>"
+ADDED = "%r = stablehlo.add %a, %a : tensor<4xf32>\nreturn %r : tensor<4xf32>"
+CALLED = "%r = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %r : tensor<4xf32>"
+INDEXED = """%f = stablehlo.cosine %a : tensor<4xf32>
+  %k = stablehlo.convert %f : (tensor<4xf32>) -> tensor<4xi32>
+  %s = stablehlo.slice %k [0:1] : (tensor<4xi32>) -> tensor<1xi32>
+  %t = stablehlo.reshape %s : (tensor<1xi32>) -> tensor<i32>
+  %u = stablehlo.slice %a [1:2] : (tensor<4xf32>) -> tensor<1xf32>
+  %r = stablehlo.dynamic_update_slice %a, %u, %t : (tensor<4xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>"""
+SCATTERED = """%s = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>
+  %u = stablehlo.slice %a [1:2] : (tensor<4xf32>) -> tensor<1xf32>
+  %w = stablehlo.reshape %u : (tensor<1xf32>) -> tensor<f32>
+  %r = "stablehlo.scatter"(%a, %s, %w) <{{scatter_dimension_numbers =
+    #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %z = stablehlo.{combiner} : tensor<f32>
+      stablehlo.return %z : tensor<f32>
+    }}) : (tensor<4xf32>, tensor<1xi32>, tensor<f32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>"""
+
+CASES = [
+    ("moved", MOVED, True),
+    ("added", ADDED, False),
+    ("called", CALLED, False),
+    ("placed by a computed float", INDEXED, False),
+    ("scatter that assigns", SCATTERED.format(combiner="optimization_barrier %y"), True),
+    ("scatter that adds", SCATTERED.format(combiner="add %x, %y"), False),
+    ("argument", "return %a : tensor<4xf32>", True),
+]
+
+
+@pytest.mark.parametrize(("body", "exact"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_floats_that_are_only_moved_are_exact(body, exact):
+    """A result is compared bit for bit where nothing that it depends on rounds, in calls and regions, too."""
+    inner = "stablehlo.multiply %x, %x : tensor<4xf32>"
+    more = f"func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {{ %y = {inner}\nreturn %y : tensor<4xf32> }}"
+    assert rounding(body, more=more).exact == (exact,)
+
+
+def test_integers_are_exact_whatever_they_come_from():
+    """Sums of integers are in any order the same."""
+    body = "%r = stablehlo.add %i, %i : tensor<i32>\nreturn %r : tensor<i32>"
+    assert rounding(body, results="tensor<i32>").exact == (True,)
+    assert Rounding((False,), 2.0**-23).difference([np.int32([5])], [np.int32([6])]) is not None
+
+
+def test_the_bound_lets_roundings_pass_and_nothing_else():
+    """A few roundings of the largest magnitude pass; twice the bound, and a row that is missing, do not."""
+    bound = rounding(ADDED)
+    expected = np.linspace(-8, 8, 1000, dtype=np.float32)
+    assert bound.difference([expected], [expected + np.float32(8 * 100 * 2**-23)]) is None
+    assert bound.difference([expected], [expected + np.float32(8 * 2 * 4096 * 2**-23)]) is not None
+    missing = expected.copy()
+    missing[10:20] = 0
+    found = bound.difference([expected], [missing])
+    assert (found.index, found.count) == ((10,), 10)
+
+
+def test_moved_floats_differ_in_one_bit():
+    """The sign of a zero, and the last bit, are differences where nothing is rounded."""
+    exact = rounding(MOVED)
+    assert exact.told == "bit for bit"
+    assert exact.difference([np.float32([0.0])], [np.float32([-0.0])]) is not None
+    assert exact.difference([np.float32([1.0])], [np.nextafter(np.float32([1.0]), np.float32(2))]) is not None
+    assert exact.difference([np.float32([np.nan])], [np.float32([np.nan])]) is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "units"), [(np.float32, 4096), (np.float64, 4096), (np.float16, 32), (ml_dtypes.bfloat16, 4)]
+)
+def test_the_bound_never_swallows_a_narrow_float(dtype, units):
+    """4,096 epsilons of a narrow type are more than the number itself; there the bound is a thirty-second of it."""
+    assert Rounding((False,)).units_of(np.ones(1, dtype)) == units
+    assert Rounding((False,)).difference([np.ones(2, dtype)], [np.asarray([1, 0.5], dtype)]) is not None
+
+
+def test_a_wide_result_of_narrow_arithmetic_has_the_narrow_bound():
+    """What was computed in bf16 and then widened carries bf16's roundings."""
+    body = """%n = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xbf16>
+      %s = stablehlo.add %n, %n : tensor<4xbf16>
+      %r = stablehlo.convert %s : (tensor<4xbf16>) -> tensor<4xf32>
+      return %r : tensor<4xf32>"""
+    found = rounding(body)
+    assert found.epsilon == 2.0**-7
+    assert found.difference([np.float32([1.0])], [np.float32([1.0 + 2**-7])]) is None
+    assert found.difference([np.float32([1.0])], [np.float32([1.125])]) is not None
+
+
+def test_an_integer_type_may_be_told_otherwise():
+    """A consumer that has no unsigned integers gives the same bytes; another width is a difference."""
+    exact = Rounding((True,))
+    assert exact.difference([np.uint32([2**32 - 1])], [np.int32([-1])]) is None
+    assert exact.difference([np.bool_([True])], [np.int8([1])]) is None
+    assert "int64" in str(exact.difference([np.int64([1])], [np.int32([1])]))

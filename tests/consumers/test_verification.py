@@ -1,0 +1,107 @@
+"""`verify_on`: XLA's results of the original against a consumer's of the converted module."""
+
+import numpy as np
+import pytest
+
+from hlo_lower.consumers import CONSUMERS, IREE, consumer_named
+from hlo_lower.consumers.verification import SILENT, verify_on
+from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
+
+DOUBLED = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %r = stablehlo.add %a, %a : tensor<3xf32>
+  return %r : tensor<3xf32>
+}"""
+DYNAMIC = "func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }"
+
+
+def test_a_right_module_is_fine(fake):
+    """The summary says on what and in how many runs, the lines how results were compared."""
+    verdict = verify_on(fake(), DOUBLED, "double")
+    assert (verdict.ok, verdict.exit_code) == (True, EXIT_OK)
+    assert verdict.summary() == "Fake any: right in 3 runs"
+    assert "within 4.9e-04 of the largest magnitude" in verdict.lines()[1]
+    assert verdict.to_json()["outcome"]["result"] == "right"
+
+
+@pytest.mark.parametrize(
+    ("after", "code", "line"),
+    [
+        ("wrong", EXIT_DIFFERS, "Fake any: wrong: run 1 (in range): result 0 at [0]: expected "),
+        ("refuse", EXIT_NOT_LOWERED, "Fake any: refused: cannot take it"),
+        ("segfault", EXIT_NOT_LOWERED, "Fake any: crashed: ended by SIGSEGV"),
+    ],
+)
+def test_what_is_not_right_has_its_exit_code(fake, after, code, line):
+    """A difference is 1; a refusal or a crash is 3."""
+    verdict = verify_on(fake(), DOUBLED, after)
+    assert (verdict.ok, verdict.exit_code) == (False, code)
+    assert verdict.lines()[0].startswith(line)
+
+
+def test_a_refusal_names_the_op(fake):
+    """The op that the consumer names has a line of its own."""
+    assert "  names: stablehlo.sort" in verify_on(fake(), DOUBLED, "refuse").lines()
+
+
+def test_given_inputs_are_run(fake):
+    """One run, on the user's arguments."""
+    verdict = verify_on(fake(), DOUBLED, "double", inputs=[np.ones(3, np.float32)])
+    assert verdict.summary() == "Fake any: right in 1 run"
+
+
+def test_what_xla_does_not_run_is_not_judged(fake):
+    """Without XLA's results there is no verdict, and that is no success."""
+    verdict = verify_on(fake(), DYNAMIC, "double")
+    assert (verdict.ok, verdict.exit_code) == (False, EXIT_NOT_LOWERED)
+    assert verdict.summary() == "Fake any: not judged: dynamic shape tensor<?xf32>"
+
+
+def test_a_converter_needs_no_results(fake):
+    """Where nothing is run, the module may be one that XLA does not run; the lines say that nothing was compared."""
+    verdict = verify_on(fake(runs=False), DYNAMIC, "convert")
+    assert verdict.ok
+    assert verdict.lines() == ["Fake any: converted", "  it does not run here: nothing was compared"]
+
+
+def test_a_scatter_that_is_not_seen_is_told(fake):
+    """Where dropping every update changes nothing, the verdict says that the runs show nothing."""
+    text = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+      %i = stablehlo.constant dense<9> : tensor<1xi32>
+      %u = stablehlo.constant dense<5.0> : tensor<f32>
+      %s = "stablehlo.scatter"(%a, %i, %u) <{scatter_dimension_numbers =
+        #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          stablehlo.return %y : tensor<f32>
+        }) : (tensor<3xf32>, tensor<1xi32>, tensor<f32>) -> tensor<3xf32>
+      %r = stablehlo.add %s, %s : tensor<3xf32>
+      return %r : tensor<3xf32>
+    }"""
+    verdict = verify_on(fake(), text, "double")
+    assert verdict.ok
+    assert f"  not exercised: {SILENT}" in verdict.lines()
+    seen = verify_on(fake(), text.replace("dense<9>", "dense<1>"), "double")
+    assert (seen.ok, seen.not_exercised) == (False, ())
+
+
+def test_one_that_is_not_installed_is_an_error_that_names_the_extra(fake):
+    """Nothing is run."""
+    with pytest.raises(InputError) as caught:
+        verify_on(fake(imports=("surely_not_there",)), DOUBLED, "double")
+    assert "Fake is not installed" in str(caught.value)
+    assert "pip install 'hlo-lower[fake]'" in str(caught.value)
+
+
+def test_progress_is_told(fake):
+    """The stages are XLA and the consumer."""
+    told = []
+    verify_on(fake(), DOUBLED, "double", progress=lambda *stage: told.append(stage))
+    assert [stage[0] for stage in told] == ["XLA", "fake", "fake"]
+
+
+def test_consumers_are_found_by_name():
+    """An unknown name lists those that exist."""
+    assert consumer_named("iree") is IREE
+    assert all(consumer.extra == consumer.name for consumer in CONSUMERS)
+    with pytest.raises(InputError, match="no consumer named 'tvm'") as caught:
+        consumer_named("tvm")
+    assert "iree, litert, coreml" in str(caught.value)

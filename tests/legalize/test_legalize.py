@@ -1,0 +1,144 @@
+"""chlo operations and custom calls are made plain, and nothing else is touched."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from hlo_lower.graph import read, to_text
+from hlo_lower.legalize import Outcome, legalize
+from hlo_lower.targets import Target
+from hlo_lower.verify.compare import first_difference, first_difference_within
+
+ERF_UNITS = 4
+"""XLA evaluates its own erf in f32 by another polynomial: 3.5 machine epsilons at most on 4,096 points of [-6, 6]."""
+
+CUSTOM = """\
+module @torch {
+  func.func public @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x3xf32>, tensor<4x3xi32>) {
+    %0 = stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64}
+      : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %1:2 = stablehlo.custom_call @mhlo.topk(%x)
+      {mhlo.attributes = {k = 3 : i64, largest = true}, mhlo.version = 1 : i64}
+      : (tensor<4x8xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+    return %0, %1#0, %1#1 : tensor<4x8xf32>, tensor<4x3xf32>, tensor<4x3xi32>
+  }
+}
+"""
+
+SCATTER = """\
+module @decode {
+  func.func public @main(%cache: tensor<8x4xf32>, %row: tensor<4xf32>, %position: tensor<1xi32>) -> tensor<8x4xf32> {
+    %new = "stablehlo.scatter"(%cache, %position, %row) <{
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0]>
+    }> ({
+    ^bb0(%current: tensor<f32>, %update: tensor<f32>):
+      stablehlo.return %update : tensor<f32>
+    }) : (tensor<8x4xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8x4xf32>
+    return %new : tensor<8x4xf32>
+  }
+}
+"""
+
+
+def call(name, attributes="mhlo.attributes = {}, mhlo.version = 1 : i64"):
+    """A module with one custom call of one operand."""
+    return (
+        f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n"
+        f"  %0 = stablehlo.custom_call @{name}(%x) {{{attributes}}} : (tensor<4xf32>) -> tensor<4xf32>\n"
+        f"  return %0 : tensor<4xf32>\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("text", [CUSTOM, call("mhlo.tan"), call("mhlo.asin"), call("mhlo.sinh")])
+def test_known_custom_calls_become_stablehlo(legalized, text):
+    """Neither the custom call nor a chlo operation is left, and each is told as legalized."""
+    after, changes = legalized(text)
+    assert "custom_call" not in after
+    assert "chlo." not in after
+    assert {Outcome.LEGALIZED} == {change.outcome for change in changes}
+
+
+def test_custom_calls_compute_the_same(legalized, results):
+    """top_k is the same bit for bit, with equal values and NaN in it; erf within the stated bound."""
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32) * 3
+    x[0, 1] = x[0, 5] = 9.0
+    x[1, 2], x[2, 3] = np.nan, -np.inf
+    before, after = results(CUSTOM, x), results(legalized(CUSTOM)[0], x)
+    assert first_difference(before[1:], after[1:]) is None
+    assert first_difference_within(before[:1], after[:1], ERF_UNITS, [0.0]) is None
+    assert first_difference_within(before[:1], [after[0] * np.float32(1 + 2e-6)], ERF_UNITS, [0.0]) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (call("my.op"), "no operation of StableHLO or CHLO is known"),
+        (call("mhlo.erf", "mhlo.version = 2 : i64"), "version 2"),
+        (CUSTOM.replace("largest = true", "largest = false"), "smallest"),
+    ],
+)
+def test_what_is_not_known_is_left_and_told(legalized, text, told):
+    """An unknown custom call, another version of the encoding and a search for the smallest values stay as they are."""
+    after, changes = legalized(text)
+    left = [change for change in changes if change.outcome is Outcome.LEFT]
+    assert "custom_call" in after
+    assert len(left) == 1
+    assert told in left[0].why
+    assert "module.mlir" in left[0].where
+
+
+def test_notes_on_placement_are_not_told(legalized):
+    """A custom call that only says where a tensor lives is no obstacle, and nothing is said of it."""
+    text = call("Sharding", 'mhlo.sharding = "{replicated}"')
+    after, changes = legalized(text)
+    assert changes == ()
+    assert to_text(read(text, contained=False)) == after
+
+
+def test_a_sharding_goes_over(legalized):
+    """The sharding of an operation stands on the one that gives its result afterwards, and no mark is left."""
+    after, _ = legalized(call("mhlo.erf", 'mhlo.attributes = {}, mhlo.sharding = "{replicated}"'))
+    sharded = [line for line in after.splitlines() if "mhlo.sharding" in line]
+    assert len(sharded) == 1
+    assert "stablehlo.clamp" in sharded[0]
+    assert "hlo_lower.sharded" not in after
+
+
+def test_a_module_without_such_operations_stays(registry):
+    """No pass runs over what is plain already: the module is the same, byte for byte."""
+    graph = read(SCATTER, contained=False)
+    before = to_text(graph)
+    assert legalize(graph, Target("t", legalize=True), registry) == ()
+    assert before == to_text(graph)
+
+
+def test_scatters_and_other_functions_keep_their_text(registry):
+    """Around a top_k a scatter keeps its location and place, and functions without chlo keep their text."""
+
+    def step(cache, x, position):
+        values, _ = lax.top_k(x, 4)
+        return jax.jit(lambda c, v: c.at[position].set(v))(cache, values) + jnp.square(cache)
+
+    shapes = [jax.ShapeDtypeStruct(s, d) for s, d in (((8, 4), "float32"), ((9,), "float32"), ((), "int32"))]
+    graph = read(jax.jit(step).lower(*shapes))
+    places = [str(graph.location(node)) for node in graph.scatters]
+    names = list(graph.functions)
+    assert legalize(graph, Target("t", legalize=True), registry)
+    assert "chlo." not in to_text(graph)
+    assert places == [str(graph.location(node)) for node in graph.scatters]
+    assert places
+    assert names == list(graph.functions)
+
+
+def test_dynamic_shapes_leave_no_shape_operation(legalized):
+    """The sizes that the pass computes in the shape dialect are made StableHLO, too."""
+    text = (
+        "func.func public @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {\n"
+        "  %0 = chlo.erf %x : tensor<?x8xf32> -> tensor<?x8xf32>\n  return %0 : tensor<?x8xf32>\n}\n"
+    )
+    after, _ = legalized(text)
+    assert "chlo." not in after
+    assert "shape." not in after

@@ -1,0 +1,26 @@
+"""Let a module leave in linalg: lower its scatters for a target of that dialect, then everything else."""
+
+from typing import Any
+
+import hlo_lower as hl
+from hlo_lower.graph import read
+from hlo_lower.linalg import LinalgReport, to_linalg
+from hlo_lower.targets.target import Target
+
+LINALG = Target(
+    "linalg_for_tests",
+    refused={"stablehlo.scatter": "it is what is to be lowered", "stablehlo.sort": "jaxlib's pass leaves it"},
+    dialect="linalg",
+)
+
+
+def lowered_text(source: Any) -> str:
+    """A module with its scatters lowered for linalg, still StableHLO."""
+    return hl.lower(source, target=LINALG).text
+
+
+def left_as_linalg(source: Any, *, named: bool) -> tuple[str, LinalgReport]:
+    """The text of a module in linalg, and the report."""
+    graph = read(lowered_text(source))
+    report = to_linalg(graph, named=named)
+    return str(graph.module), report

@@ -1,0 +1,112 @@
+"""Linalg on IREE: generic, named, and named after generalization, a module computes what XLA does."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from iree_runs import generalized, run_on_iree
+from leaving import left_as_linalg
+
+import hlo_lower as hl
+
+OPERAND = np.arange(36, dtype=np.float32).reshape(9, 4)
+ROWS = np.full((3, 4), 100.0, np.float32)
+WORDS = np.arange(9, dtype=np.uint32) + np.uint32(2**31)
+
+
+def decode(x, row, at):
+    """One window at a runtime place; JAX counts negative places from the end."""
+    return x.at[at].set(row[0], mode="drop")
+
+
+def run_of_rows(x, rows, start):
+    """Rows at start, start + 1, ...; those outside are dropped."""
+    return x.at[start + jnp.arange(3)].set(rows, mode="drop")
+
+
+def strided(x, rows):
+    """Every third row."""
+    return x.at[1::3].set(rows)
+
+
+def gradient(x, rows, places):
+    """Sums to places that may repeat, in order: the structured loop."""
+    return x.at[places].add(jnp.tile(rows, (14, 1))[:40], mode="drop")
+
+
+def unsigned(x, places):
+    """Unsigned words beyond the signed range, compared and divided."""
+    return jnp.maximum(x.at[places].max(jnp.uint32(2**31 + 5), mode="drop") // 3, x >> 3)
+
+
+def control(x, n):
+    """A scan, a loop that stops by its data, and a switch that clamps its index."""
+    s, _ = jax.lax.scan(lambda c, row: (c * 0.5 + row.sum(), None), jnp.float32(0), x)
+    m = jax.lax.while_loop(lambda i: i * i < n, lambda i: i + 1, jnp.int32(0))
+    return jax.lax.switch(m, [lambda: s, lambda: s + 1, lambda: s * 2]), m
+
+
+CASES = {
+    "in bounds": (decode, OPERAND, ROWS, np.int32(4)),
+    "past the end": (decode, OPERAND, ROWS, np.int32(9)),
+    "negative": (decode, OPERAND, ROWS, np.int32(-1)),
+    "far out": (decode, OPERAND, ROWS, np.int32(np.iinfo(np.int32).max)),
+    "far below": (decode, OPERAND, ROWS, np.int32(np.iinfo(np.int32).min)),
+    "rows over the end": (run_of_rows, OPERAND, ROWS, np.int32(7)),
+    "rows below": (run_of_rows, OPERAND, ROWS, np.int32(-11)),
+    "strided": (strided, OPERAND, ROWS),
+    "loop": (gradient, OPERAND, ROWS, (np.arange(40, dtype=np.int32) * 7) % 13 - 2),
+    "unsigned": (unsigned, WORDS, np.array([3, 12, -1], np.int32)),
+    "control": (control, OPERAND, np.int32(30)),
+    "control, first branch": (control, OPERAND, np.int32(-3)),
+}
+
+
+def same_bits(expected: list[np.ndarray], actual: list[np.ndarray]) -> bool:
+    """Whether results have the same bits; linalg has no signs."""
+    return [np.asarray(a).tobytes() for a in expected] == [b.tobytes() for b in actual]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_both_forms_compute_what_xla_does(case):
+    """Generic, named and `--linalg-generalize-named-ops` of the named form have XLA's bits, out of bounds too."""
+    function, *arguments = case
+    expected = jax.tree.leaves(jax.jit(function)(*arguments))
+    exported = hl.export(function, *arguments)
+    texts = {}
+    for named in (False, True):
+        texts[named], report = left_as_linalg(exported, named=named)
+        assert report.is_complete, report.lines()
+    assert "linalg.map" in texts[True] or "linalg." not in texts[True]
+    assert "linalg.map" not in texts[False]
+    texts["generalized"] = generalized(texts[True])
+    assert "linalg.map" not in texts["generalized"]
+    for form, text in texts.items():
+        assert same_bits(expected, run_on_iree(text, arguments)), form
+
+
+def test_another_place_is_another_result():
+    """The comparison can fail: a write one row further is found."""
+    text, _ = left_as_linalg(hl.export(strided, OPERAND, ROWS), named=True)
+    moved = text.replace("[1, 0] [3, 4] [3, 1]", "[2, 0] [3, 4] [3, 1]")
+    assert moved != text
+    expected = jax.tree.leaves(jax.jit(strided)(OPERAND, ROWS))
+    assert same_bits(expected, run_on_iree(text, [OPERAND, ROWS]))
+    assert not same_bits(expected, run_on_iree(moved, [OPERAND, ROWS]))
+
+
+def test_reductions_and_products_agree_within_rounding():
+    """Where floats are summed the forms may round apart: 64 terms, so 64 units of the sum of magnitudes."""
+    a = np.random.default_rng(1).normal(size=(8, 64)).astype(np.float32)
+
+    def sums(x):
+        return x @ x.T, x.sum(axis=1), (x * x).max(axis=0)
+
+    bound = 64 * np.finfo(np.float32).eps * float((a * a).sum(axis=1).max() + np.abs(a).sum(axis=1).max())
+    expected = jax.tree.leaves(jax.jit(sums)(a))
+    for named in (False, True):
+        text, report = left_as_linalg(hl.export(sums, a), named=named)
+        assert report.is_complete
+        assert ("linalg.reduce" in text) is named
+        for one, other in zip(expected, run_on_iree(text, [a]), strict=True):
+            assert np.abs(np.asarray(one) - other).max() <= bound

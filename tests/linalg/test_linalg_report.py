@@ -1,0 +1,124 @@
+"""What a module in linalg still holds, and what was taken off, is told by name and number."""
+
+import pytest
+from leaving import left_as_linalg
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.graph import read
+from hlo_lower.linalg import to_linalg
+
+LEFT = """
+func.func @main(%a: tensor<4xui32>, %b: tensor<4xf32>) -> (tensor<4xui32>, tensor<4xf32>) {
+  %0 = stablehlo.custom_call @my_kernel(%a) : (tensor<4xui32>) -> tensor<4xui32>
+  %1 = stablehlo.custom_call @my_kernel(%0) : (tensor<4xui32>) -> tensor<4xui32>
+  %2 = stablehlo.maximum %1, %a : tensor<4xui32>
+  %3:2 = "stablehlo.sort"(%2, %b) <{dimension = 0 : i64}> ({
+  ^bb0(%x: tensor<ui32>, %y: tensor<ui32>, %p: tensor<f32>, %q: tensor<f32>):
+    %c = stablehlo.compare LT, %x, %y : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) : (tensor<4xui32>, tensor<4xf32>) -> (tensor<4xui32>, tensor<4xf32>)
+  return %3#0, %3#1 : tensor<4xui32>, tensor<4xf32>
+}
+"""
+
+SHARDED = """
+module @sharded attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>, tf.aliasing_output = 0 : i32},
+                  %b: tensor<4xf32> {mhlo.sharding = "{replicated}"}) -> (tensor<4xf32> {jax.result_info = "r"}) {
+    %0 = stablehlo.add %a, %b {mhlo.frontend_attributes = {note = "x"}} : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+"""
+
+WITH_PARTS = """
+func.func @main(%a: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
+  %0 = stablehlo.composite "my.op" %a {decomposition = @twice} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>
+  %2 = stablehlo.optimization_barrier %1 : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_the_pass_leaves_is_reported(named):
+    """Operations of other dialects are told by name, custom calls with their target, and keep their unsigned types."""
+    text, report = left_as_linalg(LEFT, named=named)
+    counts = dict(report.left)
+    assert counts.pop("builtin.unrealized_conversion_cast") > 0
+    assert counts == {"stablehlo.custom_call @my_kernel": 2, "stablehlo.sort": 1}
+    assert not report.is_complete
+    assert report.signless == ("ui32",)
+    assert "func.func @main(%arg0: tensor<4xi32>, " in text
+    assert "@my_kernel(%0) : (tensor<4xui32>) -> tensor<4xui32>" in text
+    assert "left: " in report.summary()
+    assert "signless now: ui32" in report.lines()
+
+
+def test_shardings_are_removed_and_counted():
+    """Attributes that only StableHLO's readers know go, with the meshes; donation stays."""
+    text, report = left_as_linalg(SHARDED, named=True)
+    assert dict(report.removed) == {
+        "mhlo.frontend_attributes": 1,
+        "mhlo.num_partitions": 1,
+        "mhlo.sharding": 1,
+        "sdy.mesh": 1,
+        "sdy.sharding": 1,
+    }
+    assert report.is_complete
+    assert "tf.aliasing_output = 0 : i32" in text
+    assert "sdy" not in text
+    assert "mhlo" not in text
+
+
+def test_composites_and_chlo_become_plain_first():
+    """Composites are called, chlo is expanded, a barrier is what goes into it: nothing of them is left."""
+    text, report = left_as_linalg(WITH_PARTS, named=True)
+    assert report.is_complete, report.lines()
+    assert "call @twice" in text
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_jaxlib_does_not_take_is_said_in_other_words(named):
+    """Broadcasts of one unsigned element and reductions of or over nothing, which jaxlib's pass breaks or leaves."""
+    text, report = left_as_linalg(
+        """
+        func.func @main(%s: tensor<ui32>, %t: tensor<1xui32>, %e: tensor<0x3xi32>, %a: tensor<4xi32>)
+            -> (tensor<4x8xui32>, tensor<1x3x1xui32>, tensor<3xi32>, tensor<4xi32>) {
+          %zero = stablehlo.constant dense<0> : tensor<i32>
+          %0 = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<ui32>) -> tensor<4x8xui32>
+          %1 = stablehlo.broadcast_in_dim %t, dims = [2] : (tensor<1xui32>) -> tensor<1x3x1xui32>
+          %2 = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0]
+              : (tensor<0x3xi32>, tensor<i32>) -> tensor<3xi32>
+          %3 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = []
+              : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
+          return %0, %1, %2, %3 : tensor<4x8xui32>, tensor<1x3x1xui32>, tensor<3xi32>, tensor<4xi32>
+        }
+        """,
+        named=named,
+    )
+    assert report.is_complete, report.lines()
+    assert "-> (tensor<4x8xi32>, tensor<1x3x1xi32>, tensor<3xi32>, tensor<4xi32>)" in text
+
+
+def test_a_pass_that_fails_is_a_clear_error(monkeypatch):
+    """Where jaxlib's pass fails, the error names the module, the pass and what to do."""
+
+    def fail(*_):
+        raise mlir.PassError("it fails")
+
+    monkeypatch.setattr(mlir, "run_pass", fail)
+    graph = read("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }", "here.mlir")
+    with pytest.raises(hl.NotLoweredError) as error:
+        to_linalg(graph, named=True)
+    assert str(error.value).splitlines() == [
+        "here.mlir: stablehlo-legalize-to-linalg{enable-primitive-ops=true}: it fails",
+        "  next:    --target stablehlo writes the module without linalg",
+    ]

@@ -1,0 +1,136 @@
+"""The built-in targets are files of the package: each parses, names what exists, and holds what it says."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.legality import dtypes_on
+from hlo_lower.targets import STABLEHLO, TARGETS, built_in, names, read_target, target_named
+
+FOLDER = Path(built_in.__file__).parent
+FILES = {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
+GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("[!r]*.mlir"))
+
+
+def test_every_file_is_a_target_and_every_target_a_file():
+    """The list is complete, in the order in which targets are shown."""
+    assert set(FILES) == set(built_in.NAMES)
+    assert [target.name for target in TARGETS] == list(built_in.NAMES)
+
+
+@pytest.mark.parametrize("name", built_in.NAMES)
+def test_a_built_in_file_names_what_exists(name):
+    """What is checked of a user's file at each start is checked of a built-in one here."""
+    names.check_names(target_named(name), name)
+    assert read_target(str(FILES[name])) == target_named(name)
+    assert target_named(name).description
+    assert target_named(name).refuses_op("stablehlo.scatter")
+
+
+@pytest.mark.parametrize("name", built_in.NAMES)
+def test_a_built_in_file_is_the_same_as_json(name, tmp_path):
+    """JSON says what TOML says."""
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(tomllib.loads(FILES[name].read_text())))
+    assert read_target(str(path)) == target_named(name)
+
+
+@pytest.mark.parametrize("name", built_in.NAMES)
+def test_a_listed_operation_says_its_types(name):
+    """Where operations are listed, each is taken on all types or narrowed to some; none is told and not taken."""
+    target = target_named(name)
+    assert all(target.op_dtypes.values())
+    assert not set(target.op_dtypes).difference(target.ops or target.op_dtypes)
+
+
+def test_targets_are_read_when_they_are_asked_for():
+    """A name is enough to know of a target; its file is read once."""
+    assert built_in.built_in_target("iree") is built_in.built_in_target("iree")
+    with pytest.raises(AttributeError, match="no attribute 'NPU'"):
+        hl.targets.NPU  # noqa: B018 - the look-up is what is tested
+
+
+def test_the_dialect_of_linalg_is_linalg():
+    """Only one built-in target leaves StableHLO."""
+    assert {target.name for target in TARGETS if target.dialect == "linalg"} == {"linalg"}
+    assert STABLEHLO.dialect == "stablehlo"
+
+
+def point(dtype, index="i32", combiner="", windows=200):
+    """Points written at runtime indices, of these types."""
+    body = f"%c = stablehlo.{combiner} %a, %b : tensor<{dtype}>" if combiner else ""
+    return f"""
+func.func public @main(%o: tensor<64x{dtype}>, %i: tensor<{windows}x1x{index}>, %u: tensor<{windows}x{dtype}>)
+    -> tensor<64x{dtype}> {{
+  %r = "stablehlo.scatter"(%o, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+  ^bb0(%a: tensor<{dtype}>, %b: tensor<{dtype}>):
+    {body}
+    stablehlo.return {"%c" if combiner else "%b"} : tensor<{dtype}>
+  }}) : (tensor<64x{dtype}>, tensor<{windows}x1x{index}>, tensor<{windows}x{dtype}>) -> tensor<64x{dtype}>
+  return %r : tensor<64x{dtype}>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("litert", point("bf16"), "litert refuses for bf16"),
+        ("litert", point("i8", combiner="add"), "litert refuses for i8"),
+        ("litert", point("f32", combiner="power"), "emits stablehlo.while, which litert refuses: it is not exported"),
+        ("litert", point("f32", index="ui64"), "litert refuses for ui64"),
+        ("coreml", point("bf16"), "needs bf16, which coreml refuses"),
+        ("coreml", point("f32", index="i64"), "needs i64, which coreml refuses"),
+        ("coreml", point("i32", combiner="xor"), "coreml refuses for i32"),
+    ],
+)
+def test_what_a_consumer_refuses_is_named(name, text, says):
+    """Where it takes no form of a scatter, the error names the op or the type, and the exit code is 3."""
+    with pytest.raises(hl.NotLoweredError) as error:
+        hl.lower(text, target=name)
+    assert error.value.exit_code == 3
+    assert f"no lowering for target {name}" in str(error.value)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("target", ["stablehlo", "xla", "iree", "linalg"])
+def test_a_consumer_with_loops_takes_every_class(target):
+    """Whatever the type and the combiner."""
+    for text in (point("bf16"), point("f32", combiner="add"), point("i8", "i64", combiner="multiply")):
+        assert hl.lower(text, target=target).scatters_left == 0
+
+
+def nodes_of(graph):
+    """All operations of a module, those in regions included."""
+    found = [node for function in graph.functions.values() for node in function.body.nodes]
+    for node in found:
+        found.extend(inner for block in (node.blocks if node.has_regions else ()) for inner in block.nodes)
+    return [node for node in found if node.name not in ("func.return", "stablehlo.return")]
+
+
+@pytest.mark.parametrize("name", ["litert", "coreml", "linalg"])
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_converted_module_holds_what_the_target_takes(path, name):
+    """Each golden module is converted to ops and types that the target takes, or refused, or its scatter is kept."""
+    target, before = target_named(name), hl.read(path)
+    known = {(node.name, dtypes_on(node)) for node in nodes_of(before)}
+    try:
+        lowered = hl.lower(path, target=name, keep_unsupported=True)
+    except hl.NotLoweredError as error:  # a rule found out as it built that a type is not taken
+        told = f"{error.exit_code} {error.what}"
+    else:
+        told = ""
+    if told:
+        assert re.search(f"^3 .* emits stablehlo.pad, which {name} refuses for i1$", told)
+        assert path.stem in ("strided_select", "strided_insert_slice")
+        return
+    for op, dtypes in {(node.name, dtypes_on(node)) for node in nodes_of(lowered.graph)} - known:
+        assert target.refusal(op, dtypes) is None
+    assert mlir.verify_module(lowered.graph.module) is None
+    if name == "linalg":
+        assert lowered.scatters_left == 0
