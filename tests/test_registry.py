@@ -11,7 +11,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.analysis import Combiner
 from hlo_lower.errors import RegistryError
-from hlo_lower.lowerings import FAMILIES, SCATTER_DOMAINS, default_registry
+from hlo_lower.lowerings import FAMILIES, RULE_DOMAINS, SCATTER_DOMAINS, default_registry
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
 from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Windows
@@ -304,7 +304,7 @@ def test_the_families_can_be_registered_in_any_order():
     """The built-in rules are the same set, and unambiguous, whatever family comes first."""
     expected = [(rule.name, rule.classes()) for rule in default_registry().rules(SCATTER)]
     for seed in range(3):
-        registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
+        registry = CompositeLoweringRegistry(RULE_DOMAINS)
         for family in random.Random(seed).sample(FAMILIES, len(FAMILIES)):
             registry.extend(family)
         registry.check()

@@ -88,6 +88,7 @@ def narrow_array(array: Array, name: str, where: str = "") -> Array:
     Raises:
       InputError: a value does not fit.
     """
+    name_of = {np.int32: "i32", np.uint32: "ui32"}
     narrower = {"int64": np.int32, "uint64": np.uint32}.get(array.dtype.name)
     if narrower is None:
         return array
@@ -97,7 +98,7 @@ def narrow_array(array: Array, name: str, where: str = "") -> Array:
         index = tuple(int(i) for i in np.argwhere(outside)[0])
         raise InputError(
             where,
-            f"{name} holds {int(array[index])}, which does not fit in {np.dtype(narrower)}",
+            f"{name} holds {int(array[index])}, which does not fit in {name_of[narrower]}",
             facts=f"at {list(index)}; {int(outside.sum())} of {array.size} values are out of "
             f"[{info.min}, {info.max}]; the module was converted under the assumption that all fit",
             next_step="convert it without --demote-i64, or give values that fit",

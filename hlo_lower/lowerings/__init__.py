@@ -70,6 +70,9 @@ _NAMES: dict[frozenset[Enum], str] = {
 SCATTER_DOMAINS = {"stablehlo.scatter": DOMAINS, DYNAMIC_SCATTER: DYNAMIC_DOMAINS}
 """The facts of scatters for a registry: of static shape, and of dynamic shape."""
 
+RULE_DOMAINS = {**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS}
+"""The facts of everything that has rules."""
+
 
 def class_name(rule: Rule) -> str:
     """What a rule is for, for a reader: "Tile x assign, in bounds"."""
@@ -86,7 +89,7 @@ def class_name(rule: Rule) -> str:
 
 def default_registry() -> CompositeLoweringRegistry:
     """A fresh registry with the rules of all families, checked for ambiguity."""
-    registry = CompositeLoweringRegistry({**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS})
+    registry = CompositeLoweringRegistry(RULE_DOMAINS)
     for family in FAMILIES:
         registry.extend(family)
     registry.check()

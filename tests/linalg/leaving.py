@@ -16,7 +16,7 @@ LINALG = Target(
 
 def lowered_text(source: Any) -> str:
     """A module with its scatters lowered for linalg, still StableHLO."""
-    return hl.lower(source, target=LINALG).text
+    return hl.lower(source, target=LINALG).stablehlo
 
 
 def left_as_linalg(source: Any, *, named: bool) -> tuple[str, LinalgReport]:

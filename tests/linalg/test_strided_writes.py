@@ -24,8 +24,8 @@ def test_a_strided_write_is_verified_before_it_leaves(write):
     exported = hl.export(write, OPERAND, ROWS)
     lowered = hl.lower(exported, target=LINALG)
     assert [record.rule for record in lowered.records] == ["strided_insert_slice"]
-    assert "stablehlo.composite" in lowered.text
-    verdict = hl.verify(exported, lowered.text)
+    assert "stablehlo.composite" in lowered.stablehlo
+    verdict = hl.verify(exported, lowered.stablehlo)
     assert verdict.ok, verdict.lines()
     text, report = left_as_linalg(exported, named=False)
     assert report.is_complete, report.lines()
@@ -35,7 +35,7 @@ def test_a_strided_write_is_verified_before_it_leaves(write):
 def test_a_wrong_place_in_the_composite_is_found():
     """Another stride in the decomposition does not verify: the check can fail."""
     exported = hl.export(WRITES["rows"], OPERAND, ROWS)
-    text = hl.lower(exported, target=LINALG).text
+    text = hl.lower(exported, target=LINALG).stablehlo
     wrong = text.replace(
         "low = [1, 0], high = [1, 0], interior = [2, 0]", "low = [0, 0], high = [2, 0], interior = [2, 0]"
     )
@@ -46,7 +46,7 @@ def test_a_wrong_place_in_the_composite_is_found():
 def test_equal_writes_share_a_decomposition():
     """Two writes at the same places of the same types name one function."""
     exported = hl.export(lambda x, y: x.at[1::3].set(y).at[1::3].add(y), OPERAND, ROWS)
-    text = hl.lower(exported, target=LINALG).text
+    text = hl.lower(exported, target=LINALG).stablehlo
     assert (text.count("stablehlo.composite"), text.count("func.func private")) == (2, 1)
 
 

@@ -40,9 +40,9 @@ def test_a_rule_gives_its_canonical_form(path, tmp_path, capsys):
     lowered = hl.lower(path, **options_of(path))
     assert [record.rule for record in lowered.records] == [rule_of(path)]
     output = tmp_path / "lowered.mlir"
-    output.write_text(lowered.text)
+    output.write_text(lowered.stablehlo)
     options = Options(match_filename=str(path), input_file=str(output))
-    assert Matcher.from_opts(options).run() == 0, capsys.readouterr().err + lowered.text
+    assert Matcher.from_opts(options).run() == 0, capsys.readouterr().err + lowered.stablehlo
 
 
 def test_every_rule_has_a_golden_file():

@@ -196,9 +196,9 @@ def pieces_not_reversed(monkeypatch):
 
 
 def stride_off_by_one(monkeypatch):
-    right = constant._Rows.spread
+    right = constant.FlatRows.spread
     monkeypatch.setattr(
-        constant._Rows, "spread", lambda self, v, axis, low, high, gap: right(self, v, axis, low + 1, high - 1, gap)
+        constant.FlatRows, "spread", lambda self, v, axis, low, high, gap: right(self, v, axis, low + 1, high - 1, gap)
     )
 
 

@@ -142,6 +142,7 @@ SORTING = {
     "sorted_last_writer": {"combiner": "assign"},
     "sorted_only_writer": {"combiner": "add", "flags": "unique_indices = true,"},
     "sorted_segments": {"combiner": "maximum"},
+    "rounds": {"combiner": "add"},
 }
 """Rules that sort, but for the one of permutations, each with a scatter for it."""
 
