@@ -1,0 +1,133 @@
+"""Portable input through the whole tool: legalized, narrowed, written in another dialect, and verified each time."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import api
+from hlo_lower.cli import main
+from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
+
+MODULE = """module {
+  func.func public @main(%x: tensor<4xf32>, %p: tensor<i64>, %c: tensor<8x4xf32>)
+      -> (tensor<4xf32>, tensor<8x4xf32>) {
+    %e = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>
+    %i = stablehlo.reshape %p : (tensor<i64>) -> tensor<1xi64>
+    %r = "stablehlo.scatter"(%c, %i, %x) <{scatter_dimension_numbers = #stablehlo.scatter<
+        update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32>
+    }) : (tensor<8x4xf32>, tensor<1xi64>, tensor<4xf32>) -> tensor<8x4xf32>
+    return %e, %r : tensor<4xf32>, tensor<8x4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def module(tmp_path):
+    """The module as a file."""
+    path = tmp_path / "m.mlir"
+    path.write_text(MODULE)
+    return path
+
+
+def test_nothing_is_made_plain_unless_asked_for(module):
+    """For a target that does not ask for it, chlo ops and 64-bit integers stay."""
+    lowered = hl.lower(module)
+    assert "chlo.erf" in lowered.text
+    assert "tensor<i64>" in lowered.text
+    assert (lowered.changes, lowered.demotion, lowered.notes) == ((), None, ())
+
+
+def test_what_was_made_plain_is_told_and_verified(module, tmp_path, capsys):
+    """The report names what was legalized, narrowed and assumed, in text and JSON, and the plain form was run."""
+    out, report = tmp_path / "o.mlir", tmp_path / "o.json"
+    told = ["--legalize", "--demote-i64", "--report", str(report)]
+    assert main(["convert", str(module), "-o", str(out), *told]) == EXIT_OK
+    printed = capsys.readouterr().out
+    assert "legalized: chlo.erf" in printed
+    assert "assumed, not checked: argument 1 of @main" in printed
+    assert "plain form 3 runs" in printed
+    text = out.read_text()
+    assert "chlo." not in text
+    assert "i64>" not in text.replace("array<i64", "")
+    notes = json.loads(report.read_text())["modules"][0]["notes"]
+    assert [note.split(":")[0] for note in notes] == ["legalized", "narrowed", "assumed, not checked"]
+    assert main(["verify", str(module), str(out), "--legalize", "--demote-i64"]) == EXIT_OK
+    assert main(["verify", str(module), str(out)]) == EXIT_DIFFERS  # the signature is another one
+
+
+def test_arguments_that_do_not_fit_are_refused(module, tmp_path, capsys):
+    """An argument beyond 32 bits breaks what narrowing assumes: the value is named and nothing is written."""
+    given, out = tmp_path / "x.npz", tmp_path / "o.mlir"
+    np.savez(given, np.zeros(4, np.float32), np.int64(2**40), np.zeros((8, 4), np.float32))
+    assert main(["convert", str(module), "-o", str(out), "--demote-i64", "--inputs", str(given)]) == EXIT_BAD_INPUT
+    assert f"holds {2**40}, which does not fit in i32" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_wrong_plain_form_is_found(module, monkeypatch):
+    """Verification compares the plain form with the module as it was given, and says so where it differs."""
+    right = api.plain_form
+
+    def wrong(*args):
+        plain = right(*args)
+        return replace(plain, text=plain.text.replace("stablehlo.multiply", "stablehlo.add", 1))
+
+    lowered = hl.lower(module, legalize=True)
+    assert hl.verify(module, lowered).ok
+    monkeypatch.setattr(api, "plain_form", wrong)
+    verdict = hl.verify(module, lowered)
+    assert not verdict.ok
+    assert verdict.plain.status == "differs"
+    assert any(line.startswith("plain form: differs: result 0") for line in verdict.lines())
+
+
+def test_linalg_is_verified_before_it_leaves(module, tmp_path, capsys):
+    """A module for linalg is verified as StableHLO, written as linalg, and the report tells what was left."""
+    out = tmp_path / "o.mlir"
+    assert main(["convert", str(module), "-o", str(out), "--target", "linalg"]) == EXIT_OK
+    assert "linalg in named ops, complete" in capsys.readouterr().out
+    assert "tensor.insert_slice" in out.read_text()
+    assert "stablehlo" not in out.read_text()
+    generic = hl.lower(module, target="linalg", linalg_ops="generic")
+    assert "linalg.generic" in generic.text
+    assert "linalg.map" not in generic.text
+    assert "stablehlo.dynamic_update_slice" in generic.stablehlo
+
+
+def test_linalg_has_no_portable_form(module):
+    """What holds StableHLO cannot hold linalg, and JAX does not compile it."""
+    lowered = hl.lower(module, target="linalg")
+    for form in (lowered.portable, lambda: lowered.exported):
+        with pytest.raises(hl.InputError, match="not what the target linalg reads"):
+            form()
+    with pytest.raises(hl.InputError, match="leaves in linalg"):
+        hl.jit(lambda x: x, target="linalg")
+
+
+@pytest.mark.parametrize("target", ["stablehlo", "iree", "linalg"])
+def test_iree_runs_what_leaves(module, tmp_path, capsys, target):
+    """On IREE each of these computes what XLA makes of the original; another value written is a difference."""
+    pytest.importorskip("iree.compiler")
+    pytest.importorskip("iree.runtime")
+    out = tmp_path / "o.mlir"
+    text = hl.lower(module, target=target).text
+    out.write_text(text)
+    assert main(["verify", "--on", "iree", str(module), str(out)]) == EXIT_OK
+    assert "right in 3 runs" in capsys.readouterr().out
+    if target == "stablehlo":
+        wrong = text.replace("compare  GE", "compare  LE").replace("compare GE", "compare LE")
+        assert wrong != text
+        out.write_text(wrong)
+        assert main(["verify", "--on", "iree", str(module), str(out)]) == EXIT_DIFFERS
+
+
+def test_a_consumer_that_does_not_exist(module, capsys):
+    """Its name is told with those that exist."""
+    assert main(["verify", "--on", "tpu9", str(module), str(module)]) == EXIT_BAD_INPUT
+    assert "no consumer named 'tpu9'" in capsys.readouterr().err
