@@ -19,6 +19,7 @@ from hlo_lower.graph import (
     Value,
     bind,
     erase,
+    erase_built,
     erase_uncalled,
     read,
     to_bytecode,
@@ -33,7 +34,7 @@ from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.dynamic_shape import DynamicScatterLowering
 from hlo_lower.lowerings.sharding import keep_attributes
-from hlo_lower.plan import SCATTER, Options, Plan, plan_scatters, select_plans, where_of
+from hlo_lower.plan import SCATTER, Options, Plan, Planner, select_plans, where_of
 from hlo_lower.plugins import installed_registry
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
@@ -205,7 +206,7 @@ def classify(
         if options.legalize or options.demote_i64:
             graph = _copied(graph)
             _make_plain(graph, options, known)
-        return tuple(plan.record for plan in plan_scatters(graph, options, known))
+        return tuple(plan.record for plan in Planner(graph, options, known).all())
 
 
 def lower(
@@ -240,23 +241,25 @@ def _lower(
     op_count = graph.op_count
     known = registry or installed_registry()
     changes, demotion = _make_plain(graph, options, known)
-    plans = plan_scatters(graph, options, known)
+    planner = Planner(graph, options, known)
+    plans = planner.all()
     chosen = select_plans(plans, options, graph)
     _raise_first(chosen, options)
     plans, chosen = _in_order(graph, plans, chosen, options.target)
     _raise_first(chosen, options)
     uncalled: set[str] = set()
+    done: dict[int, Plan] = {}  # by identity: a plan's node is gone once it is lowered
     with mlir.active(graph.context):
         for plan in chosen:
-            uncalled |= _rewrite(graph, plan, options.target)
+            called, done[id(plan)] = _rewrite(graph, plan, planner, options.target)
+            uncalled |= called
     erase_uncalled(graph, uncalled)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    asked = {id(plan) for plan in chosen}
-    records = tuple(_outcome(plan, asked=id(plan) in asked) for plan in plans)
-    unsupported = sum(plan.error is not None for plan in chosen)
-    kept = sum(bool(plan.kept) for plan in chosen)
+    records = tuple(_outcome(done.get(id(plan), plan), asked=id(plan) in done) for plan in plans)
+    unsupported = sum(plan.error is not None for plan in done.values())
+    kept = sum(bool(plan.kept) for plan in done.values())
     made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
     counts = {"unsupported": unsupported, "kept": kept}
     return Lowered(graph, records, op_count, options, registry=registry, **counts, **made_plain)
@@ -341,10 +344,14 @@ def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
     return plan.record
 
 
-def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
-    """Lower one scatter in place; the result names functions that may have lost their last call."""
+def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tuple[set[str], Plan]:
+    """Lower one scatter in place: by its rule, or, where that builds what the target refuses, by the next best one.
+
+    Returns:
+      The functions that may have lost their last call, and the plan that was carried out.
+    """
     if plan.choice is None:
-        return set()
+        return set(), plan
     node, rule = plan.node, plan.choice.rule
     build = Builder.before(node)
     try:
@@ -362,11 +369,15 @@ def _rewrite(graph: Graph, plan: Plan, target: Target) -> set[str]:
         raise _broken(graph, plan, rule, f"gives {told[0]} instead of {told[1]}")
     refusal = refused_of(target, graph, build.built)
     if refusal is not None:
-        raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
+        erase_built(build.built, node)
+        other = planner.again(plan, refusal.reason)
+        if other.choice is None and not other.kept:
+            raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
+        return _rewrite(graph, other, planner, target)
     values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES)
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
-    return erase(graph, node)
+    return erase(graph, node), plan
 
 
 def _in_result_types(node: Node, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:

@@ -14,7 +14,7 @@ from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
 from hlo_lower.native import kept_by
 from hlo_lower.preference import Preference, told_cost
-from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError
+from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Without
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify as classify_scatter
 from hlo_lower.scatter.describe import describe, describe_dynamic, describe_refused, describe_twin
@@ -81,6 +81,7 @@ class Plan:
       scatter, facts, choice: its canonical form, what is known of it, and its rule; None as far as it did not get.
       kept: why it has no rule where the target takes it as it is; else "".
       error: why it has no rule, to be raised unless unsupported scatters are kept.
+      without: rules that were chosen before and built what the target refuses, each with the reason.
     """
 
     node: Node
@@ -90,15 +91,10 @@ class Plan:
     choice: Choice | None = None
     error: NotLoweredError | None = None
     kept: str = ""
+    without: Without = ()
 
 
-def plan_scatters(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> list[Plan]:
-    """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
-    planner = _Planner(graph, options, registry)
-    return [planner.plan(number, node) for number, node in enumerate(graph.scatters, start=1)]
-
-
-class _Planner:
+class Planner:
     """Plans scatters; what was decided for one holds for its twins, which differ from it only in where they stand."""
 
     def __init__(self, graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> None:
@@ -110,6 +106,18 @@ class _Planner:
         self._narrows = options.target.index_type == "i32"
         self._twins = Twins()
         self._first: dict[Hashable, tuple[Plan, Trail]] = {}
+
+    def all(self) -> list[Plan]:
+        """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
+        return [self.plan(number, node) for number, node in enumerate(self._graph.scatters, start=1)]
+
+    def again(self, plan: Plan, reason: str) -> Plan:
+        """Another plan for a scatter whose rule built what the target refuses."""
+        assert plan.choice is not None
+        without = (*plan.without, (plan.choice.rule.name, reason))
+        op = plan.choice.rule.op
+        why, told = plan.record.why.split(": ")[0], ""
+        return self._chosen(op, replace(plan, choice=None, without=without), why, told)
 
     def plan(self, number: int, node: Node) -> Plan:
         """The plan of one scatter."""
@@ -195,7 +203,7 @@ class _Planner:
         assert plan.facts is not None
         try:
             target = ScatterTarget.of(options.target, graph, plan.scatter, plan.facts)
-            facts, choice = self._preference.choose(self._registry, op, plan.facts, target)
+            facts, choice = self._preference.choose(self._registry, op, plan.facts, target, plan.without)
         except NoRuleError as error:
             if kept := _last_resort(plan, options.target):
                 return _kept(plan, f"{kept}, and no lowering")

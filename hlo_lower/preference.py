@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower.errors import InputError
-from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule, Target
+from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule, Target, Without
 from hlo_lower.scatter.dynamic import DynamicFacts
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.regime import Regime
@@ -48,33 +48,45 @@ class Preference:
         return cls(tuple(names), sizes)
 
     def choose(
-        self, registry: CompositeLoweringRegistry, op: str, facts: ScatterFacts | DynamicFacts, target: Target
+        self,
+        registry: CompositeLoweringRegistry,
+        op: str,
+        facts: ScatterFacts | DynamicFacts,
+        target: Target,
+        without: Without = (),
     ) -> tuple[ScatterFacts | DynamicFacts, Choice]:
         """The rule for a scatter, and its facts in the form that the rule is for.
+
+        Args:
+          registry: the rules.
+          op: the op that they are registered for.
+          facts: the scatter's facts.
+          target: the target as the candidates meet it.
+          without: rules that are no candidates, each with the reason.
 
         Raises:
           NoRuleError: no rule is right that the target takes; what it says is of the cheapest form.
           RegistryError: two rules are.
         """
         if isinstance(facts, DynamicFacts) or not (facts.forms or self.rules):
-            return facts, registry.select(op, facts, target)
+            return facts, registry.select(op, facts, target, without)
         forms = tuple(facts.forms) or (facts.regime,)
         for name in self.rules:
             rule = next(rule for rule in registry.rules(op) if rule.name == name)
             # A rule for any form is taken in the one that is its own: one window after the other.
             own = forms if "regime" in rule.constraints else forms[-1:] if Regime.MANY not in forms else (Regime.MANY,)
             for told in map(facts.in_form, own):
-                if not rule.misses(told) and not target.refusals(rule.emits):
-                    return told, _preferred(rule, registry.select(op, told, target))
+                if name not in dict(without) and not rule.misses(told) and not target.refusals(rule.emitted(told)):
+                    return told, _preferred(rule, registry.select(op, told, target, without))
         for told in map(facts.in_form, forms):
             try:
-                choice = registry.select(op, told, target)
+                choice = registry.select(op, told, target, without)
             except NoRuleError:
                 continue
             # If the target refuses a form's own rule, the one for all forms fits; it waits until the others are tried.
             if told.regime in choice.rule.constraints.get("regime", ()) or told.regime in (Regime.MANY, forms[-1]):
                 return told, choice
-        return facts, registry.select(op, facts, target)
+        return facts, registry.select(op, facts, target, without)
 
 
 def names_of(prefer: Sequence[str]) -> tuple[str, ...]:

@@ -10,15 +10,19 @@ The model is multiple dispatch (plum, "Ambiguity"; Julia's method specificity), 
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations, product
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from hlo_lower.errors import RegistryError
 
 Lowering = TypeVar("Lowering", bound=Callable[..., Any])
 Accepted = frozenset[Enum]
+Spared: TypeAlias = Mapping[tuple[str, Enum], Sequence[str]]
+"""For a value of a fact the ops that a rule does not build then, although it declares them."""
+Without: TypeAlias = tuple[tuple[str, str], ...]
+"""Names of rules that turned out not to do, each with the reason."""
 
 
 class Facts(Protocol):
@@ -45,6 +49,7 @@ class Rule:
       lowering: the function.
       constraints: fact name to accepted values.
       emits: names of the ops that it may build, those of the op's own region not counted.
+      spared: for a value of a fact those of them that it does not build then.
       form: its canonical form in a line, for documentation.
       place: "lowerings/insert_slice.py:31"; of a plug-in with its origin behind it.
       origin: the plug-in that it comes from, or "".
@@ -58,6 +63,12 @@ class Rule:
     form: str
     place: str
     origin: str = ""
+    spared: Mapping[tuple[str, Enum], tuple[str, ...]] = field(default_factory=dict[tuple[str, Enum], tuple[str, ...]])
+
+    def emitted(self, facts: Facts) -> tuple[str, ...]:
+        """What it may build under facts that it accepts."""
+        spared = {op for (name, value), ops in self.spared.items() if facts[name] is value for op in ops}
+        return tuple(op for op in self.emits if op not in spared)
 
     @property
     def short_name(self) -> str:
@@ -112,10 +123,18 @@ class RuleList:
     """
 
     def __init__(self) -> None:
-        self.entries: list[tuple[str, Callable[..., Any], Sequence[str], str, Mapping[str, Iterable[Enum]]]] = []
+        self.entries: list[
+            tuple[str, Callable[..., Any], Sequence[str], str, Mapping[str, Iterable[Enum]], Spared]
+        ] = []
 
     def lowers(
-        self, op: str, *, emits: Sequence[str] = (), form: str = "", **constraints: Iterable[Enum]
+        self,
+        op: str,
+        *,
+        emits: Sequence[str] = (),
+        form: str = "",
+        spared: Spared | None = None,
+        **constraints: Iterable[Enum],
     ) -> Callable[[Lowering], Lowering]:
         """Write a lowering down under an op and constraints on its facts.
 
@@ -124,11 +143,12 @@ class RuleList:
           emits: every op that it may build. "stablehlo.map" stands for the op's own region: where that is lifted to
             whole windows, its ops are emitted instead.
           form: the canonical form in a line.
+          spared: for a value of a fact those of the ops that it does not build then.
           **constraints: for each fact that matters the values that it takes; a fact that is not named may be anything.
         """
 
         def register(lowering: Lowering) -> Lowering:
-            self.entries.append((op, lowering, emits, form, constraints))
+            self.entries.append((op, lowering, emits, form, constraints, spared or {}))
             return lowering
 
         return register
@@ -173,8 +193,9 @@ class CompositeLoweringRegistry:
         Raises:
           RegistryError: as `lowers`.
         """
-        for op, lowering, emits, form, constraints in rules.entries:
-            self.add(op, lowering, emits=emits, form=form, constraints=constraints, origin=origin)
+        for op, lowering, emits, form, constraints, spared in rules.entries:
+            how: dict[str, Any] = {"constraints": constraints, "origin": origin, "spared": spared}
+            self.add(op, lowering, emits=emits, form=form, **how)
 
     def add(
         self,
@@ -185,6 +206,7 @@ class CompositeLoweringRegistry:
         form: str,
         constraints: Mapping[str, Iterable[Enum]],
         origin: str = "",
+        spared: Spared | None = None,
     ) -> Rule:
         """Register a lowering; `lowers` is the same as a decorator."""
         place = f"{_place(lowering)} ({origin})" if origin else _place(lowering)
@@ -207,7 +229,13 @@ class CompositeLoweringRegistry:
             if other.name == name or other.constraints == accepted:
                 same = "name" if other.name == name else "constraints"
                 raise RegistryError(f"{place}: {name} has the {same} of {other.name} at {other.place}")
-        rule = Rule(op, name, lowering, accepted, tuple(emits), form, place, origin)
+        for (fact, value), ops in (spared or {}).items():
+            if value not in self._domains[op].get(fact, ()) or not set(ops) <= set(emits):
+                raise RegistryError(
+                    f"{place}: {name}: spared: {fact}={value.value} is no fact, or {ops} are not emitted"
+                )
+        kept = {key: tuple(ops) for key, ops in (spared or {}).items()}
+        rule = Rule(op, name, lowering, accepted, tuple(emits), form, place, origin, kept)
         self._rules[op].append(rule)
         self._chosen.clear()
         return rule
@@ -254,8 +282,14 @@ class CompositeLoweringRegistry:
                     told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
                     raise RegistryError(f"{op}: {listed} are both most specific for {told}")
 
-    def select(self, op: str, facts: Facts, target: Target) -> Choice:
+    def select(self, op: str, facts: Facts, target: Target, without: Without = ()) -> Choice:
         """The most specific rule that fits the facts and emits only what the target takes.
+
+        Args:
+          op: the op.
+          facts: its facts.
+          target: what restricts the candidates.
+          without: names of rules that are no candidates, each with the reason.
 
         Raises:
           NoRuleError: none fits.
@@ -263,17 +297,19 @@ class CompositeLoweringRegistry:
         """
         if op not in self._domains:
             raise NoRuleError(op, ())
-        key = (op, target, *(facts[name] for name in self._domains[op]))
+        key = (op, target, without, *(facts[name] for name in self._domains[op]))
         if key not in self._chosen:
-            self._chosen[key] = self._select(op, facts, target)
+            self._chosen[key] = self._select(op, facts, target, dict(without))
         return self._chosen[key]
 
-    def _select(self, op: str, facts: Facts, target: Target) -> Choice:
+    def _select(self, op: str, facts: Facts, target: Target, without: Mapping[str, str]) -> Choice:
         fitting: list[Rule] = []
         rejected: list[tuple[Rule, str]] = []
         distance: dict[str, tuple[int, int, str]] = {}
         for rule in self.rules(op):
-            misses, refusals = rule.misses(facts), target.refusals(rule.emits)
+            misses, refusals = rule.misses(facts), tuple(target.refusals(rule.emitted(facts)))
+            if rule.name in without:
+                refusals = (*refusals, without[rule.name])
             if misses or refusals:
                 rejected.append((rule, "; ".join((*misses, *refusals))))
                 distance[rule.name] = (len(misses), len(refusals), rule.name)

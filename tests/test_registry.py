@@ -14,7 +14,7 @@ from hlo_lower.errors import RegistryError
 from hlo_lower.lowerings import FAMILIES, RULE_DOMAINS, SCATTER_DOMAINS, default_registry
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
-from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Windows
+from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Parts, Windows
 from hlo_lower.subset import Subset
 from hlo_lower.targets import Target, target_named
 
@@ -379,3 +379,24 @@ def test_no_rule_is_an_error_of_four_lines():
     assert "nearest: scatter_to_operand (lowerings/nothing.py:" in lines[2]
     assert lines[2].endswith("subset=Point, needs Empty")
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
+
+
+def test_ops_that_a_value_spares_are_not_held_against_a_rule():
+    """A rule that builds an op under some facts only is a candidate under the others, where the target refuses it."""
+    rules = RuleList()
+    spared = {("parts", Parts.ONE): ("stablehlo.while",)}
+    rules.lowers(SCATTER, emits=("stablehlo.add", "stablehlo.while"), spared=spared)(lowering("mostly"))
+    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
+    registry.extend(rules)
+    [rule] = registry.rules(SCATTER)
+    assert rule.emitted({"parts": Parts.ONE}) == ("stablehlo.add",)
+    assert rule.emitted({"parts": Parts.SEVERAL}) == ("stablehlo.add", "stablehlo.while")
+
+
+def test_what_is_spared_has_to_be_emitted():
+    """An op that a rule does not declare, or a value that no fact has, is an error where the rule is registered."""
+    for key, ops in ((("parts", Parts.ONE), ("stablehlo.sort",)), (("parts", Arity.SINGLE), ("stablehlo.add",))):
+        with pytest.raises(RegistryError, match="spared"):
+            CompositeLoweringRegistry(SCATTER_DOMAINS).add(
+                SCATTER, lowering("r"), emits=("stablehlo.add",), form="", constraints={}, spared={key: ops}
+            )

@@ -2,7 +2,7 @@
 
 from hlo_lower.graph.binding import bind, is_symbolic
 from hlo_lower.graph.builder import Builder
-from hlo_lower.graph.cleanup import erase, erase_uncalled
+from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.graph.reader import Source, read
 from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
 from hlo_lower.graph.writer import to_bytecode, to_portable_artifact, to_text
@@ -18,6 +18,7 @@ __all__ = [
     "Value",
     "bind",
     "erase",
+    "erase_built",
     "erase_uncalled",
     "is_symbolic",
     "read",

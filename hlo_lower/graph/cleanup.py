@@ -1,6 +1,6 @@
 """Erase what a lowering left dead: pure producers and private functions, and nothing that was dead before."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph.view import Graph, Node, Value
@@ -39,6 +39,13 @@ def erase(graph: Graph, node: Node) -> set[str]:
         pending.update(dict.fromkeys(_producers(producer)))
         producer.raw.erase()
     return called
+
+
+def erase_built(built: Sequence[Node], beside: Node) -> None:
+    """Erase operations that were built beside a node, which nothing uses yet, with what stands in their regions."""
+    parent = beside.raw.parent
+    for node in reversed([node for node in built if node.raw.parent == parent]):
+        node.raw.erase()
 
 
 def erase_uncalled(graph: Graph, names: Iterable[str]) -> None:

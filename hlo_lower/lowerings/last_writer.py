@@ -6,7 +6,7 @@ from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import AT_ONCE, AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values, reads_current
@@ -27,6 +27,7 @@ LOOKED_UP = (*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.maximum", "sta
     combiner=ASSIGNING | IDEMPOTENT,
     offsets=AT_RUN_TIME,
     regime={Regime.MASK},
+    spared=AT_ONCE,
     emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.map"),
     form="select(any(iota == row), region(operand, the one update), operand)",
 )
@@ -64,6 +65,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
     regime={Regime.INVERSION},
+    spared=AT_ONCE,
     emits=LOOKED_UP,
     form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
 )
@@ -90,6 +92,7 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     regime={Regime.INVERSION},
+    spared=AT_ONCE,
     emits=LOOKED_UP,
     form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
 )

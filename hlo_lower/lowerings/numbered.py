@@ -9,7 +9,8 @@ from hlo_lower.graph import Value
 from hlo_lower.graph.axes import sort_rows
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
-from hlo_lower.scatter.facts import Offsets
+from hlo_lower.registry import Spared
+from hlo_lower.scatter.facts import Masks, Offsets
 
 AT_RUN_TIME = frozenset({Offsets.RUNTIME, Offsets.UNSOLVED})
 NUMBERED = tuple(
@@ -21,6 +22,8 @@ NUMBERED = tuple(
 )
 """What it takes to number the rows."""
 IN_PARTS = ("stablehlo.pad", "stablehlo.dynamic_slice", "stablehlo.while")
+AT_ONCE: Spared = {("masks", Masks.AT_ONCE): IN_PARTS}
+"""Where masks are not taken in parts, that is not built."""
 SORTED = (*NUMBERED, *(f"stablehlo.{op}" for op in ("sort", "or", "gather", "maximum", "map")))
 
 

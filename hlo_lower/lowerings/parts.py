@@ -45,9 +45,8 @@ def over_writes(
     """
     numbers = flat.row_numbers(build)
     element = numbers.element_type
-    parts = -(-flat.batches * flat.rows * flat.writes * width // most)
-    size = -(-flat.writes // min(parts, flat.writes))
-    parts = -(-flat.writes // size)
+    parts = flat.parts(width, most)
+    size = -(-flat.writes // parts)
     if parts == 1:
         return list(part(build, hits(build, flat, numbers), build.constant(0, (), element), along))
     spare = parts * size - flat.writes

@@ -9,7 +9,7 @@ from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import matrix_products, reduce_along, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import AT_ONCE, AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import new_values
@@ -34,7 +34,9 @@ WIDE = {"f16": "f32", "bf16": "f32"}
     offsets=AT_RUN_TIME,
     order={Order.FREE},
     regime={Regime.REDUCTION},
-    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", *COMBINED, "stablehlo.complex", "stablehlo.map"),
+    spared=AT_ONCE,
+    # Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
+    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", *COMBINED, "stablehlo.map"),
     form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
 )
 def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
@@ -79,6 +81,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     order={Order.FREE},
     regime={Regime.DOT},
+    spared=AT_ONCE,
     emits=(
         *(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.dot_general", "stablehlo.map"),
         *("stablehlo.is_finite", "stablehlo.concatenate"),

@@ -75,6 +75,13 @@ class FloatMode(Enum):
     REASSOCIATE = "reassociate"
 
 
+class Masks(Enum):
+    """Whether a form that compares each row with each write does so at once, or in parts, by a loop."""
+
+    AT_ONCE = "at_once"
+    IN_PARTS = "in_parts"
+
+
 class Order(Enum):
     """Whether updates of one element can be combined with each other first, in any order, without a bit changing."""
 
@@ -112,6 +119,7 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
     "oob": OutOfBounds,
     "float_mode": FloatMode,
     "dialect": Dialect,
+    "masks": Masks,
 }
 """The facts of `stablehlo.scatter` for the registry."""
 
@@ -149,6 +157,7 @@ class ScatterFacts:
       findings: every fact with its proof or its reason, for the record.
       bounds_note: in a few words, why the bounds need a guard or none.
       dialect: what the module leaves in.
+      in_parts: the forms in which what is compared is taken in parts.
     """
 
     subset: Subset
@@ -176,6 +185,12 @@ class ScatterFacts:
     findings: tuple[Finding, ...]
     bounds_note: str
     dialect: Dialect = Dialect.STABLEHLO
+    in_parts: frozenset[Regime] = frozenset()
+
+    @property
+    def masks(self) -> Masks:
+        """Whether the form that it is in takes what it compares in parts."""
+        return Masks.IN_PARTS if self.regime in self.in_parts else Masks.AT_ONCE
 
     def __getitem__(self, name: str) -> Enum:
         """The value of a fact of `DOMAINS`."""

@@ -76,6 +76,11 @@ class FlatScatter:
         """The integer type of row numbers and of the numbers of writes."""
         return "i32" if max(self.batches * self.rows, self.batches * self.writes) < 1 << 30 else "i64"
 
+    def parts(self, width: int, most: int) -> int:
+        """In how many parts the writes are taken so that no mask of [B, D, n, width] has more elements than `most`."""
+        wanted = -(-self.batches * self.rows * self.writes * width // most)
+        return -(-self.writes // -(-self.writes // max(min(wanted, self.writes), 1)))
+
     # --- materialization ---
 
     def row_numbers(self, build: Builder) -> Value:

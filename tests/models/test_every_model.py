@@ -78,6 +78,8 @@ OPEN = [  # the shape of an argument or of a result that shows the names of the 
     ("sharded_decode.py:prefill", ["...", "_, _, t, _", "_, s", "..."], "8x8x?x16xf32"),
     ("index_copy.py:decode", ["...", "b, _, t, _", "b, _", "..."], "?x2x?x16xf32"),
     ("index_copy.py:prefill", ["...", "b, _, t, _", "b, s", "s"], "?x2x?x16xf32"),
+    ("torch_style_decode.py:index_put", ["...", "b, _, t, _", "b", "b", "b"], "?x2x?x16xf32"),
+    ("torch_style_decode.py:paged", ["...", "n, _, _, _", "b", "b", "b, m", "b"], "?x?xi64"),
     ("scan_layers.py:decode_slices", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:decode_carry", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:prefill_slices", ["...", "_, b, _, t, _", "b, s", "..."], "2x?x2x?x16xf32"),

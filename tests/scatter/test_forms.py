@@ -4,7 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.lowerings import default_registry
-from hlo_lower.plan import Options, plan_scatters
+from hlo_lower.plan import Options, Planner
 from hlo_lower.scatter.regime import Regime
 
 COMBINED = {Regime.REDUCTION, Regime.SORTED_REDUCTION}
@@ -29,7 +29,7 @@ def forms_of(combiner, element, flags="", update="%up", **options):
   }}) : (tensor<8x4x{element}>, tensor<6x1xi32>, tensor<6x4x{element}>) -> tensor<8x4x{element}>
   return %r : tensor<8x4x{element}>
 }}"""
-    [plan] = plan_scatters(hl.read(text), Options(**options), REGISTRY)
+    [plan] = Planner(hl.read(text), Options(**options), REGISTRY).all()
     return set(plan.facts.forms)
 
 

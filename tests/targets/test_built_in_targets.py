@@ -1,5 +1,6 @@
 """The built-in targets are files of the package: each parses, names what exists, and holds what it says."""
 
+import dataclasses
 import json
 import re
 import tomllib
@@ -134,3 +135,28 @@ def test_a_converted_module_holds_what_the_target_takes(path, name):
     assert mlir.verify_module(lowered.graph.module) is None
     if name == "linalg":
         assert lowered.scatters_left == 0
+
+
+@pytest.mark.parametrize(("combiner", "rule"), [("assign", "last_writer"), ("add", "compare_reduce")])
+def test_a_target_without_loops_compares_at_once(combiner, rule):
+    """Where a mask is whole no loop is built, so a target without loops takes the form; in parts it does not."""
+    added = "%e = stablehlo.add %c, %u : tensor<i32>\n    stablehlo.return %e"
+    region = added if combiner == "add" else "stablehlo.return %u"
+    text = f"""func.func public @main(%o: tensor<512xi32>, %i: tensor<400x1xi32>, %w: tensor<400xi32>)
+    -> tensor<512xi32> {{
+  %r = "stablehlo.scatter"(%o, %i, %w) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+  ^bb0(%c: tensor<i32>, %u: tensor<i32>):
+    {region} : tensor<i32>
+  }}) : (tensor<512xi32>, tensor<400x1xi32>, tensor<400xi32>) -> tensor<512xi32>
+  return %r : tensor<512xi32>
+}}
+"""
+    litert = target_named("litert")
+    lowered = hl.lower(text, target=litert)
+    assert lowered.records[0].rule == rule
+    assert "stablehlo.while" not in lowered.text
+    assert hl.verify(text, lowered, level="scatter").ok
+    in_parts = dataclasses.replace(litert, sizes=litert.sizes.with_entry("mask_elements", 1000), keep=())
+    with pytest.raises(hl.NotLoweredError, match="no lowering for target litert"):
+        hl.lower(text, target=in_parts)

@@ -11,7 +11,7 @@ from wrong_lowerings_by_name import WRONG
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.lowerings import default_registry
-from hlo_lower.plan import SCATTER, Options, plan_scatters
+from hlo_lower.plan import SCATTER, Options, Planner
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.scatter.facts import DOMAINS
 from hlo_lower.verify import Verdict
@@ -28,7 +28,7 @@ ASKED_FOR = (
 def registry_with(name: str) -> CompositeLoweringRegistry:
     """The built-in rules and a wrong one, which is more specific than any of them for its module."""
     case, registry, rules = WRONG[name], default_registry(), RuleList()
-    [plan] = plan_scatters(hl.read(case.module.text), Options(oob=case.oob), registry)
+    [plan] = Planner(hl.read(case.module.text), Options(oob=case.oob), registry).all()
     assert plan.facts is not None
     constraints = {fact: {plan.facts[fact]} for fact in DOMAINS}
     rules.lowers(SCATTER, form=case.lowering.__doc__ or "", **constraints)(case.lowering)
