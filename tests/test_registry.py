@@ -14,8 +14,9 @@ from hlo_lower.errors import RegistryError
 from hlo_lower.lowerings import FAMILIES, RULE_DOMAINS, SCATTER_DOMAINS, default_registry
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
-from hlo_lower.scatter.facts import DOMAINS, Arity, Drops, InBounds, Parts, Windows
-from hlo_lower.subset import Subset
+from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Parts, Windows
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset import MANY_WINDOWS, Subset
 from hlo_lower.targets import Target, target_named
 
 SCATTER = "stablehlo.scatter"
@@ -269,7 +270,9 @@ def test_lowers_is_a_decorator_that_gives_the_function_back(registry):
 def occurring_facts(told_apart):
     """The combinations of facts that a scatter can have, as far as rules tell them apart.
 
-    Contradictions are left out: nothing is in bounds of what is not empty, something is dropped although all is inside.
+    Contradictions are left out: nothing is in bounds of what is not empty, something is dropped although all is inside,
+    a distance that is known of places that are not, a form for many windows of one. And linalg where it makes no
+    difference: only strides look at it.
     """
     needed = {"subset", "windows", "in_bounds", "drops", *told_apart}
     combiners = [Combiner.ASSIGN, Combiner.ADD, Combiner.NO_OP]
@@ -281,6 +284,13 @@ def occurring_facts(told_apart):
         if (facts["in_bounds"] is InBounds.UNKNOWN) is (facts["drops"] is Drops.NOTHING):
             continue
         if (facts["windows"] is Windows.INSIDE) is not (facts["in_bounds"] is InBounds.ALWAYS):
+            continue
+        if facts["subset"] not in MANY_WINDOWS and facts["regime"] is not Regime.FEW_WINDOWS:
+            continue
+        strided = facts["regime"] is Regime.STRIDED
+        if (strided and facts["offsets"] is not Offsets.CONSTANT) or (
+            facts["dialect"] is Dialect.LINALG and not strided
+        ):
             continue
         yield facts
 

@@ -142,14 +142,13 @@ def test_a_target_without_loops_compares_at_once(combiner, rule):
     """Where a mask is whole no loop is built, so a target without loops takes the form; in parts it does not."""
     added = "%e = stablehlo.add %c, %u : tensor<i32>\n    stablehlo.return %e"
     region = added if combiner == "add" else "stablehlo.return %u"
-    text = f"""func.func public @main(%o: tensor<512xi32>, %i: tensor<400x1xi32>, %w: tensor<400xi32>)
-    -> tensor<512xi32> {{
+    text = f"""func.func public @main(%o: tensor<40xi32>, %i: tensor<60x1xi32>, %w: tensor<60xi32>) -> tensor<40xi32> {{
   %r = "stablehlo.scatter"(%o, %i, %w) <{{scatter_dimension_numbers = #stablehlo.scatter<
       inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
   ^bb0(%c: tensor<i32>, %u: tensor<i32>):
     {region} : tensor<i32>
-  }}) : (tensor<512xi32>, tensor<400x1xi32>, tensor<400xi32>) -> tensor<512xi32>
-  return %r : tensor<512xi32>
+  }}) : (tensor<40xi32>, tensor<60x1xi32>, tensor<60xi32>) -> tensor<40xi32>
+  return %r : tensor<40xi32>
 }}
 """
     litert = target_named("litert")
@@ -157,6 +156,6 @@ def test_a_target_without_loops_compares_at_once(combiner, rule):
     assert lowered.records[0].rule == rule
     assert "stablehlo.while" not in lowered.text
     assert hl.verify(text, lowered, level="scatter").ok
-    in_parts = dataclasses.replace(litert, sizes=litert.sizes.with_entry("mask_elements", 1000), keep=())
+    in_parts = dataclasses.replace(litert, sizes=litert.sizes.with_entry("mask_elements", 100), keep=())
     with pytest.raises(hl.NotLoweredError, match="no lowering for target litert"):
         hl.lower(text, target=in_parts)
