@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
@@ -27,6 +28,11 @@ MODULE = """module {
 """
 
 
+runs_chlo = pytest.mark.skipif(
+    jax.__version_info__ < (0, 10), reason="jax 0.9 does not run chlo.erf: plain form not run"
+)
+
+
 @pytest.fixture
 def module(tmp_path):
     """The module as a file."""
@@ -43,6 +49,7 @@ def test_nothing_is_made_plain_unless_asked_for(module):
     assert (lowered.changes, lowered.demotion, lowered.notes) == ((), None, ())
 
 
+@runs_chlo
 def test_what_was_made_plain_is_told_and_verified(module, tmp_path, capsys):
     """The report names what was legalized, narrowed and assumed, in text and JSON, and the plain form was run."""
     out, report = tmp_path / "o.mlir", tmp_path / "o.json"
@@ -70,6 +77,7 @@ def test_arguments_that_do_not_fit_are_refused(module, tmp_path, capsys):
     assert not out.exists()
 
 
+@runs_chlo
 def test_a_wrong_plain_form_is_found(module, monkeypatch):
     """Verification compares the plain form with the module as it was given, and says so where it differs."""
     right = api.plain_form
