@@ -185,7 +185,7 @@ def verify(
         demote_i64=by_default.demote_i64 if demote_i64 is None else demote_i64,
     )
     check_preference(asked, rules_used or installed_registry())
-    plain, about_plain = None, None
+    about_plain = None
     if asked.legalize or asked.demote_i64:
         plain = plain_form(read(before), asked, rules_used)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)

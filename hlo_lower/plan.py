@@ -81,6 +81,8 @@ class Plan:
       scatter, facts, choice: its canonical form, what is known of it, and its rule; None as far as it did not get.
       kept: why it has no rule where the target takes it as it is; else "".
       error: why it has no rule, to be raised unless unsupported scatters are kept.
+      op: the name under which its rules are registered.
+      why, told: the facts that select the rule, for the record and for an error.
       without: rules that were chosen before and built what the target refuses, each with the reason.
     """
 
@@ -91,6 +93,9 @@ class Plan:
     choice: Choice | None = None
     error: NotLoweredError | None = None
     kept: str = ""
+    op: str = SCATTER
+    why: str = ""
+    told: str = ""
     without: Without = ()
 
 
@@ -115,9 +120,7 @@ class Planner:
         """Another plan for a scatter whose rule built what the target refuses."""
         assert plan.choice is not None
         without = (*plan.without, (plan.choice.rule.name, reason))
-        op = plan.choice.rule.op
-        why, told = plan.record.why.split(": ")[0], ""
-        return self._chosen(op, replace(plan, choice=None, without=without), why, told)
+        return self._chosen(replace(plan, choice=None, without=without))
 
     def plan(self, number: int, node: Node) -> Plan:
         """The plan of one scatter."""
@@ -169,10 +172,10 @@ class Planner:
         why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}"
         told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={record.dtype}"
         told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
-        plan = Plan(node, record, scatter, facts)
+        plan = Plan(node, record, scatter, facts, why=why, told=f"{told} oob={facts.oob.value}")
         if kept := kept_by(options.target, scatter, facts, "always"):
             return _kept(plan, kept)
-        return self._chosen(SCATTER, plan, why, f"{told} oob={facts.oob.value}")
+        return self._chosen(plan)
 
     def _of_dynamic_shape(self, number: int, node: Node) -> Plan:
         graph, options = self._graph, self._options
@@ -188,33 +191,28 @@ class Planner:
         why = f"dynamic shape, {record.subset} x {facts.combiner.value}, drops {facts.drops.value}"
         told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={record.dtype}"
         told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
-        return self._chosen(DYNAMIC_SCATTER, Plan(node, record, scatter, facts), why, f"{told} oob={facts.oob.value}")
+        told += f" oob={facts.oob.value}"
+        return self._chosen(Plan(node, record, scatter, facts, op=DYNAMIC_SCATTER, why=why, told=told))
 
-    def _chosen(self, op: str, plan: Plan, why: str, told: str) -> Plan:
-        """The plan with its rule, or why there is none.
-
-        Args:
-          op: the name under which the rules are registered.
-          plan: the scatter, its facts and its record.
-          why, told: the facts that select the rule, for the record and for an error.
-        """
+    def _chosen(self, plan: Plan) -> Plan:
+        """The plan with its rule, or why there is none."""
         graph, options, record = self._graph, self._options, plan.record
         assert plan.scatter is not None
         assert plan.facts is not None
         try:
             target = ScatterTarget.of(options.target, graph, plan.scatter, plan.facts)
-            facts, choice = self._preference.choose(self._registry, op, plan.facts, target, plan.without)
+            facts, choice = self._preference.choose(self._registry, plan.op, plan.facts, target, plan.without)
         except NoRuleError as error:
             if kept := _last_resort(plan, options.target):
                 return _kept(plan, f"{kept}, and no lowering")
             nearest = tuple(Rejection(rule.name, reason) for rule, reason in error.nearest)
-            refused = _no_rule(graph, record, plan.node, told, error, options.target)
+            refused = _no_rule(graph, record, plan.node, plan.told, error, options.target)
             record = replace(record, why=f"no lowering for target {options.target.name}", why_not=nearest)
             return replace(plan, record=record, error=refused)
         except RegistryError as error:
             raise _ambiguous(graph, plan.node, error, options.target) from None
         rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-        why = f"{why}: {choice.rule.form}{told_cost(facts)}"
+        why = f"{plan.why}: {choice.rule.form}{told_cost(facts)}"
         if choice.rule.origin:
             why = f"{why}, by {choice.rule.place}"
         record = replace(record, rule=choice.rule.short_name, why=why, why_not=rejected)

@@ -1,4 +1,4 @@
-"""Ops over a whole axis: reduce it, sort along it, take rows from it, contract it in a product."""
+"""Ops over a whole axis: reduce it, sort along it, take rows from it, shift it, contract it in a product."""
 
 from collections.abc import Sequence
 
@@ -63,6 +63,15 @@ def take_rows(build: Builder, value: Value, places: Value) -> Value:
         places = build.elementwise("add", places, base)
     rows = build.gather_rows(build.reshape(value, (b * n, *rest)), build.reshape(places, (b * d, 1)), 0)
     return build.reshape(rows, (b, d, *rest))
+
+
+def shift_along(build: Builder, value: Value, step: int, filling: Value) -> Value:
+    """What stands step places before, along dim 1; the filling, a scalar, where there is nothing."""
+    shape = value.static_shape
+    if step >= shape[1]:
+        return build.broadcast(filling, shape)
+    kept = build.slice(value, [0] * len(shape), [shape[0], shape[1] - step, *shape[2:]])
+    return build.pad(kept, filling, [0, step, *(0 for _ in shape[2:])], [0] * len(shape))
 
 
 def matrix_products(build: Builder, left: Value, right: Value) -> Value:

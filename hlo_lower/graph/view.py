@@ -281,6 +281,10 @@ class Graph:
     def _index(self) -> "_Index":
         return _Index(self.module)
 
+    def forget(self) -> None:
+        """Find functions, calls and scatters anew when they are asked for: operations of the module came or went."""
+        self.__dict__.pop("_index", None)
+
     @property
     def op_count(self) -> int:
         """Operations in the module as read, the module and the functions included."""

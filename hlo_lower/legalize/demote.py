@@ -13,7 +13,6 @@ from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Builder, Function, Graph, Node, Value, erase, erase_uncalled
 from hlo_lower.legalize.demand import CONSTANT, CONVERT, Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.legalize.demotion import NARROWER, DemotedValue, Demotion
-from hlo_lower.legalize.module import forget
 
 
 @dataclass
@@ -89,9 +88,9 @@ def demote_i64(graph: Graph) -> Demotion:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
                 node.raw.erase()
         uncalled = {name for node in demand.decided for name in erase(graph, node)}
-    forget(graph)
+    graph.forget()
     erase_uncalled(graph, uncalled)
-    forget(graph)
+    graph.forget()
     if graph.exported is not None:
         graph.exported = _with_narrow_avals(graph)
     return demotion

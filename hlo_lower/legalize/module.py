@@ -72,16 +72,11 @@ def legalize(graph: Graph, target: Target, registry: CompositeLoweringRegistry) 
         for node in found.composites:
             changes.append(_of_composite(graph, node, target, registry, unnamed))
         changes.extend(_of_custom_calls(graph, found.custom_calls))
-        forget(graph)
+        graph.forget()
         erase_uncalled(graph, unnamed)
         changes.extend(_of_chlo(graph, found))
-    forget(graph)
+    graph.forget()
     return grouped(changes)
-
-
-def forget(graph: Graph) -> None:
-    """Let a graph find its functions, calls and scatters anew: operations of the module came and went."""
-    graph.__dict__.pop("_index", None)
 
 
 def _of_composite(

@@ -4,8 +4,8 @@ what it does not take   in other words                 (prepare)
 nearly everything       stablehlo-legalize-to-linalg, generic or in named ops
 unsigned types          signless ones                  (signless)
 strided writes          tensor.insert_slice            (slices)
-sizes at run time       tensor.dim, insert_slice, reshape               (dynamic)
-while, if, case         scf.for, scf.while, scf.if, scf.index_switch    (control, counter)
+sizes at run time       tensor.dim, insert_slice, reshape              (dynamic)
+while, if, case         scf.for, scf.while, scf.if     (control, counter)
 shardings               removed, and reported          (attributes)
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import matrix_products, reduce_along, take_rows
+from hlo_lower.graph.axes import matrix_products, reduce_along, shift_along, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.numbered import AT_ONCE, AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
@@ -152,7 +152,7 @@ def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
     step = 1
     while step < flat.writes:
         no_row = build.constant(-1, (), rows.element_type)
-        same = build.compare(_behind(build, rows, step, no_row), "EQ", rows)
+        same = build.compare(shift_along(build, rows, step, no_row), "EQ", rows)
         sums = [_joined(build, c, same, v, step) for c, v in zip(combiners, sums, strict=True)]
         step *= 2
     found = last_at_most(build, rows, flat.rows)
@@ -162,16 +162,9 @@ def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:
 
 def _joined(build: Builder, combiner: Combiner, same: Value, value: Value, step: int) -> Value:
     """Each place's value combined with that of step places before, where both are for the same row."""
-    before = _behind(build, value, step, identity(build, combiner, value.element_type))
+    before = shift_along(build, value, step, identity(build, combiner, value.element_type))
     both = build.elementwise(OPS[combiner], before, value)
     return build.select(build.broadcast(same, value.static_shape, [0, 1]), both, value)
-
-
-def _behind(build: Builder, value: Value, step: int, filling: Value) -> Value:
-    """What stands step places before, along dim 1; filling where there is nothing."""
-    shape = value.static_shape
-    kept = build.slice(value, [0] * len(shape), [shape[0], shape[1] - step, *shape[2:]])
-    return build.pad(kept, filling, [0, step, *(0 for _ in shape[2:])], [0] * len(shape))
 
 
 def _columns(build: Builder, value: Value) -> Value:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import reduce_along, take_rows
+from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.context import ScatterLowering
@@ -45,10 +45,12 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     build, flat = op.build, op.flat
     rows, order = sorted_numbers(op)
     updates = [take_rows(build, u, order) for u in flat.updates(build)]
-    behind = last_at_most(build, rows, flat.rows).count(build)
-    first = _of_row_before(build, behind)
-    count = build.elementwise("subtract", behind, first)
-    zero = build.constant(0, (), count.element_type)
+    zero = build.constant(0, (), rows.element_type)
+    through = last_at_most(build, rows, flat.rows).count(
+        build
+    )  # up to this row; up to the row before is where it begins
+    first = shift_along(build, through, 1, zero)
+    count = build.elementwise("subtract", through, first)
     most = reduce_along(build, reduce_along(build, count, zero, 1, "maximum"), zero, 0, "maximum")
     captured = captured_by(op.scatter.region)
 
@@ -68,12 +70,3 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     operands = op.scatter.promoted_operands(build)
     loop = StructuredLoop(most, count.element_type)
     return loop.emit_while(build, operands, [first, count, *updates, *captured.carried], iteration)
-
-
-def _of_row_before(build: Builder, value: Value) -> Value:
-    """Of [B, D] what stands at the row before each; 0 at row 0."""
-    b, d = value.static_shape
-    zero = build.constant(0, (), value.element_type)
-    if d == 1:
-        return build.broadcast(zero, (b, d))
-    return build.pad(build.slice(value, [0, 0], [b, d - 1]), zero, [0, 1], [0, 0])

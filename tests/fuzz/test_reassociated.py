@@ -81,10 +81,10 @@ def test_the_forms_sum_in_another_order(rule, oob):
 
 def test_a_lost_update_is_found(monkeypatch):
     """A form that leaves out what stands one place before is beyond the bound in a good part of the cases."""
-    right = reduction._behind
+    right = reduction.shift_along
     monkeypatch.setattr(
         reduction,
-        "_behind",
+        "shift_along",
         lambda build, value, step, filling: (
             right(build, value, step + 1, filling)
             if value.static_shape[1] > step + 1

@@ -91,13 +91,13 @@ def dropped_rows_written_to_the_last(monkeypatch):
 
 def neighbours_combined(monkeypatch):
     """A run of sorted updates takes in what stands before it."""
-    right = reduction._behind
+    right = reduction.shift_along
 
     def wrong(build, value, step, filling):
         is_key = len(value.static_shape) == 2
         return value if is_key else right(build, value, step, filling)
 
-    monkeypatch.setattr(reduction, "_behind", wrong)
+    monkeypatch.setattr(reduction, "shift_along", wrong)
 
 
 def search_one_short(monkeypatch):
@@ -114,10 +114,10 @@ def search_one_short(monkeypatch):
 def a_row_takes_the_updates_of_others(monkeypatch):
     """The updates of every row begin with the first of all."""
 
-    def wrong(build, value):
+    def wrong(build, value, step, filling):
         return build.constant(0, value.static_shape, value.element_type)
 
-    monkeypatch.setattr(rounds, "_of_row_before", wrong)
+    monkeypatch.setattr(rounds, "shift_along", wrong)
 
 
 def a_round_short(monkeypatch):
