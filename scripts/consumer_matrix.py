@@ -26,7 +26,7 @@ from typing import Any
 from absl import app, flags
 from matrix.entry import Entry
 from matrix.journal import Journal
-from matrix.module import Work, digest_of, judge_module, text_of
+from matrix.module import Work, digest_of, judge_module
 from matrix.table import table_json, table_lines
 
 from hlo_lower.consumers import CONSUMERS, consumer_named
@@ -165,7 +165,7 @@ def run(paths: Sequence[str]) -> int:
         for number, answer in in_processes(judge_module, todo, jobs=_JOBS.value, timeout=limit):
             work = todo[number]
             if isinstance(answer, Lost):
-                entry = Entry(work.module, digest_of(text_of(Path(work.path))), not_judged=answer.reason)
+                entry = Entry(work.module, digest_of(work.text), not_judged=answer.reason)
             else:
                 entry = answer
             journal.add(entry)
@@ -186,7 +186,7 @@ def run(paths: Sequence[str]) -> int:
 
 def _is_to_do(work: Work, entry: Entry | None) -> bool:
     """Whether there is no entry for a module as it is now."""
-    return entry is None or entry.digest != digest_of(text_of(Path(work.path)))
+    return entry is None or entry.digest != digest_of(work.text)
 
 
 def written(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "lowerings"),
-    *("linalg", "targets", "plugins", "legality", "native", "legalize", "verify", "report", "export", "preference"),
+    *("targets", "plugins", "legality", "native", "legalize", "linalg", "verify", "report", "export", "preference"),
     *("plan", "pipeline", "selection", "consumers", "fuzz", "jit", "api", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""

@@ -62,7 +62,7 @@ def _run_on(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.consumers import consumer_named
     from hlo_lower.consumers.verification import verify_on
-    from hlo_lower.graph import to_text
+    from hlo_lower.graph import text_of, to_text
     from hlo_lower.report.progress import progress
 
     consumer = consumer_named(args.on)
@@ -74,7 +74,7 @@ def _run_on(args: argparse.Namespace) -> int:
         verdict = verify_on(
             consumer,
             to_text(before),
-            _text_of(args.after),
+            text_of(module_source(args.after), args.after),
             inputs=inputs,
             seed=args.seed,
             runs=args.runs,
@@ -82,18 +82,3 @@ def _run_on(args: argparse.Namespace) -> int:
         )
     show("\n".join([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]]) + "\n")
     return verdict.exit_code
-
-
-def _text_of(name: str) -> str:
-    """The text of a module in whatever dialect: only a consumer has to understand it."""
-    from hlo_lower.errors import InputError
-    from hlo_lower.graph import read, to_text
-
-    source = module_source(name)
-    try:
-        data = source if isinstance(source, bytes) else source.read_bytes()
-        return data.decode()
-    except UnicodeDecodeError:
-        return to_text(read(source, name))
-    except OSError as error:
-        raise InputError(name, f"cannot be read: {error.strerror}", next_step="check the path") from None

@@ -3,7 +3,7 @@
 from hlo_lower.graph.binding import bind, is_symbolic
 from hlo_lower.graph.builder import Builder
 from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
-from hlo_lower.graph.reader import Source, read
+from hlo_lower.graph.reader import Source, read, text_of
 from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
 from hlo_lower.graph.writer import to_bytecode, to_portable_artifact, to_text
 
@@ -22,6 +22,7 @@ __all__ = [
     "erase_uncalled",
     "is_symbolic",
     "read",
+    "text_of",
     "to_bytecode",
     "to_portable_artifact",
     "to_text",

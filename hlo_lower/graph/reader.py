@@ -69,6 +69,23 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
     return graph
 
 
+def text_of(source: Path | bytes, name: str) -> str:
+    """The text of a module as it stands, in whatever dialect; of bytecode, which is read, as it is printed.
+
+    Args:
+      source: a file, or what was in it.
+      name: the name for messages.
+
+    Raises:
+      InputError: it cannot be read.
+    """
+    data = source if isinstance(source, bytes) else _read_file(source, name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return to_text(read(data, name))
+
+
 def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) -> Graph:
     try:
         module = mlir.parse_module(data, mlir.make_context())

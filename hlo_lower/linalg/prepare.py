@@ -12,13 +12,13 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.legalize.chlo import TO_STABLEHLO
 from hlo_lower.linalg.report import CAST
 from hlo_lower.linalg.slices import is_insert_slice
 from hlo_lower.loop.scf_for import replace_all
 from hlo_lower.lowerings.tensor_slice import INSERT_SLICE
 
 COMPOSITES_TO_CALLS = f"func.func(stablehlo-legalize-composite-to-call{{except={INSERT_SLICE}}})"
-CHLO_TO_STABLEHLO = "func.func(chlo-legalize-to-stablehlo)"
 
 
 def passes_before(graph: Graph) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def passes_before(graph: Graph) -> tuple[str, ...]:
 
     def visit(node: Node) -> None:
         if node.name.startswith("chlo."):
-            found.add(CHLO_TO_STABLEHLO)
+            found.add(TO_STABLEHLO)
         elif node.name == "stablehlo.composite" and not is_insert_slice(node):
             found.add(COMPOSITES_TO_CALLS)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.compare import first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.inputs import ordinary
 from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 
@@ -50,10 +51,4 @@ def verify_plain(before: str, after: str, *, seed: int, runs: int, memory_budget
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    if dtype.kind in "iu":
-        return rng.integers(0, LARGEST, shape).astype(dtype)
-    if dtype.kind == "b":
-        return np.asarray(rng.random(shape) < 0.5)
-    if dtype.kind == "c":
-        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-    return np.asarray(rng.standard_normal(shape)).astype(dtype)
+    return rng.integers(0, LARGEST, shape).astype(dtype) if dtype.kind in "iu" else ordinary(rng, shape, dtype)

@@ -1,6 +1,5 @@
 """Measure a class on IREE: each step in a child process with a time limit, so that a crash is an entry of the table."""
 
-import importlib.util
 import json
 import os
 import signal
@@ -9,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version as version_of
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +17,12 @@ import numpy as np
 from benchmark.outcome import Entry, Outcome, difference, repeated
 from benchmark.timing import Timing
 from benchmark.versions import Prepared, Version
+from hlo_lower.consumers.iree import DEVICE, FLAGS, IREE
 
 WORKER = Path(__file__).with_name("iree_worker.py")
-DEVICE = "local-task"
 COUNTING_DEVICE = "local-sync"
 """The same code on one thread; its allocator counts what a call takes, that of local-task only part of it."""
 
-FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
 CONSUMER = f"IREE llvm-cpu {DEVICE}"
 
 
@@ -35,9 +32,7 @@ class RefusedError(Exception):
 
 def installed() -> str:
     """The version of IREE's compiler, "" where it or its runtime is not installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("iree", "iree.compiler", "iree.runtime")):
-        return ""
-    return version_of("iree-base-compiler")
+    return IREE.version()
 
 
 def measure(prepared: Prepared, *, rounds: int, budget: float, sample: float, limit: float) -> Outcome:

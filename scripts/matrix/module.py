@@ -8,8 +8,9 @@ from typing import Any
 
 import hlo_lower as hl
 from hlo_lower.consumers import ConsumerOutcome, consumer_named
-from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.judging import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.reference import Reference, reference_of
+from hlo_lower.graph import text_of
 from hlo_lower.verify.run import CannotRunError
 from matrix.entry import Entry
 
@@ -39,9 +40,14 @@ class Work:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     seed: int = 0
     runs: int = 3
-    limit: float = 180.0
-    memory: int = 8 << 30
+    limit: float = LIMIT
+    memory: int = MEMORY
     before: Entry | None = None
+
+    @property
+    def text(self) -> str:
+        """The module's text, whatever form it is in."""
+        return text_of(Path(self.path), self.module)
 
 
 _judges: dict[tuple[str, float, int], Judge] = {}
@@ -50,7 +56,7 @@ _judges: dict[tuple[str, float, int], Judge] = {}
 
 def judge_module(work: Work) -> Entry:
     """Convert a module and judge both versions."""
-    text = text_of(Path(work.path))
+    text = work.text
     converted, not_lowered = _converted(text, work)
     entry = Entry(
         work.module,
@@ -104,15 +110,6 @@ def _judge(work: Work) -> Judge:
     if key not in _judges:
         _judges[key] = Judge(consumer_named(work.consumer), limit=work.limit, memory=work.memory)
     return _judges[key]
-
-
-def text_of(path: Path) -> str:
-    """A module's text, whatever form it is in."""
-    data = path.read_bytes()
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return hl.lower(path, skip=["*"]).text
 
 
 def digest_of(text: str) -> str:
