@@ -218,6 +218,9 @@ def _syntax_error(error: mlir.MlirSyntaxError, name: str, data: str | bytes) -> 
     if "unregistered dialect" in message:
         message = "an operation of an unknown dialect"
         next_step = "legalize it first: hlo_lower reads the dialects that jaxlib registers (func, stablehlo, chlo, ...)"
+    elif "Dialect `linalg' not found" in message:
+        message = "the module is in linalg, which hlo_lower writes and does not read"
+        next_step = "a consumer of linalg compares it with the original: hlo-lower verify --on iree BEFORE AFTER"
     elif message.startswith("custom op") and first.line <= 1:
         next_step = "is this MLIR? A module begins with `module` or `#loc`"
     elif "unregistered operation" in message:

@@ -4,6 +4,8 @@ The pass writes each one out at its place and under its location (erf as a quoti
 touches nothing else. It drops attributes that it does not know, so a sharding is carried over by a mark on the result.
 """
 
+from collections.abc import Sequence
+
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
@@ -13,25 +15,32 @@ FROM_SHAPE = "func.func(shape-legalize-to-stablehlo)"
 """For dynamic shapes, which the first pass computes with operations of the shape dialect."""
 
 MARK = "hlo_lower.sharded"
+KEPT = "hlo_lower.kept"
 CARRIED = (SHARDY, GSPMD, FRONTEND)
 
 
-def write_out(graph: Graph, function: Node, nodes: list[Node]) -> None:
+def write_out(graph: Graph, function: Node, nodes: Sequence[Node], kept: Sequence[Node] = ()) -> None:
     """Replace the `chlo` operations of a function.
 
     Args:
       graph: the module.
       function: the function.
-      nodes: all `chlo` operations in it; they are gone then, or still there if the pass leaves them.
+      nodes: the `chlo` operations in it that go; they are gone then, or still there if the pass leaves them.
+      kept: all others in it. The pass knows no exceptions, so a custom call stands in for each while it runs.
 
     Raises:
       mlir.PassError: the pass fails.
     """
     marks = [mark for node in nodes if (mark := _marked(node)) is not None]
     is_static = all(value.is_static for node in nodes for value in (*node.operands, *node.results))
+    names, attributes = [node.name for node in kept], [mlir.attributes_of(node.raw) for node in kept]
+    named = {"call_target_name": mlir.parse_attribute(f'"{KEPT}"')}
+    away = [_replaced(node, "stablehlo.custom_call", named) for node in kept]
     mlir.run_pass(function.raw, TO_STABLEHLO)
     if not is_static:
         mlir.run_pass(function.raw, FROM_SHAPE)
+    for name, stand_in, own in zip(names, away, attributes, strict=True):
+        _replaced(stand_in, name, own)
     for mark in marks:
         producer = mark.operand(0).node
         for name in CARRIED:
@@ -39,6 +48,15 @@ def write_out(graph: Graph, function: Node, nodes: list[Node]) -> None:
             if producer is not None and attribute is not None and len(producer.results) == len(mark.operands):
                 producer.raw.attributes[name] = attribute
         mark.raw.erase()
+
+
+def _replaced(node: Node, name: str, attributes: dict[str, mlir.RawAttribute]) -> Node:
+    """Another operation with a node's operands and results in its place."""
+    made = Builder.before(node).op(name, node.operands, [result.raw.type for result in node.results], attributes)
+    for result, value in zip(node.results, made.results, strict=True):
+        result.raw.replace_all_uses_with(value.raw)
+    node.raw.erase()
+    return made
 
 
 def _marked(node: Node) -> Node | None:

@@ -25,6 +25,9 @@ UNARY: Mapping[str, str] = {
 
 TOP_K = "mhlo.topk"
 
+KNOWN: Mapping[str, str] = {**UNARY, TOP_K: "chlo.top_k"}
+"""The `chlo` operation of every custom call that is known."""
+
 OWN = frozenset(
     {"call_target_name", "backend_config", "has_side_effect", "called_computations", "api_version"}
     | {"operand_layouts", "result_layouts", "output_operand_aliases", ENCODED, VERSION}
@@ -47,7 +50,7 @@ def to_chlo(node: Node) -> str | None:
       None where it is replaced, else why not.
     """
     name = target_name(node)
-    if name not in UNARY and name != TOP_K:
+    if name not in KNOWN:
         return "no operation of StableHLO or CHLO is known for it"
     attributes = mlir.attributes_of(node.raw)
     encoded = mlir.entries_of(attributes[ENCODED]) if ENCODED in attributes else {}
@@ -56,7 +59,7 @@ def to_chlo(node: Node) -> str | None:
         return f"its encoding is of version {version}, known is 1"
     if name in UNARY:
         fits = len(node.operands) == 1 and [r.raw.type for r in node.results] == [node.operand(0).raw.type]
-        own, chlo = {}, UNARY[name]
+        own: dict[str, mlir.RawAttribute] = {}
         if not fits:
             return "it does not take one tensor and give one of the same type"
     else:
@@ -64,11 +67,11 @@ def to_chlo(node: Node) -> str | None:
             return "it does not take one tensor and k, and give values and indices"
         if "largest" in encoded and str(encoded["largest"]) != "true":
             return "it looks for the smallest values, which chlo.top_k has no form for"
-        own, chlo = {"k": encoded["k"]}, "chlo.top_k"
+        own = {"k": encoded["k"]}
     known = {"k", "largest"} if name == TOP_K else set[str]()
     extra = {key: value for key, value in {**encoded, **attributes}.items() if key not in OWN | known}
     build = Builder.before(node)
-    made = build.op(chlo, node.operands, [r.raw.type for r in node.results], {**own, **extra})
+    made = build.op(KNOWN[name], node.operands, [r.raw.type for r in node.results], {**own, **extra})
     for result, value in zip(node.results, made.results, strict=True):
         result.raw.replace_all_uses_with(value.raw)
     node.raw.erase()

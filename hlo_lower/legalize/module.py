@@ -8,7 +8,7 @@ from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
 from hlo_lower.legalize.change import Change, Outcome, grouped
 from hlo_lower.legalize.chlo import write_out
-from hlo_lower.legalize.custom_calls import CUSTOM_CALL, NOTES, target_name, to_chlo
+from hlo_lower.legalize.custom_calls import CUSTOM_CALL, KNOWN, NOTES, target_name, to_chlo
 from hlo_lower.lowerings.composite import COMPOSITE, CompositeLowering, composite_facts
 from hlo_lower.lowerings.sharding import keep_attributes
 from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError
@@ -54,7 +54,7 @@ def legalize(graph: Graph, target: Target, registry: CompositeLoweringRegistry) 
 
     Args:
       graph: the module.
-      target: who reads it: what it takes whole of `composites` is kept.
+      target: who reads it: what it takes whole, by `composites`, is kept.
       registry: the rules of composites, among others.
 
     Returns:
@@ -71,10 +71,10 @@ def legalize(graph: Graph, target: Target, registry: CompositeLoweringRegistry) 
     with mlir.active(graph.context):
         for node in found.composites:
             changes.append(_of_composite(graph, node, target, registry, unnamed))
-        changes.extend(_of_custom_calls(graph, found.custom_calls))
+        changes.extend(_of_custom_calls(graph, found.custom_calls, target))
         graph.forget()
         erase_uncalled(graph, unnamed)
-        changes.extend(_of_chlo(graph, found))
+        changes.extend(_of_chlo(graph, found, target))
     graph.forget()
     return grouped(changes)
 
@@ -101,7 +101,7 @@ def _of_composite(
     return Change(Outcome.LEGALIZED, op, f"{rule.form} ({rule.name})", where)
 
 
-def _of_custom_calls(graph: Graph, nodes: list[Node]) -> Iterator[Change]:
+def _of_custom_calls(graph: Graph, nodes: list[Node], target: Target) -> Iterator[Change]:
     for node in nodes:
         name = target_name(node)
         if name in NOTES:
@@ -109,28 +109,36 @@ def _of_custom_calls(graph: Graph, nodes: list[Node]) -> Iterator[Change]:
         where = str(graph.location(node))
         reason = EXPECTED.get(name) or to_chlo(node)
         outcome = Outcome.LEGALIZED if reason is None else Outcome.LEFT
-        yield Change(outcome, f"{CUSTOM_CALL} @{name}", reason or "its chlo operation, then StableHLO", where)
+        became = "its chlo operation" if KNOWN.get(name) in target.composites else "its chlo operation, then StableHLO"
+        yield Change(outcome, f"{CUSTOM_CALL} @{name}", reason or became, where)
 
 
-def _of_chlo(graph: Graph, found: _Found) -> Iterator[Change]:
+def _of_chlo(graph: Graph, found: _Found, target: Target) -> Iterator[Change]:
     """Write the `chlo` operations out, those that custom calls became included; told are those that were there."""
     told: dict[str, list[str]] = {}
     for nodes in found.chlo.values():
         for node in nodes:
             told.setdefault(node.name, []).append(str(graph.location(node)))
     for function, nodes in _Found.within(graph).chlo.items():
+        kept = [node for node in nodes if node.name in target.composites]
+        if len(kept) == len(nodes):
+            continue
+        rest = [node for node in nodes if node.name not in target.composites]
+        names = ", ".join(sorted({node.name for node in rest}))
         try:
-            write_out(graph, function, nodes)
+            write_out(graph, function, rest, kept)
         except mlir.PassError as error:
             raise NotLoweredError(
                 graph.name,
                 f"jaxlib cannot write the chlo operations of a function out: {error}",
-                facts=f"operations: {', '.join(sorted({node.name for node in nodes}))}",
+                facts=f"operations: {names}",
                 next_step="--no-legalize leaves them",
             ) from None
     left = {node.name for nodes in _Found.within(graph).chlo.values() for node in nodes}
     for name, places in told.items():
-        if name in left:
+        if name in target.composites:
+            yield Change(Outcome.KEPT, name, f"{target.name} takes it whole", places[0], len(places))
+        elif name in left:
             yield Change(Outcome.LEFT, name, "jaxlib has no StableHLO form for it", places[0], len(places))
         else:
             yield Change(Outcome.LEGALIZED, name, "jaxlib's StableHLO form", places[0], len(places))

@@ -43,7 +43,7 @@ class Target:
       float_mode: the float mode where the user names none; "" is "exact".
       keep: scatters that it takes as they are; they are left although `stablehlo.scatter` is refused.
       legalize: whether `chlo` ops, known `mhlo` custom calls and composites are made plain StableHLO for it.
-      composites: names of composites that it takes whole ("odml.softmax").
+      composites: composites and `chlo` operations that it takes whole ("odml.softmax", "chlo.erf").
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
     """
 

@@ -8,7 +8,7 @@ dialect = "stablehlo"                              # what the module leaves in; 
 index_type = "i32"                                 # starts and counters; default: as wide as the indices
 float_mode = "exact"                               # where the user names none; or "reassociate"
 legalize = true                                    # chlo, known mhlo custom calls, composites; default: false
-composites = ["odml.softmax"]                      # but for these
+composites = ["odml.softmax", "chlo.erf"]          # but for these
 demote_i64 = false                                 # 64-bit integers made 32 bits wide
 
 [refused]                                          # operations, each with the reason

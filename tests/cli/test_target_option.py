@@ -37,6 +37,16 @@ def test_what_a_target_refuses_is_exit_code_3(folder, command):
     assert "needs f32, which my_npu refuses: integers only" in explained
 
 
+def test_a_module_in_linalg_is_for_a_consumer(folder, command):
+    """Where the converted module is read again, the message says that it is in linalg and what compares it."""
+    assert command("convert", "decode.mlir", "-o", "out.mlir", "--target", "linalg", "--no-verify").code == 0
+    for argv in (("verify", "decode.mlir", "out.mlir"), ("report", "out.mlir")):
+        result = command(*argv)
+        assert (result.code, result.out) == (2, "")
+        assert "the module is in linalg, which hlo_lower writes and does not read" in result.err
+        assert "hlo-lower verify --on iree BEFORE AFTER" in result.err.splitlines()[-1]
+
+
 def test_what_a_target_refuses_can_be_kept(folder, command):
     """With --keep-unsupported the module is written, the scatter counted, and the exit code still 3."""
     (folder / "my_npu.toml").write_text('[refused_dtypes]\nf32 = ""\n')

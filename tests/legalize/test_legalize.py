@@ -72,6 +72,33 @@ def test_custom_calls_compute_the_same(legalized, results):
     assert first_difference_within(before[:1], [after[0] * np.float32(1 + 2e-6)], ERF_UNITS, [0.0]) is not None
 
 
+def test_what_a_target_takes_whole_is_kept(legalized, results):
+    """Of several chlo operations those that the target names stay, under their types and places; the rest is plain."""
+    text = CUSTOM.replace("return", "%2 = chlo.tan %x : tensor<4x8xf32> -> tensor<4x8xf32>\n    return")
+    text = text.replace("return %0 : ", "return %2 : ").replace("return %0,", "return %2,")
+    after, changes = legalized(text, Target("t", legalize=True, composites={"chlo.top_k"}))
+    assert after.count("chlo.") == after.count("chlo.top_k") == 1
+    assert "custom_call" not in after
+    assert {change.op: change.outcome for change in changes} == {
+        "stablehlo.custom_call @mhlo.erf": Outcome.LEGALIZED,
+        "stablehlo.custom_call @mhlo.topk": Outcome.LEGALIZED,
+        "chlo.tan": Outcome.LEGALIZED,
+    }
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
+    before, now = results(text, x), results(after, x)
+    assert first_difference(before[1:], now[1:]) is None
+    assert first_difference([now[1] + 1], now[1:2]) is not None
+
+
+def test_a_kept_operation_is_told_with_its_target(legalized):
+    """What is kept says who takes it, and a module of nothing else is not touched."""
+    text = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    text += "  %0 = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"
+    after, changes = legalized(text, Target("npu", legalize=True, composites={"chlo.erf"}))
+    assert after == to_text(read(text, contained=False))
+    assert [(change.outcome, change.why) for change in changes] == [(Outcome.KEPT, "npu takes it whole")]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
