@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.analysis import ASSIGNING
+from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
@@ -11,7 +11,7 @@ from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values, reads_current
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.combine import IDEMPOTENT
+from hlo_lower.scatter.combine import IDEMPOTENT, identity
 from hlo_lower.scatter.facts import Unique
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import MANY_WINDOWS
@@ -199,7 +199,8 @@ def _last_by_comparing(op: ScatterLowering) -> Value:
         shape = mask.static_shape
         number = inner.elementwise("add", inner.iota(shape, 2, element), inner.broadcast(first, shape))
         number = inner.select(mask, number, inner.constant(-1, shape, element))
-        return [reduce_along(inner, number, inner.constant(-1, (), element), 2, "maximum")]
+        least = identity(inner, Combiner.MAX, element)  # -1 would do, but some compilers know only an op's own identity
+        return [reduce_along(inner, number, least, 2, "maximum")]
 
     def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
         return [inner.elementwise("maximum", one[0], other[0])]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
 from hlo_lower.loop import StructuredLoop
@@ -11,6 +12,7 @@ from hlo_lower.lowerings.numbered import AT_RUN_TIME, SORTED, sorted_numbers
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values
 from hlo_lower.registry import RuleList
+from hlo_lower.scatter.combine import identity
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import MANY_WINDOWS
 
@@ -46,12 +48,12 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     rows, order = sorted_numbers(op)
     updates = [take_rows(build, u, order) for u in flat.updates(build)]
     zero = build.constant(0, (), rows.element_type)
-    through = last_at_most(build, rows, flat.rows).count(
-        build
-    )  # up to this row; up to the row before is where it begins
+    # the number of updates up to this row; that up to the row before is where its own begin
+    through = last_at_most(build, rows, flat.rows).count(build)
     first = shift_along(build, through, 1, zero)
     count = build.elementwise("subtract", through, first)
-    most = reduce_along(build, reduce_along(build, count, zero, 1, "maximum"), zero, 0, "maximum")
+    least = identity(build, Combiner.MAX, count.element_type)
+    most = reduce_along(build, reduce_along(build, count, least, 1, "maximum"), least, 0, "maximum")
     captured = captured_by(op.scatter.region)
 
     def iteration(
