@@ -2,7 +2,8 @@
 // CHECK:      %[[NUMBER:.*]] = stablehlo.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<1x5xi1>, tensor<1x5xi32>
 // CHECK:      %[[HIT:.*]] = stablehlo.compare EQ, %{{.*}}, %{{.*}}, SIGNED : (tensor<1x8x5xi32>, tensor<1x8x5xi32>) -> tensor<1x8x5xi1>
 // CHECK:      %[[N:.*]] = stablehlo.select %[[HIT]],
-// CHECK:      %[[LAST:.*]] = stablehlo.reduce(%[[N]] init: %{{.*}}) applies stablehlo.maximum across dimensions = [2]
+// CHECK:      %[[LEAST:.*]] = stablehlo.constant dense<-2147483648> : tensor<i32>
+// CHECK:      %[[LAST:.*]] = stablehlo.reduce(%[[N]] init: %[[LEAST]]) applies stablehlo.maximum across dimensions = [2]
 // CHECK:      stablehlo.compare GE, %[[LAST]],
 // CHECK:      stablehlo.maximum %[[LAST]],
 // CHECK:      "stablehlo.gather"
