@@ -14,7 +14,7 @@ from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity
+from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity, is_float_extreme
 from hlo_lower.scatter.facts import Order
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import MANY_WINDOWS
@@ -45,33 +45,60 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
         %total = reduce over n: select(iota over the rows == %row[n], %updates[n], identity)
         %r     = region(%operand, %total)
 
+    and for minima and maxima of floats, a `reduce` of which loses NaN or infinities in some compilers,
+
+        %number = reduce over n: select(iota over the rows == %row[n] and %updates[n] == itself, %updates[n], identity)
+        %total  = select(any update for the row is NaN, NaN, %number)
+        %r      = select(any update is for the row, region(%operand, %total), %operand)
+
     Equal where the order does not matter (`hlo_lower.scatter.combine.is_order_free`): what is for a row is combined,
     and with it the row's current value, once. What is for another row is replaced by the identity before it is
     combined, never multiplied by 0, so a NaN or Inf stays in its row; a row without any is combined with the identity,
-    which leaves every value and the sign of 0. A dropped write has the number of no row. Both policies. Combines each
+    which leaves every value and the sign of 0, or keeps its value by the select. A NaN among the updates of a row makes
+    the extreme NaN, whatever the others are. A dropped write has the number of no row. Both policies. Combines each
     element of the operand with each write, in parts where that would be large.
     """
     build, flat = op.build, op.flat
     combiners = op.facts.region.combiners
+    updates = flat.updates(build)
+    has_extreme = any(is_float_extreme(c, u.element_type) for c, u in zip(combiners, updates, strict=True))
 
     def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
-        b, d, n = mask.static_shape
-        shape = (b, d, n, flat.width)
-        wide = inner.broadcast(mask, shape, [0, 1, 2])
-        totals: list[Value] = []
-        for value, combiner in zip(along, combiners, strict=True):
-            nothing = identity(inner, combiner, value.element_type)
-            masked = inner.select(wide, inner.broadcast(value, shape, [0, 2, 3]), inner.broadcast(nothing, shape))
-            totals.append(reduce_along(inner, masked, nothing, 2, OPS[combiner]))
-        return totals
+        found = [_any(inner, mask)] if has_extreme else []
+        return found + [_total(inner, combiner, mask, value) for value, combiner in zip(along, combiners, strict=True)]
 
     def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
-        return [inner.elementwise(OPS[c], a, b) for c, a, b in zip(combiners, one, other, strict=True)]
+        names = [*(["or"] if has_extreme else []), *(OPS[c] for c in combiners)]
+        return [inner.elementwise(name, a, b) for name, a, b in zip(names, one, other, strict=True)]
 
-    most = op.facts.sizes.mask_elements
-    totals = over_writes(build, flat, flat.width, most, flat.updates(build), part, merge)
+    found = over_writes(build, flat, flat.width, op.facts.sizes.mask_elements, updates, part, merge)
+    if has_extreme:
+        hit, *totals = found
+        return chosen(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
     operands = op.scatter.promoted_operands(build)
-    return new_values(op, build, operands, [flat.restored(build, t) for t in totals])
+    return new_values(op, build, operands, [flat.restored(build, t) for t in found])
+
+
+def _any(build: Builder, mask: Value) -> Value:
+    """Whether anything is for a row: [B, D, ...] from the mask [B, D, n, ...]."""
+    return reduce_along(build, mask, build.constant(0, (), "i1"), 2, "or")
+
+
+def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> Value:
+    """What a part of the updates, [B, n, W], comes to for each row: [B, D, W]; the identity where none is for it."""
+    b, d, n = mask.static_shape
+    shape = (b, d, n, updates.static_shape[2])
+    wide, values = build.broadcast(mask, shape, [0, 1, 2]), build.broadcast(updates, shape, [0, 2, 3])
+    nothing = identity(build, combiner, updates.element_type)
+    nothings = build.broadcast(nothing, shape)
+    if not is_float_extreme(combiner, updates.element_type):
+        return reduce_along(build, build.select(wide, values, nothings), nothing, 2, OPS[combiner])
+    is_number = build.broadcast(build.compare(updates, "EQ", updates), shape, [0, 2, 3])
+    numbers = build.select(build.elementwise("and", wide, is_number), values, nothings)
+    total = reduce_along(build, numbers, nothing, 2, OPS[combiner])
+    is_nan = build.broadcast(build.compare(updates, "NE", updates), shape, [0, 2, 3])
+    nan = build.broadcast(_number(build, np.nan, updates.element_type), total.static_shape)
+    return build.select(_any(build, build.elementwise("and", wide, is_nan)), nan, total)
 
 
 @rules.lowers(
@@ -107,8 +134,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     columns = [_columns(build, value) for value in updates]
 
     def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
-        hit = reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, "or")
-        return [hit, *(matrix_products(inner, inner.convert(mask, v.element_type), v) for v in along)]
+        return [_any(inner, mask), *(matrix_products(inner, inner.convert(mask, v.element_type), v) for v in along)]
 
     def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
         names = ["or", *("add" for _ in columns)]

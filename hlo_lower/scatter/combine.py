@@ -46,9 +46,12 @@ def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> boo
     return reassociate and (element in SUMMED_FLOATS or (combiner in SUMS and element.startswith("complex")))
 
 
-def is_reducible(combiner: Combiner, element: str) -> bool:
-    """Whether one `reduce` may combine all updates. XLA's CPU compiler loses a NaN in one by a float's extreme."""
-    return not (combiner in EXTREMES and element in SUMMED_FLOATS)
+def is_float_extreme(combiner: Combiner, element: str) -> bool:
+    """Whether it is the minimum or maximum of floats, a `reduce` by which is not to be trusted.
+
+    XLA's CPU compiler loses a NaN in one, LiteRT's begins with the largest finite magnitude for infinity.
+    """
+    return combiner in EXTREMES and element in SUMMED_FLOATS
 
 
 def identity(build: Builder, combiner: Combiner, element: str) -> Value:

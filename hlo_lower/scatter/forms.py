@@ -9,7 +9,7 @@ from math import log2, prod
 
 from hlo_lower.analysis import ASSIGNING, Combiner, RegionFacts
 from hlo_lower.scatter.canonical import CanonicalScatter
-from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS, SUMS, is_reducible
+from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS, SUMS, is_float_extreme
 from hlo_lower.scatter.facts import Order, Unique
 from hlo_lower.scatter.flat import FlatScatter
 from hlo_lower.scatter.layout import Layout
@@ -86,8 +86,8 @@ def costs(
         found[Regime.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
         elements = [str(t) for t in scatter.region_types]
-        if all(map(is_reducible, region.combiners, elements)):
-            found[Regime.REDUCTION] = combined * sizes.reduce + _in_parts(combined, sizes) + looked_up
+        reduces = 3 if any(map(is_float_extreme, region.combiners, elements)) else 1
+        found[Regime.REDUCTION] = combined * reduces * sizes.reduce + _in_parts(combined, sizes) + looked_up
         runs = writes * flat.width * scatter.arity * doublings * 3 * sizes.pass_element
         found[Regime.SORTED_REDUCTION] = ordered + search + runs + looked_up
         if combiners <= SUMS and MULTIPLIED.issuperset(elements):
