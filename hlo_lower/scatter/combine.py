@@ -49,7 +49,7 @@ def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> boo
 def is_float_extreme(combiner: Combiner, element: str) -> bool:
     """Whether it is the minimum or maximum of floats, a `reduce` by which is not to be trusted.
 
-    XLA's CPU compiler loses a NaN in one, LiteRT's begins with the largest finite magnitude for infinity.
+    XLA's CPU compiler loses a NaN in one; LiteRT's writes the largest finite magnitude where a constant is infinite.
     """
     return combiner in EXTREMES and element in SUMMED_FLOATS
 
