@@ -11,6 +11,7 @@ import jax.export
 
 from hlo_lower import mlir
 from hlo_lower.errors import InputError, NotLoweredError
+from hlo_lower.gathers import lower_gathers
 from hlo_lower.graph import (
     Builder,
     Graph,
@@ -241,6 +242,7 @@ def _lower(
     op_count = graph.op_count
     known = registry or installed_registry()
     changes, demotion = _make_plain(graph, options, known)
+    changes = (*changes, *lower_gathers(graph, options.target, known))
     planner = Planner(graph, options, known)
     plans = planner.all()
     chosen = select_plans(plans, options, graph)

@@ -10,6 +10,7 @@ class Outcome(Enum):
     """What became of an operation."""
 
     LEGALIZED = "legalized"
+    LOWERED = "lowered"  # an operation besides scatters that the target does not take as it is
     KEPT = "kept"  # the target takes it
     LEFT = "left"  # nothing is known that it could become
 
@@ -19,7 +20,7 @@ class Change:
     """Operations of one kind and what became of them.
 
     Attributes:
-      outcome: legalized, kept or left.
+      outcome: legalized, lowered, kept or left.
       op: what they were ("chlo.erf", "stablehlo.custom_call @mhlo.erf", 'stablehlo.composite "odml.softmax"').
       why: what they became, or why they stay.
       where: the place of the first one.

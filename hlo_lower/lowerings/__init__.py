@@ -1,4 +1,4 @@
-"""The lowerings of `stablehlo.scatter` and of composites, one family per file. This file is the whole list.
+"""The lowerings of `stablehlo.scatter`, of gathers and of composites, one family per file. This file is the whole list.
 
 A family's file holds its canonical forms, each a function under the facts that it is for, and in the docstring of each
 why the module computes the same before and after. `default_registry` puts them together and checks that each class has
@@ -8,11 +8,14 @@ exactly one most specific rule.
 from enum import Enum
 
 from hlo_lower.analysis import ASSIGNING
+from hlo_lower.gather import GATHER_DOMAINS
+from hlo_lower.gather.facts import GATHER
 from hlo_lower.lowerings import (
     batched_tile,
     composite,
     constant,
     dynamic_shape,
+    gather,
     insert_slice,
     last_writer,
     loop,
@@ -47,6 +50,7 @@ FAMILIES = (
     loop.rules,
     dynamic_shape.rules,
     composite.rules,
+    gather.rules,
 )
 
 
@@ -70,7 +74,7 @@ _NAMES: dict[frozenset[Enum], str] = {
 SCATTER_DOMAINS = {"stablehlo.scatter": DOMAINS, DYNAMIC_SCATTER: DYNAMIC_DOMAINS}
 """The facts of scatters for a registry: of static shape, and of dynamic shape."""
 
-RULE_DOMAINS = {**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS}
+RULE_DOMAINS = {**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS, GATHER: GATHER_DOMAINS}
 """The facts of everything that has rules."""
 
 
@@ -79,6 +83,10 @@ def class_name(rule: Rule) -> str:
     constraints = rule.constraints
     if rule.op == composite.COMPOSITE:
         return ", ".join(["composite", *("|".join(sorted(str(v.value) for v in c)) for c in constraints.values())])
+    if rule.op == GATHER:
+        return ", ".join(
+            ["gather", *(f"{k} {'|'.join(sorted(str(v.value) for v in c))}" for k, c in constraints.items())]
+        )
     told = {
         fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
     }

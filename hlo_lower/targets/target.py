@@ -16,6 +16,9 @@ DIALECTS = ("stablehlo", "linalg")
 INDEX_TYPES = ("", "i32")
 """What starts, counters and row numbers may be narrowed to."""
 
+GATHERS = ("", "in_bounds")
+"""Which gathers are taken as they are: all, or those whose starts are in bounds."""
+
 FLOAT_MODES = ("", "exact", "reassociate")
 """The float modes; "" is what the tool's default is."""
 
@@ -44,6 +47,8 @@ class Target:
       keep: scatters that it takes as they are; they are left although `stablehlo.scatter` is refused.
       legalize: whether `chlo` ops, known `mhlo` custom calls and composites are made plain StableHLO for it.
       composites: composites and `chlo` operations that it takes whole ("odml.softmax", "chlo.erf").
+      gather: "in_bounds": gathers are right only where each start is in bounds, so others are clamped before; "": all.
+        Where `stablehlo.gather` is refused, gathers are read by other operations.
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
     """
 
@@ -62,6 +67,7 @@ class Target:
     legalize: bool = False
     composites: Collection[str] = frozenset()
     demote_i64: bool = False
+    gather: str = ""
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -75,7 +81,7 @@ class Target:
             "keep": tuple(self.keep),
             "composites": _frozen("composites", self.composites),
         }
-        words = (("dialect", DIALECTS), ("index_type", INDEX_TYPES), ("float_mode", FLOAT_MODES))
+        words = (("dialect", DIALECTS), ("index_type", INDEX_TYPES), ("float_mode", FLOAT_MODES), ("gather", GATHERS))
         for name, allowed in words:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
@@ -86,7 +92,7 @@ class Target:
     def _hash(self) -> int:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
         plain = (self.name, self.description, self.ops, self.dtypes, self.sizes, self.dialect, self.index_type)
-        rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64)
+        rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64, self.gather)
         return hash((*plain, *rest, *(frozenset(m.items()) for m in maps)))
 
     def __hash__(self) -> int:

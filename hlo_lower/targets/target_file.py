@@ -10,6 +10,7 @@ float_mode = "exact"                               # where the user names none; 
 legalize = true                                    # chlo, known mhlo custom calls, composites; default: false
 composites = ["odml.softmax", "chlo.erf"]          # but for these
 demote_i64 = false                                 # 64-bit integers made 32 bits wide
+gather = "in_bounds"                               # starts are clamped before; default: every gather is right
 
 [refused]                                          # operations, each with the reason
 "stablehlo.while" = "no control flow"
@@ -36,10 +37,10 @@ from typing import Any, cast
 from hlo_lower.errors import InputError
 from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.targets.native_scatter import COMBINERS, KEPT_WORDS, NativeScatter
-from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, INDEX_TYPES, Target
+from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, GATHERS, INDEX_TYPES, Target
 
 TEXTS = ("name", "description")
-WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MODES}
+WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MODES, "gather": GATHERS}
 LISTS = ("ops", "dtypes", "composites")
 FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")

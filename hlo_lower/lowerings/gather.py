@@ -1,0 +1,219 @@
+"""`stablehlo.gather` for consumers that do not clamp its starts, or have no gather: what a paged cache is read by.
+
+A gather clamps its starts so that each window lies inside, as `dynamic_slice` does. Several consumers do not: they read
+beyond the operand, or end. Where the target says so, and the starts are not proved to be inside, they are clamped in
+front of the gather; where it has no gather at all, windows are read otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from hlo_lower import mlir
+from hlo_lower.analysis import Combiner
+from hlo_lower.gather import CanonicalGather, GatherFacts, GatherForm, Taken
+from hlo_lower.gather.facts import GATHER
+from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import reduce_along
+from hlo_lower.loop import StructuredLoop
+from hlo_lower.registry import RuleList
+from hlo_lower.scatter.combine import identity
+
+rules = RuleList()
+
+
+@dataclass(frozen=True)
+class GatherLowering:
+    """What a rule is given: the gather, its facts, and a builder in front of it."""
+
+    gather: CanonicalGather
+    facts: GatherFacts
+    build: Builder
+
+    def starts(self) -> dict[int, Value]:
+        """For each operand dim that is not read from 0 the starts of all windows, inside: [count]."""
+        return self.gather.starts(self.build, clamp=not self.facts.in_bounds)
+
+
+def _ops(*names: str) -> tuple[str, ...]:
+    return tuple(f"stablehlo.{name}" for name in names)
+
+
+CLAMPING = _ops("constant", "maximum", "minimum", "broadcast_in_dim")
+STARTS = (*CLAMPING, *_ops("convert", "transpose", "slice", "reshape", "iota"))
+
+
+@rules.lowers(GATHER, taken={Taken.WHOLE}, form="the gather itself")
+def gather_to_itself(op: GatherLowering) -> Sequence[Value]:
+    """Leave a gather that the target takes: any, or one whose starts are proved to be in bounds.
+
+    %r = stablehlo.gather %operand, %indices   ->   the same
+    """
+    return op.gather.node.results
+
+
+@rules.lowers(
+    GATHER, taken={Taken.IN_BOUNDS}, emits=(*CLAMPING, GATHER), form="gather(operand, clamp(0, starts, D - W))"
+)
+def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
+    """Clamp the starts in front of the gather.
+
+        %inside = minimum(maximum(%indices, 0), D - W)      along the index vector, in the indices' own type
+        %r      = stablehlo.gather %operand, %inside
+
+    Equal: the specification clamps a start to [0, D - W] before it reads; clamping twice is clamping once. A type that
+    does not hold D - W holds nothing beyond it either, so its own greatest value does as the bound. The flag that
+    indices are sorted stays true, because clamping keeps their order.
+    """
+    node = op.gather.node
+    inside = op.gather.clamped(op.build)
+    return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
+
+
+@rules.lowers(
+    GATHER,
+    taken={Taken.NOT},
+    size={GatherForm.EMPTY},
+    emits=_ops("constant", "broadcast_in_dim"),
+    form="a constant without elements",
+)
+def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
+    """Give a result without elements: nothing is read."""
+    result = op.gather.node.result()
+    return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
+
+
+@rules.lowers(
+    GATHER,
+    taken={Taken.NOT},
+    size={GatherForm.FEW},
+    emits=(*STARTS, *_ops("dynamic_slice", "concatenate")),
+    form="for each window a dynamic_slice; concatenate",
+)
+def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
+    """Read each window by an op of its own: the pages of a short table.
+
+        %w[n] = dynamic_slice %operand, starts[n]           0 in dims that are neither indexed nor batching
+        %r    = concatenate %w[0], %w[1], ...               under the result's order of dims
+
+    Equal: position n reads the window at its clamped start, and so does `dynamic_slice`, which clamps alike. Batching
+    dims start at the position's own coordinate.
+    """
+    build, gather = op.build, op.gather
+    starts = op.starts()
+    windows = [_window(build, gather, gather.operand, starts, k) for k in range(gather.count)]
+    return [gather.result_of(build, _joined(build, windows))]
+
+
+@rules.lowers(
+    GATHER,
+    taken={Taken.NOT},
+    size={GatherForm.SHORT_AXIS},
+    emits=(*STARTS, *_ops("multiply", "add", "compare", "select", "reduce", "or")),
+    form="sum over the rows of select(iota == row, operand, identity)",
+)
+def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
+    """Read rows of a short operand by comparing each row's number with each that is asked for.
+
+        %hit = %row[n] == iota over the rows                          [B, N, D]
+        %r   = reduce add over the rows: select(%hit, %operand, -0.0) [B, N, W]; "or" of truths
+
+    Equal: exactly one row is hit, because clamped starts are inside; -0.0, or 0 of integers, changes nothing that is
+    added to it, not even a zero's sign, and no row is multiplied, so NaN and infinities of others stay where they are.
+    With several indexed dims the row's number is their starts in row-major order, each one clamped before.
+    """
+    build, gather = op.build, op.gather
+    numbers, batching = gather.numbers, gather.batching
+    element = gather.operand.element_type
+    order = [*batching, *numbers.start_index_map]
+    others = [d for d in range(len(gather.shape)) if d not in order]
+    shape = gather.shape
+    b, w = prod(shape[d] for d in batching), prod(gather.window[d] for d in others)
+    rows = prod(shape[d] for d in numbers.start_index_map)
+    cut = build.slice(
+        gather.operand, [0] * len(shape), [shape[d] if d in order else gather.window[d] for d in range(len(shape))]
+    )
+    table = build.reshape(build.transpose(cut, [*order, *others]), (b, rows, w))
+
+    places = [*batching.values(), *(k for k in range(len(gather.positions)) if k not in batching.values())]
+    row = build.reshape(_row(build, gather, op.starts()), gather.positions)
+    n = gather.count // max(b, 1)
+    row = build.reshape(build.transpose(row, places), (b, n))
+    flat = (b, n, rows)
+    hit = build.compare(build.broadcast(row, flat, [0, 1]), "EQ", build.iota(flat, 2, gather.start_type))
+
+    wide = (*flat, w)
+    nothing = identity(build, Combiner.OR if element == "i1" else Combiner.ADD, element)
+    chosen = build.select(
+        build.broadcast(hit, wide, [0, 1, 2]), build.broadcast(table, wide, [0, 2, 3]), build.broadcast(nothing, wide)
+    )
+    found = reduce_along(build, chosen, nothing, 2, "or" if element == "i1" else "add")
+    spread = build.reshape(found, (*(gather.positions[k] for k in places), w))
+    back = [places.index(k) for k in range(len(places))]
+    windows = build.reshape(build.transpose(spread, [*back, len(places)]), (gather.count, *gather.window))
+    return [gather.result_of(build, windows)]
+
+
+@rules.lowers(
+    GATHER,
+    taken={Taken.NOT},
+    emits=(*STARTS, *_ops("dynamic_slice", "dynamic_update_slice", "while", "compare", "add")),
+    form="while over the windows: dynamic_slice, dynamic_update_slice",
+)
+def gather_to_while(op: GatherLowering) -> Sequence[Value]:
+    """Read the windows one after the other.
+
+        while n < N: %r[n] = dynamic_slice %operand, starts[n]
+
+    Equal: as with one op for each window; each iteration writes a place of the result that no other one writes.
+    """
+    build, gather = op.build, op.gather
+    starts = op.starts()
+    shape = (gather.count, *gather.window)
+    empty = build.broadcast(build.zero(mlir.tensor_element(gather.operand.raw.type)), shape)
+
+    def iteration(
+        inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
+    ) -> Sequence[Value]:
+        operand, *columns = invariant
+        at = {
+            d: inner.reshape(inner.dynamic_slice(column, [turn], [1]), ())
+            for d, column in zip(starts, columns, strict=True)
+        }
+        zero = inner.constant(0, (), gather.start_type)
+        window = inner.dynamic_slice(operand, [at.get(d, zero) for d in range(len(gather.shape))], gather.window)
+        place = [turn, *(zero for _ in gather.window)]
+        return [inner.dynamic_update_slice(carried[0], inner.reshape(window, (1, *gather.window)), place)]
+
+    loop = StructuredLoop(gather.count, gather.start_type)
+    found = loop.emit_while(build, [empty], [gather.operand, *starts.values()], iteration)
+    return [gather.result_of(build, found[0])]
+
+
+def _window(build: Builder, gather: CanonicalGather, operand: Value, starts: dict[int, Value], k: int) -> Value:
+    """Window k, [1, *window]."""
+    at = {d: build.reshape(build.slice(column, [k], [k + 1]), ()) for d, column in starts.items()}
+    zero = build.constant(0, (), gather.start_type)
+    window = build.dynamic_slice(operand, [at.get(d, zero) for d in range(len(gather.shape))], gather.window)
+    return build.reshape(window, (1, *gather.window))
+
+
+def _joined(build: Builder, windows: Sequence[Value]) -> Value:
+    """Windows one after the other along the first axis."""
+    if len(windows) == 1:
+        return windows[0]
+    first = windows[0]
+    joined = mlir.tensor_type((len(windows), *first.static_shape[1:]), mlir.tensor_element(first.raw.type))
+    return build.op("stablehlo.concatenate", windows, [joined], {"dimension": mlir.i64_attribute(0)}).results[0]
+
+
+def _row(build: Builder, gather: CanonicalGather, starts: dict[int, Value]) -> Value:
+    """The number of the row that each window is, indexed dims in row-major order: [count]."""
+    row: Value | None = None
+    for d in gather.numbers.start_index_map:
+        if row is not None:
+            size = build.constant(gather.shape[d], row.static_shape, gather.start_type)
+            row = build.elementwise("multiply", row, size)
+        row = starts[d] if row is None else build.elementwise("add", row, starts[d])
+    assert row is not None
+    return row
