@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from hlo_lower.export import export
+from hlo_lower.gather.facts import GATHER
+from hlo_lower.gathers import restricts_gathers
 from hlo_lower.graph import Graph, Source, is_symbolic, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
@@ -203,6 +205,7 @@ def verify(
         rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).stablehlo,
         oob=options.oob,
         reassociated=options.float_mode == "reassociate",
+        gathers=restricts_gathers(options.target),
         level=level,
         inputs=inputs,
         seed=seed,
@@ -270,7 +273,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
     """
     described = target_of(target)
     known = registry or installed_registry()
-    ops = (SCATTER, DYNAMIC_SCATTER, COMPOSITE)
+    ops = (SCATTER, DYNAMIC_SCATTER, GATHER, COMPOSITE)
     found = [rule for op in ops for rule in known.rules(op)]
     return tuple(
         RuleRow(

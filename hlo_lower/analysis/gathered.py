@@ -19,24 +19,28 @@ class GatherNumbers:
     start_index_map: tuple[int, ...]
     index_vector_dim: int
 
+    @classmethod
+    def read(cls, text: str) -> "GatherNumbers":
+        """Read them as printed; a field that is not printed is empty, or 0."""
+
+        def dims(name: str) -> tuple[int, ...]:
+            found = re.search(rf"\b{name} = \[([^\]]*)\]", text)
+            return () if found is None else tuple(int(d) for d in found.group(1).split(",") if d.strip())
+
+        vector = re.search(r"\bindex_vector_dim = (\d+)", text)
+        return cls(
+            dims("offset_dims"),
+            dims("collapsed_slice_dims"),
+            dims("operand_batching_dims"),
+            dims("start_indices_batching_dims"),
+            dims("start_index_map"),
+            0 if vector is None else int(vector.group(1)),
+        )
+
 
 def gather_numbers(node: Node) -> GatherNumbers:
-    """Read them; a field that is not printed is empty, or 0."""
-    text = str(node.attribute("dimension_numbers"))
-
-    def dims(name: str) -> tuple[int, ...]:
-        found = re.search(rf"\b{name} = \[([^\]]*)\]", text)
-        return () if found is None else tuple(int(d) for d in found.group(1).split(",") if d.strip())
-
-    vector = re.search(r"\bindex_vector_dim = (\d+)", text)
-    return GatherNumbers(
-        dims("offset_dims"),
-        dims("collapsed_slice_dims"),
-        dims("operand_batching_dims"),
-        dims("start_indices_batching_dims"),
-        dims("start_index_map"),
-        0 if vector is None else int(vector.group(1)),
-    )
+    """The dimension numbers of a gather."""
+    return GatherNumbers.read(str(node.attribute("dimension_numbers")))
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,10 @@ class Builder:
 
     # --- parts ---
 
+    def bitcast(self, value: Value, element: str) -> Value:
+        """The same bits as another element type of as many."""
+        return self._value("stablehlo.bitcast_convert", [value], mlir.tensor_type(value.static_shape, element))
+
     def slice(self, value: Value, starts: Sequence[int], limits: Sequence[int]) -> Value:
         """The static part [start, limit) of each dim."""
         shape = [limit - start for start, limit in zip(starts, limits, strict=True)]

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.analysis import Combiner
 from hlo_lower.gather import CanonicalGather, GatherFacts, GatherForm, Taken
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.registry import RuleList
-from hlo_lower.scatter.combine import identity
 
 rules = RuleList()
 
@@ -38,6 +36,9 @@ class GatherLowering:
 def _ops(*names: str) -> tuple[str, ...]:
     return tuple(f"stablehlo.{name}" for name in names)
 
+
+BITS = {"f16": "ui16", "bf16": "ui16", "f32": "ui32", "f64": "ui64"}
+"""The integers that floats are added as."""
 
 CLAMPING = _ops("constant", "maximum", "minimum", "broadcast_in_dim")
 STARTS = (*CLAMPING, *_ops("convert", "transpose", "slice", "reshape", "iota"))
@@ -109,18 +110,20 @@ def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
     GATHER,
     taken={Taken.NOT},
     size={GatherForm.SHORT_AXIS},
-    emits=(*STARTS, *_ops("multiply", "add", "compare", "select", "reduce", "or")),
-    form="sum over the rows of select(iota == row, operand, identity)",
+    emits=(*STARTS, *_ops("multiply", "add", "compare", "select", "reduce", "or", "bitcast_convert")),
+    form="sum over the rows of select(iota == row, operand, 0), floats as integers of their bits",
 )
 def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     """Read rows of a short operand by comparing each row's number with each that is asked for.
 
-        %hit = %row[n] == iota over the rows                          [B, N, D]
-        %r   = reduce add over the rows: select(%hit, %operand, -0.0) [B, N, W]; "or" of truths
+        %bits = bitcast_convert %operand                             floats as integers of as many bits
+        %hit  = %row[n] == iota over the rows                        [B, N, D]
+        %r    = reduce add over the rows: select(%hit, %bits, 0)     [B, N, W]; "or" of truths; and back
 
-    Equal: exactly one row is hit, because clamped starts are inside; -0.0, or 0 of integers, changes nothing that is
-    added to it, not even a zero's sign, and no row is multiplied, so NaN and infinities of others stay where they are.
-    With several indexed dims the row's number is their starts in row-major order, each one clamped before.
+    Equal: exactly one row is hit, because clamped starts are inside, and 0 changes nothing that is added to it. Floats
+    are added as the integers that their bits are, because their own sum would lose the sign of -0.0, the payload of a
+    NaN and, where a machine flushes them, subnormal numbers; no row is multiplied, so nothing of one row reaches
+    another. With several indexed dims the row's number is their starts in row-major order, each one clamped before.
     """
     build, gather = op.build, op.gather
     numbers, batching = gather.numbers, gather.batching
@@ -133,6 +136,8 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     cut = build.slice(
         gather.operand, [0] * len(shape), [shape[d] if d in order else gather.window[d] for d in range(len(shape))]
     )
+    if element in BITS:
+        cut = build.bitcast(cut, BITS[element])
     table = build.reshape(build.transpose(cut, [*order, *others]), (b, rows, w))
 
     places = [*batching.values(), *(k for k in range(len(gather.positions)) if k not in batching.values())]
@@ -143,7 +148,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     hit = build.compare(build.broadcast(row, flat, [0, 1]), "EQ", build.iota(flat, 2, gather.start_type))
 
     wide = (*flat, w)
-    nothing = identity(build, Combiner.OR if element == "i1" else Combiner.ADD, element)
+    nothing = build.constant(0, (), cut.element_type)
     chosen = build.select(
         build.broadcast(hit, wide, [0, 1, 2]), build.broadcast(table, wide, [0, 2, 3]), build.broadcast(nothing, wide)
     )
@@ -151,6 +156,8 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     spread = build.reshape(found, (*(gather.positions[k] for k in places), w))
     back = [places.index(k) for k in range(len(places))]
     windows = build.reshape(build.transpose(spread, [*back, len(places)]), (gather.count, *gather.window))
+    if element in BITS:
+        windows = build.bitcast(windows, element)
     return [gather.result_of(build, windows)]
 
 

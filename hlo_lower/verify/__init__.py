@@ -9,6 +9,7 @@ from hlo_lower.errors import HloLowerError
 from hlo_lower.mlir import RawModule, make_context, parse_module, print_module
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.cutout import ModuleIndex
+from hlo_lower.verify.gathers import verify_gathers
 from hlo_lower.verify.instances import sizes_of_module
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.module import Drives, drives_of, verify_module
@@ -52,6 +53,7 @@ def verify(
     runs: int = 3,
     memory_budget: int = MEMORY_BUDGET,
     reassociated: bool = False,
+    gathers: bool = False,
     progress: Progress | None = None,
 ) -> Verdict:
     """Verify a converted module.
@@ -66,6 +68,7 @@ def verify(
       inputs: the module's arguments, by position or by name; by default seeded ones.
       seed, runs: of the seeded inputs.
       memory_budget: bytes for "auto".
+      gathers: whether the converter may change gathers: then each that it changes is judged alone, too.
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       progress: told how far it is.
 
@@ -110,10 +113,11 @@ def verify(
             module = run_module(before_text, after_text, index, drives_of(groups))
         else:
             module = _verify_instances(first, second, sizes, run_module)
+    judged = verify_gathers(first, convert, seed=seed) if gathers else None
     second_version = "run"
     if module is None or module.status == "not run":
         second_version = "rebuilt" if _is_rebuilt(rebuild or convert, before_text, after_text) else "not examined"
-    return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full")
+    return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full", gathers=judged)
 
 
 def _verify_instances(

@@ -79,6 +79,26 @@ class ModuleVerdict:
 
 
 @dataclass(frozen=True)
+class GatherVerdict:
+    """The verdict on the gathers that the target does not take as they are, each run alone.
+
+    Attributes:
+      status: "equal" or "differs".
+      count, distinct: how many there are, and how many that are not alike.
+      regimes: how many choices of indices each was run with.
+      difference: the first difference, with its place, the regime and the judge.
+      left_out: those that were not run, each with the reason.
+    """
+
+    status: Literal["equal", "differs"]
+    count: int
+    distinct: int
+    regimes: int
+    difference: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What verification found.
 
@@ -91,6 +111,7 @@ class Verdict:
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
+      gathers: the verdict on the gathers that were lowered, None where there are none.
     """
 
     scatters: tuple[ScatterVerdict, ...]
@@ -99,10 +120,13 @@ class Verdict:
     second_version: Literal["run", "rebuilt", "not examined"] = "run"
     module_required: bool = False
     plain: ModuleVerdict | None = None
+    gathers: GatherVerdict | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether every scatter was judged equal, the second version was examined, and no module differs."""
+        """Whether every scatter was judged equal, the second version was examined, and no gather or module differs."""
+        if self.gathers is not None and self.gathers.status == "differs":
+            return False
         if self.plain is not None and self.plain.status == "differs":
             return False
         if self.second_version == "not examined" or not all(s.status == "equal" for s in self.scatters):
@@ -123,6 +147,9 @@ class Verdict:
         bad = [s for s in self.scatters if s.status != "equal"]
         if bad:
             parts.append(f"{len(bad)} distinct {bad[0].status}")
+        if self.gathers is not None:
+            told = f"{self.gathers.count} {'gather' if self.gathers.count == 1 else 'gathers'}"
+            parts.append(f"{told} in {self.gathers.regimes}" if self.gathers.status == "equal" else f"{told} differ")
         if self.module is not None:
             runs = f"module {self.module.runs} runs"
             parts.append(
@@ -154,6 +181,10 @@ class Verdict:
             else:
                 lines.append(f"{s.where}: {s.status}: {s.difference or s.reason}")
             lines.extend(f"  left out: {reason}" for reason in s.excluded)
+        if self.gathers is not None:
+            told = f"equal in {self.gathers.regimes} regimes, {self.gathers.distinct} distinct"
+            lines.append(f"gathers: {self.gathers.difference or told}")
+            lines.extend(f"  left out: {reason}" for reason in self.gathers.left_out)
         if self.module is not None:
             if self.module.status == "not run":
                 lines.append(f"module not run: {self.module.reason}")

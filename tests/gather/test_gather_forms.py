@@ -9,6 +9,7 @@ from gather_cases import CASES
 
 import hlo_lower as hl
 from hlo_lower.gather import CanonicalGather, reference
+from hlo_lower.graph import Builder
 from hlo_lower.lowerings import gather as lowerings
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.run import Executable
@@ -102,10 +103,17 @@ def test_a_wrong_form_is_found(rule, wrong, monkeypatch):
         check(CASES[0], rule)
 
 
-def test_a_sum_that_begins_at_zero_is_found(monkeypatch):
-    """0.0 + -0.0 is 0.0: a sum that does not begin at the identity loses a sign."""
-    monkeypatch.setattr(
-        lowerings, "identity", lambda build, combiner, element: build.constant_array(np.array(0.0), element)
-    )
+def test_floats_that_are_added_as_floats_are_found(monkeypatch):
+    """0.0 + -0.0 is 0.0: a sum of floats that begins at 0.0 loses a sign, and the comparison finds it."""
+    monkeypatch.setattr(lowerings, "BITS", {})
+    monkeypatch.setattr(Builder, "constant", constant_of_any_type)
     with pytest.raises(AssertionError):
         check(CASES[0], "compare_sum")
+
+
+CONSTANT = Builder.constant
+
+
+def constant_of_any_type(self, value, shape, element):
+    """A constant of integers, or 0.0."""
+    return CONSTANT(self, value if element.startswith(("i", "ui")) else "0.0", shape, element)

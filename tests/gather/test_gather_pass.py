@@ -1,0 +1,131 @@
+"""Gathers in modules: which are lowered for which target, what is told, and what verification makes of them."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.gather import CanonicalGather
+from hlo_lower.targets import target_of
+
+TABLE, PAGES = jnp.zeros((6, 3, 4)), jnp.zeros((2, 3), jnp.int32)
+NONE = hl.Target("npu", refused={"stablehlo.scatter": "", "stablehlo.gather": "no gather"})
+
+
+def read_pages(pool, table):
+    """Pages of a pool by a table, as a cache is read."""
+    return pool.at[table].get(mode="clip")
+
+
+def read_known(pool):
+    """Pages at places that are known."""
+    return pool[jnp.array([0, 5, 2])]
+
+
+def notes(lowered):
+    """What was told of gathers."""
+    return [note for note in lowered.notes if "gather" in note]
+
+
+def test_a_target_that_takes_all_gathers_gets_the_module_as_it_is():
+    """Nothing is changed or told for a target that clamps as the specification says."""
+    exported = hl.export(read_pages, TABLE, PAGES)
+    for target in ("stablehlo", "xla", "linalg"):
+        lowered = hl.lower(exported, target=target)
+        assert notes(lowered) == []
+        assert lowered.stablehlo.count('"stablehlo.gather"') == 1
+
+
+@pytest.mark.parametrize("target", ["iree", "litert"])
+def test_starts_are_clamped_for_targets_that_do_not(target):
+    """The place, the form and its rule are told; the gather stays."""
+    lowered = hl.lower(hl.export(lambda p, t: p[t], TABLE, PAGES), target=target)
+    assert len(notes(lowered)) == 1
+    assert notes(lowered)[0].startswith("lowered: stablehlo.gather at test_gather_pass.py:")
+    assert notes(lowered)[0].endswith("gather(operand, clamp(0, starts, D - W)) (gather_to_clamped_gather)")
+    assert lowered.text.count('"stablehlo.gather"') == 1
+
+
+def test_starts_that_are_proved_to_be_inside_are_not_clamped():
+    """Constant places need nothing, and neither do those that were clipped before."""
+
+    def clipped(pool, table):
+        return pool[jnp.clip(table, 0, 5)]
+
+    for exported in (hl.export(read_known, TABLE), hl.export(clipped, TABLE, PAGES)):
+        assert notes(hl.lower(exported, target="iree")) == []
+
+
+def test_where_there_is_no_gather_none_is_left():
+    """A target that refuses gathers gets none, and the module computes the same on any indices."""
+    exported = hl.export(lambda p, t: p[t], TABLE, PAGES)
+    lowered = hl.lower(exported, target=NONE)
+    assert "stablehlo.gather" not in lowered.text
+    verdict = hl.verify(exported, lowered)
+    assert verdict.ok
+    assert verdict.gathers is not None
+    assert (verdict.gathers.count, verdict.gathers.regimes, verdict.gathers.left_out) == (1, 6, ())
+    assert "1 gather in 6" in verdict.summary()
+
+
+def test_a_gather_that_is_lowered_wrongly_does_not_verify(monkeypatch):
+    """Judged alone, out of bounds: a clamp that is forgotten differs, whatever the module's own inputs are."""
+    exported = hl.export(lambda p, t: p[t], TABLE, PAGES)
+    monkeypatch.setattr(CanonicalGather, "clamped", lambda self, build: self.indices)
+    lowered = hl.lower(exported, target=hl.Target("npu", refused={**NONE.refused, "stablehlo.dynamic_slice": ""}))
+    verdict = hl.verify(exported, lowered)
+    assert not verdict.ok
+    assert verdict.gathers is not None
+    assert "judged by XLA" in verdict.gathers.difference
+
+
+def test_what_no_form_is_legal_for_is_left_and_told():
+    """The nearest form and what the target refuses of it are named; the module is written all the same."""
+    target = hl.Target("bare", ops=["stablehlo.constant", "stablehlo.add"])
+    lowered = hl.lower(hl.export(lambda p, t: p[t], TABLE, PAGES), target=target)
+    assert len(notes(lowered)) == 1
+    assert notes(lowered)[0].startswith("left: stablehlo.gather at test_gather_pass.py:")
+    assert "bare takes no form of it" in notes(lowered)[0]
+    assert '"stablehlo.gather"' in lowered.text
+
+
+def test_a_gather_of_dynamic_shape_is_left_and_told():
+    """Its limits are not known; binding the sizes gives them."""
+    exported = hl.export(lambda p, t: p.at[t].get(mode="clip"), TABLE, PAGES, shapes=["n, _, _", "b, _"])
+    assert "of dynamic shape: --bind gives the sizes" in notes(hl.lower(exported, target="iree"))[0]
+    assert hl.lower(exported, target="iree", bind={"n": 6, "b": 2}).scatters_left == 0
+
+
+def test_element_types_that_a_gather_is_refused_for():
+    """A gather is lowered where the target takes it on other element types only."""
+    target = hl.Target("npu", op_dtypes={"stablehlo.gather": ["i32"]})
+    texts = [hl.lower(hl.export(read_pages, TABLE.astype(d), PAGES), target=target).text for d in ("int32", "float32")]
+    assert [text.count('"stablehlo.gather"') for text in texts] == [1, 0]
+
+
+def test_the_field_of_a_target_file(tmp_path):
+    """gather = "in_bounds" is read; another word is an error that names those that are known."""
+    path = tmp_path / "npu.toml"
+    path.write_text('gather = "in_bounds"\n')
+    assert target_of(str(path)).gather == "in_bounds"
+    path.write_text('gather = "sometimes"\n')
+    with pytest.raises(hl.InputError, match="in_bounds"):
+        target_of(str(path))
+
+
+def test_a_gather_in_a_loop_and_in_a_function():
+    """Gathers are found wherever they stand, and alike ones are told once."""
+
+    def read(pool, table):
+        import jax
+
+        def turn(carry, page):
+            return carry + pool[page].sum(), pool[page]
+
+        return jax.lax.scan(turn, 0.0, table.reshape(-1))
+
+    exported = hl.export(read, TABLE, PAGES)
+    lowered = hl.lower(exported, target=NONE)
+    assert "stablehlo.gather" not in lowered.text
+    assert hl.verify(exported, lowered).ok
+    assert np.isfinite(np.asarray(lowered.exported.call(TABLE, PAGES)[0]))
