@@ -85,9 +85,15 @@ def test_rules_have_rows():
     named = [row.name for row in rows]
     static = named[: named.index("while") + 1]
     assert rows[len(static) - 1].classes == "anything"
-    assert {name for name in named if name.startswith(("dynamic_shape_", "composite_"))} == {*named[len(static) :]}
+    assert {name for name in named if name.startswith(("dynamic_shape_", "gather_", "composite_"))} == {
+        *named[len(static) :]
+    }
     assert all(row.form and row.place and not row.refused for row in rows)
-    assert [row.name for row in rows if not row.emits] == ["composite_to_itself", "composite_to_call"]
+    assert [row.name for row in rows if not row.emits] == [
+        "gather_to_itself",
+        "composite_to_itself",
+        "composite_to_call",
+    ]
 
 
 def test_an_unknown_target():

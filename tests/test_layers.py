@@ -11,9 +11,10 @@ PACKAGE = Path(hlo_lower.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
-    *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather", "lowerings"),
-    *("targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report", "export", "preference"),
-    *("plan", "pipeline", "selection", "consumers", "fuzz", "jit", "api", "__init__", "cli", "__main__"),
+    *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather"),
+    *("lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report"),
+    *("export", "preference", "plan", "pipeline", "selection", "consumers", "fuzz", "jit", "api", "__init__", "cli"),
+    "__main__",
 )
 """A layer imports itself, `errors` and what stands before it."""
 
