@@ -36,7 +36,7 @@ Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 
 
 def classify(
-    graph: Graph,
+    source: Source | Graph,
     *,
     target: TargetLike = "stablehlo",
     oob: Literal["xla", "spec"] = "xla",
@@ -48,7 +48,7 @@ def classify(
     """Classify every scatter of a module.
 
     Args:
-      graph: the module, from `read`.
+      source: the module: whatever `read` takes, or a graph.
       target: the consumer that the rules are chosen for: the name of a built-in one, the path of a target file
         (`hlo_lower.targets.target_file`), or a `Target`.
       oob: out-of-bounds policy: "xla" drops a window that is not wholly inside, "spec" drops its outside elements.
@@ -62,10 +62,12 @@ def classify(
       One record per scatter, in program order, with the rule that would lower it ("" where there is none).
 
     Raises:
-      InputError: the target does not exist, its file does not describe one, or there is no such rule or size to prefer.
+      InputError: the module cannot be read, the target does not exist, its file does not describe one, or there is no
+        such rule or size to prefer.
       PluginError: the rules of an installed distribution cannot be used.
     """
     options = Options(target_of(target), oob, float_mode or "", trust_flags, prefer=names_of(prefer))
+    graph = source if isinstance(source, Graph) else read(source)
     return _classify(graph, options=options, registry=registry)
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.linear import ZERO, Linear, Start
+from hlo_lower.analysis.linear import ZERO, Linear, Position, Start
 from hlo_lower.graph import Node, Value
 
 Place: TypeAlias = tuple[Linear, ...]
@@ -97,8 +97,26 @@ def _regrouped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) ->
         kept = iter([p for p, size in zip(place, shape, strict=True) if size != 1])
         return [next(kept) if d in long else ZERO for d in range(len(before))]
     if not flat.is_constant:
-        return None
+        return _in_radix(flat, before)
     return [Linear(int(c)) for c in np.unravel_index(flat.constant, before)]
+
+
+def _in_radix(flat: Linear, sizes: tuple[int, ...]) -> list[Linear] | None:
+    """The row-major coordinates of a flat one, where they can be told apart: 16 * p0 + p1 in rows of 16 is (p0, p1)."""
+    found: list[Linear] = []
+    for size in reversed(sizes[1:]):
+        terms = flat.terms.items()
+        within = Linear(flat.constant % size, {s: c for s, c in terms if c % size})
+        last = within.constant
+        for symbol, coefficient in within.terms.items():
+            if not isinstance(symbol, Position) or symbol.size < 1 or coefficient < 0:
+                return None
+            last += coefficient * (symbol.size - 1)
+        if last >= size or flat.width:
+            return None
+        flat = Linear(flat.constant // size, {s: c // size for s, c in terms if not c % size})
+        found.append(within)
+    return [flat, *reversed(found)]
 
 
 def after_start(coordinate: Linear, node: Node, frame: Frame | None, dim: int) -> Linear:

@@ -82,7 +82,8 @@ class Arrangement:
     def _arranged(self, build: Builder, value: Value) -> Value:
         scatter, layout = self.scatter, self.layout
         m = len(scatter.scatter_shape)
-        scatter_dims, window_dims = scatter.update_permutation[:m], scatter.update_permutation[m:]
+        value, permutation = scatter.unfold(build, value)
+        scatter_dims, window_dims = permutation[:m], permutation[m:]
         first, limit = [0] * len(value.static_shape), list(value.static_shape)
         for n in layout.repeated:
             first[scatter_dims[n]] = limit[scatter_dims[n]] - 1

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ class Placement:
 
     def windows(self) -> Windows:
         """Where the windows lie, whatever the policy."""
-        if is_empty(self.scatter):
+        if self.scatter.is_empty:
             return Windows.OUTSIDE
         outside = _any_of(self.outside)
         if np.all(_all_of(self.inside)):
@@ -85,11 +84,6 @@ def place(scatter: CanonicalScatter, interval: Interval) -> Placement:
         found.missed[dim] = missed
         found.sure_overhang[dim] = np.asarray((low == high) & missed & ~outside, np.bool_)
     return found
-
-
-def is_empty(scatter: CanonicalScatter) -> bool:
-    """Whether there is no element to write."""
-    return 0 in (scatter.positions, prod(scatter.window), prod(scatter.operand_shape))
 
 
 def _all_of(masks: dict[int, Mask]) -> Mask:

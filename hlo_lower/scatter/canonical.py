@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import prod
 
+from hlo_lower.analysis import Linear, Position
 from hlo_lower.analysis.interval import type_range
+from hlo_lower.analysis.places import Place
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
 
@@ -22,17 +24,34 @@ class CanonicalScatter(ScatterForm):
 
     Attributes:
       operand_shape: shape of each operand, rank R.
-      scatter_shape: N0, ..., Nm.
+      given_scatter_shape: sizes of the scatter dims as given.
       window: W0, ..., W(R-1).
       narrowed: whether 64-bit indices are to be brought to i32 where every size fits, as a target may want it.
+      unfolded: the dims that the positions along the one scatter dim are counted in; () for the scatter dims as given.
       index_range: the least and the greatest index, where they are proved to be less than their type allows.
     """
 
     operand_shape: tuple[int, ...]
-    scatter_shape: tuple[int, ...]
+    given_scatter_shape: tuple[int, ...]
     window: tuple[int, ...]
     narrowed: bool = False
     index_range: tuple[int, int] | None = None
+    unfolded: tuple[int, ...] = ()
+
+    @property
+    def scatter_shape(self) -> tuple[int, ...]:
+        """N0, ..., Nm."""
+        return self.unfolded or self.given_scatter_shape
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no element to write."""
+        return 0 in (self.positions, prod(self.window), prod(self.operand_shape))
+
+    @property
+    def scatter_dims(self) -> tuple[int, ...]:
+        """The scatter dims of the updates as given."""
+        return self.update_permutation[: len(self.given_scatter_shape)]
 
     @property
     def positions(self) -> int:
@@ -74,6 +93,16 @@ class CanonicalScatter(ScatterForm):
         shape = (*self.scatter_shape, *self.window)
         converted = (build.convert(v, t) for v, t in zip(self.updates, self.region_types, strict=True))
         return [build.reshape(build.transpose(v, self.update_permutation), shape) for v in converted]
+
+    def unfold(self, build: Builder, update: Value) -> tuple[Value, tuple[int, ...]]:
+        """An update under N0, ..., Nm, and its dims in the order scatter dims, window dims."""
+        if not self.unfolded:
+            return update, self.update_permutation
+        (dim,), more = self.scatter_dims, len(self.unfolded) - 1
+        shape = update.static_shape
+        update = build.reshape(update, (*shape[:dim], *self.unfolded, *shape[dim + 1 :]))
+        window_dims = (d + more * (d > dim) for d in self.update_permutation[1:])
+        return update, (*range(dim, dim + more + 1), *window_dims)
 
     def canonical_indices(self, build: Builder) -> Value:
         """The indices in the start type, [N0, ..., Nm, K]; each keeps its meaning for every bound up to the sizes."""
@@ -123,11 +152,25 @@ def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, 
     return CanonicalScatter(
         **{field.name: getattr(form, field.name) for field in fields(form)},
         operand_shape=operand_shape,
-        scatter_shape=tuple(updates_shape[d] for d in scatter_dims),
+        given_scatter_shape=tuple(updates_shape[d] for d in scatter_dims),
         window=tuple(window),
         narrowed=narrowed,
         index_range=index_range,
     )
+
+
+def index_place(scatter: CanonicalScatter, component: int, indices_rank: int) -> Place:
+    """The place of a component of the index vector, in the indices as given, at a symbolic position."""
+    place = tuple(
+        Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in enumerate(scatter.scatter_shape)
+    )
+    if scatter.unfolded:
+        flat = Linear(0)
+        for coordinate, size in zip(place, scatter.unfolded, strict=True):
+            flat = flat.times(size).plus(coordinate)
+        place = (flat,)
+    ivd = scatter.index_vector_dim
+    return place if ivd == indices_rank else (*place[:ivd], Linear(component), *place[ivd:])
 
 
 def index_columns(scatter: CanonicalScatter, indices_rank: int) -> Sequence[tuple[int, tuple[slice | int, ...]]]:

@@ -14,7 +14,7 @@ from hlo_lower.analysis import (
     classify_region,
 )
 from hlo_lower.graph import Graph
-from hlo_lower.scatter.bounds import Placement, is_empty, place
+from hlo_lower.scatter.bounds import Placement, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
 from hlo_lower.scatter.combine import is_order_free
 from hlo_lower.scatter.constant_map import ConstantMap, solve
@@ -167,7 +167,7 @@ def _layout(
     region: RegionFacts,
     in_bounds: InBounds,
 ) -> Layout:
-    if scatter.positions <= 1 or in_bounds is InBounds.NEVER or is_empty(scatter):
+    if scatter.positions <= 1 or in_bounds is InBounds.NEVER or scatter.is_empty:
         return single(scatter)
     return lay_out(scatter, affine, interval, assigns=not region.reads_current)
 
@@ -182,12 +182,15 @@ def _masked_dims(
 ) -> tuple[int, ...]:
     """Operand dims in which elements are dropped one by one.
 
-    The rows of a run are windows of their own, so they always are. Under oob=spec so are the elements of a window that
-    may overhang; where its extent is 1, dropping an element is dropping the window.
+    The rows of a run are windows of their own, so they always are, unless all of them lie inside or none. Under
+    oob=spec so are the elements of a window that may overhang; where its extent is 1, dropping an element is dropping
+    the window.
     """
     if in_bounds is InBounds.NEVER:
         return ()
-    masked = {r.operand_dim for r in layout.runs if r.is_wrapped or not placement.is_inside(r.operand_dim)}
+    masked = {
+        r.operand_dim for r in layout.runs if r.is_wrapped or not (r.is_aligned or placement.is_inside(r.operand_dim))
+    }
     if in_bounds is InBounds.UNKNOWN and oob is OutOfBounds.SPEC and windows is not Windows.WHOLE:
         masked |= {d for d in scatter.index_dims if scatter.window[d] > 1 and not placement.is_inside(d)}
     return tuple(sorted(masked))
@@ -210,7 +213,9 @@ def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval
         first[run.scatter_dim] = run.size - 1 if run.is_reversed else 0
     wrapped = {run.operand_dim for run in layout.wrapped}
     for dim, column in index_columns(scatter, len(interval.shape)):
-        low, high = (int(np.asarray(bounds[column])[tuple(first)]) for bounds in (lo, hi))
+        low, high = (
+            int(np.asarray(bounds[column]).reshape(scatter.scatter_shape)[tuple(first)]) for bounds in (lo, hi)
+        )
         known[dim] = low if low == high and dim not in wrapped else None
     return tuple(known)
 
@@ -221,7 +226,7 @@ def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval
 def _subset(
     scatter: CanonicalScatter, layout: Layout, region: RegionFacts, in_bounds: InBounds, masked: tuple[int, ...]
 ) -> tuple[Subset, str]:
-    if is_empty(scatter):
+    if scatter.is_empty:
         return Subset.EMPTY, "no index vectors, an empty window or an empty operand"
     if in_bounds is InBounds.NEVER:
         return Subset.EMPTY, "every window is dropped"

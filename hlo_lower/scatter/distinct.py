@@ -16,13 +16,12 @@ from hlo_lower.analysis import (
     Evidence,
     IndexAnalysis,
     Interval,
-    Linear,
     Order,
     Position,
 )
 from hlo_lower.analysis.places import Place
 from hlo_lower.graph import Graph
-from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_place
 from hlo_lower.scatter.constant_map import solve
 from hlo_lower.scatter.layout import Layout
 
@@ -102,7 +101,7 @@ def find_distinct(
         return Distinct(False, False, False, "every position along a dim writes the same place")
     if any(run.size > scatter.operand_shape[run.operand_dim] for run in layout.wrapped):
         return Distinct(False, False, False, "a run that wraps around may come back to its own rows")
-    if 0 in (scatter.positions, prod(scatter.window), prod(scatter.operand_shape)):
+    if scatter.is_empty:
         return Distinct(True, False, True, "nothing is written")
     constant = interval.is_constant and bool(scatter.index_dims)
     unique = _of_constants(scatter, interval) if constant else None
@@ -139,17 +138,10 @@ def _columns(
     found: list[_Column] = []
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
-            place = _place(scatter, k, rank)
+            place = index_place(scatter, k, rank)
             moves = facts.moves_with(scatter.indices, place, loose, None)
             found.append(_Column(dim, place, moves, runs.get(dim), scatter.window[dim]))
     return found
-
-
-def _place(scatter: CanonicalScatter, k: int, rank: int) -> Place:
-    """Component k of the index vector at symbolic positions."""
-    sizes, ivd = scatter.scatter_shape, scatter.index_vector_dim
-    place = tuple(Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in enumerate(sizes))
-    return place if ivd == rank else (*place[:ivd], Linear(k), *place[ivd:])
 
 
 def _settled(
@@ -251,7 +243,7 @@ def _permutation(
         # A run as long as its dim begins at row 0 only if it is proved to.
         k = scatter.index_dims.index(run.operand_dim)
         axis = Position(run.scatter_dim, run.size)
-        rows = facts.along(scatter.indices, _place(scatter, k, rank), (axis,))
+        rows = facts.along(scatter.indices, index_place(scatter, k, rank), (axis,))
         if not rows.covers:
             return None
         evidence += rows.evidence

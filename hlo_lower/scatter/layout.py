@@ -33,7 +33,7 @@ from hlo_lower.analysis import (
     fitted,
     positions,
 )
-from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_place
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Run:
       scatter_dim: along which the positions go.
       size: how many they are.
       is_reversed: the first position writes the last row.
+      is_aligned: the first row is a multiple of the size, and so is the operand's extent: the run is inside as a whole
+        or outside as a whole, as a page of a pool is.
       is_wrapped: negative rows have been moved up by the extent or more, each on its own: the run may come in two parts
         (trap 39).
     """
@@ -54,6 +56,7 @@ class Run:
     size: int
     is_reversed: bool = False
     is_wrapped: bool = False
+    is_aligned: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,14 +229,10 @@ def _layout(
 
 def _columns(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval) -> list[_Column]:
     """The form of each component of the index vector, at a symbolic position."""
-    ivd, rank = scatter.index_vector_dim, len(interval.shape)
-    place = [
-        Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in enumerate(scatter.scatter_shape)
-    ]
+    rank = len(interval.shape)
     columns: list[_Column] = []
     for k, (dim, index) in enumerate(index_columns(scatter, rank)):
-        at = tuple(place) if ivd == rank else (*place[:ivd], Linear(k), *place[ivd:])
-        form = affine.element(scatter.indices, at)
+        form = affine.element(scatter.indices, index_place(scatter, k, rank))
         if any(not isinstance(symbol, Position) for symbol in form.terms):
             form = _constant_form(interval, index, scatter) or form
         columns.append(_Column(dim, form))
@@ -245,7 +244,7 @@ def _constant_form(interval: Interval, index: tuple[slice | int, ...], scatter: 
     lo, hi = interval.part(index)
     if bool(np.any(lo != hi)):
         return None
-    found = fitted(interval.full()[0][index])
+    found = fitted(interval.full()[0][index].reshape(scatter.scatter_shape))
     if found is None:
         return None
     base, strides = found
@@ -277,6 +276,8 @@ def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAna
         return f"dim {dim} moves by {stride} from one position to the next"
     if offset and offset < extent:
         return f"negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}"
+    if stride == 1 and _is_aligned(form, n, size) and extent % size == 0 and offset % size == 0:
+        return Run(dim, n, size, is_aligned=True)
     run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
     # From one row to the next, a number that wraps around jumps by 2^width - 1: both cannot lie inside a smaller dim.
     inside = not offset and extent < 1 << form.width and _is_inside(column, scatter, interval)
@@ -286,6 +287,17 @@ def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAna
     if is_signed and size + max(extent, offset) + form.drift <= 1 << (form.width - 1):
         return run
     return f"dim {dim} may wrap around in {'i' if is_signed else 'ui'}{form.width} and come back inside"
+
+
+def _is_aligned(form: Linear, n: int, size: int) -> bool:
+    """Whether the rows of a run along scatter dim n begin at a multiple of its size.
+
+    Modulo 2^width they do so, too, if the size is a power of two; then no row wraps around without the others. Negative
+    rows are all of the run or none, so moving them up by a multiple of the size moves all or none.
+    """
+    others = [coefficient for symbol, coefficient in form.terms.items() if symbol != Position(n)]
+    is_multiple = all(coefficient % size == 0 for coefficient in (form.constant, *others))
+    return is_multiple and not form.drift and (form.width == 0 or (size & (size - 1) == 0 and size < 1 << form.width))
 
 
 def in_words(form: Linear) -> str:

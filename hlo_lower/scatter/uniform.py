@@ -15,10 +15,10 @@ def is_uniform(scatter: CanonicalScatter, placed: frozenset[int]) -> bool:
       scatter: the scatter.
       placed: operand dims in which windows are placed; the update may differ along the others.
     """
-    m = len(scatter.scatter_shape)
-    scatter_dims, window_dims = scatter.update_permutation[:m], scatter.update_permutation[m:]
+    scatter_dims = scatter.scatter_dims
+    window_dims = scatter.update_permutation[len(scatter_dims) :]
     batch = {n for _, n in scatter.batching}
-    moving = {scatter_dims[n] for n in range(m) if n not in batch}
+    moving = {dim for n, dim in enumerate(scatter_dims) if n not in batch}
     moving |= {u for d, u in zip(scatter.window_dims, window_dims, strict=True) if d in placed}
     return all(moving <= constant_dims(update.raw) for update in scatter.updates)
 

@@ -48,7 +48,7 @@ def forms_of(combiner, element, flags="", update="%up", **options):
         ("add", "i8", "exact", COMBINED),
         ("subtract", "i32", "exact", {*COMBINED, Regime.DOT}),
         ("multiply", "i32", "exact", COMBINED),
-        ("maximum", "f32", "exact", {Regime.SORTED_REDUCTION}),
+        ("maximum", "f32", "exact", COMBINED),
         ("maximum", "i32", "exact", COMBINED),
         ("minimum", "f8E5M2", "exact", set()),
         ("minimum", "f8E4M3FN", "reassociate", set()),

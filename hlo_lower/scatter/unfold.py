@@ -1,0 +1,62 @@
+"""Positions that were flattened before the scatter, seen as several dims again: the pages of a chunk.
+
+A serving stack writes whole pages into a flat pool by `slots = (table[:, None] * block + arange(block)).reshape(-1)`.
+Along the one scatter dim that is left nothing moves evenly, but along the dims before the reshape it does: over the
+block there is a run, so a page is one window. A scatter takes its positions in row-major order whatever dims they are
+counted in, so the scatter of unfolded positions is the same scatter.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from hlo_lower.analysis import AffineAnalysis, IndexAnalysis
+from hlo_lower.graph import Graph, Value
+from hlo_lower.scatter.canonical import CanonicalScatter
+from hlo_lower.scatter.layout import lay_out
+
+MAX_LOOKED_AT = 64
+"""Producers of the indices that are looked at for a reshape."""
+
+
+def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis, *, assigns: bool) -> CanonicalScatter:
+    """The scatter with its positions counted in the dims that leave the fewest windows; most often as it is.
+
+    Args:
+      graph: the module.
+      scatter: the scatter.
+      analysis: the ranges of the module's integers.
+      assigns: whether the region reads no current value.
+    """
+    if len(scatter.scatter_shape) != 1 or not scatter.index_dims or scatter.is_empty:
+        return scatter
+    choices = list(dict.fromkeys(_shapes(scatter.indices, scatter.positions)))
+    interval = analysis.interval(scatter.indices) if choices else None
+    if interval is None or interval.is_constant:
+        return scatter
+    affine = AffineAnalysis(graph, analysis)
+    found, fewest = scatter, lay_out(scatter, affine, interval, assigns=assigns).positions
+    for shape in choices:
+        other = replace(scatter, unfolded=shape)
+        layout = lay_out(other, affine, interval, assigns=assigns)
+        if layout.runs and layout.positions < fewest:
+            found, fewest = other, layout.positions
+    return found
+
+
+def _shapes(value: Value, count: int) -> Iterator[tuple[int, ...]]:
+    """The shapes of several dims that the indices, or what they are computed from, had before a reshape."""
+    pending, seen = [value], {value}
+    while pending and len(seen) < MAX_LOOKED_AT:
+        node = pending.pop().node
+        if node is None:
+            continue
+        for operand in node.operands:
+            if operand in seen or not operand.is_tensor or not operand.is_static:
+                continue
+            seen.add(operand)
+            shape = tuple(size for size in operand.static_shape if size != 1)
+            if node.name == "stablehlo.reshape" and len(shape) > 1 and prod(shape) == count:
+                yield shape
+            elif prod(shape) >= count:
+                pending.append(operand)
