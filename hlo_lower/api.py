@@ -9,7 +9,7 @@ import numpy as np
 from hlo_lower.export import export
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.gathers import restricts_gathers
-from hlo_lower.graph import Graph, Source, is_symbolic, read, to_text
+from hlo_lower.graph import Graph, Source, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
 from hlo_lower.legality import REGION
@@ -174,7 +174,7 @@ def verify(
     before = _text_of(source, sizes)
     after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
     if bind and is_symbolic(after):
-        after = _text_of(after, bind)
+        after = _text_of(after, open_sizes(after, bind))
     rules_used = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     by_default = made_with or Options(STABLEHLO if target is None else target_of(target))
     asked = Options(

@@ -190,7 +190,9 @@ class RefinementError(ValueError):
     """Sizes do not fit a module: what jaxlib says, and whether it is one of the module's own assertions."""
 
 
-def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int, int] | None = None) -> RawModule:
+def refine_shapes(
+    module: RawModule, types: Sequence[str], *, fixed: Mapping[int, int] | None = None, is_partial: bool = False
+) -> RawModule:
     """A copy of a module with static shapes, after its @main has been given these argument types.
 
     It is jaxlib's own shape refinement: private functions are specialised and inlined, `get_dimension_size` becomes a
@@ -200,6 +202,8 @@ def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int
       module: a module whose entry point is @main; it is left as it is.
       types: a static tensor type for each argument of @main, as printed.
       fixed: values of scalar integer arguments, by number; their uses become constants, the arguments stay.
+      is_partial: whether the types may have dims of unknown size; then shapes stay dynamic that depend on them, and
+        shape assertions are removed without a look at them.
 
     Raises:
       RefinementError: the sizes contradict each other or an assertion of the module, or a shape stays dynamic.
@@ -225,7 +229,9 @@ def refine_shapes(module: RawModule, types: Sequence[str], *, fixed: Mapping[int
         try:
             pass_text = f"stablehlo-refine-arguments{{types={','.join(types)}}}"
             cast(Any, passmanager.PassManager).parse(f"builtin.module({pass_text})").run(copy.operation)
-            refined = cast(Any, jax_extend_mlir).refine_polymorphic_shapes(module_bytecode(copy))
+            refined = cast(Any, jax_extend_mlir).refine_polymorphic_shapes(
+                module_bytecode(copy), enable_shape_assertions=not is_partial, validate_static_shapes=not is_partial
+            )
             return parse_module(bytes(refined), context)
         except (ir.MLIRError, MlirSyntaxError, ValueError, RuntimeError) as error:
             raise RefinementError(str(error)) from None

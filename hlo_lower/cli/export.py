@@ -13,7 +13,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("function", metavar="FILE.py:FN", help="or pkg.mod:FN (models/llama.py:decode)")
     command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
     command.add_argument(
-        "--shapes", metavar="SHAPE", nargs="+", help='symbolic shapes, one per argument: "b, 2*s+1, 64"'
+        "--shapes",
+        metavar="SHAPE",
+        nargs="+",
+        help='symbolic shapes, one per argument, and constraints: "b, 2*s + 1, 64" "..." "s >= 2"; '
+        "default: those of its entry in EXPORTS",
     )
     command.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], type=setting, help="set a field of the config"

@@ -9,11 +9,12 @@ A model file says what its functions take in a dict named `EXPORTS`, plain data 
             "args": (jax.ShapeDtypeStruct((8, 4), "float32"), ...),  # one per positional argument; pytrees are fine
             "donate": (0,),                                          # optional: arguments the caller gives away
             "x64": True,                                             # optional: trace with 64-bit types on
+            "shapes": ("n, 4", "4", "n", "n >= 2"),                  # optional: symbolic shapes, and constraints
         }
     }
 
 Where the size is a parameter, the entry names a dataclass instance, `"args"` is a function of it, and the function
-takes it as the keyword `config`:
+takes it as the keyword `config`; `"shapes"` may be a function of it, too:
 
     EXPORTS = {"step": {"args": step_args, "config": Config(), "presets": {"large": Config(layers=80)}}}
 
@@ -32,7 +33,7 @@ from hlo_lower.export.target import ExportTarget
 from hlo_lower.export.user_code import user_errors
 
 EXPORTS = "EXPORTS"
-ENTRY_KEYS = ("args", "config", "presets", "donate", "x64")
+ENTRY_KEYS = ("args", "config", "presets", "donate", "x64", "shapes")
 HOW = f'{EXPORTS} = {{"FUNCTION": {{"args": (jax.ShapeDtypeStruct((8, 4), "float32"),), "donate": (0,)}}}}'
 
 
@@ -73,10 +74,7 @@ def target_of(
         raise InputError(where=where, what='"x64" is neither True nor False')
     donate = fields.get("donate", ())
     config = configured(fields.get("config"), fields.get("presets", {}), settings, place)
-    args = fields["args"]
-    if callable(args):
-        with user_errors(where, source_file(args)):
-            args = args() if config is None else args(config)
+    args = _of_config(fields["args"], config, where)
     if not isinstance(args, (tuple, list)):
         raise InputError(
             where=where,
@@ -92,4 +90,28 @@ def target_of(
         x64=fields.get("x64", False),
         module=module,
         folders=folders,
+        shapes=_shapes(_of_config(fields.get("shapes"), config, where), where),
     )
+
+
+def _of_config(value: Any, config: Any, where: str) -> Any:
+    """A value of an entry, or, where it is a function of the config, what that gives."""
+    if not callable(value):
+        return value
+    with user_errors(where, source_file(value)):
+        return value() if config is None else value(config)
+
+
+def _shapes(shapes: Any, where: str) -> tuple[str, ...] | None:
+    """The symbolic shapes of an entry; None where it has none."""
+    if shapes is None:
+        return None
+    if not isinstance(shapes, (tuple, list)) or not all(
+        isinstance(text, str) for text in cast(Sequence[object], shapes)
+    ):
+        raise InputError(
+            where=where,
+            what='"shapes" is no tuple of texts',
+            next_step='write one per argument, and constraints: "shapes": ("n, 4", "n", "n >= 2")',
+        )
+    return tuple(cast(Sequence[str], shapes))

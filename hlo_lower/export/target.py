@@ -28,6 +28,7 @@ class ExportTarget:
       x64: whether it is traced with 64-bit types, whatever `JAX_ENABLE_X64` says; without, as JAX is set.
       module: the file as a module.
       folders: where its imports are looked for.
+      shapes: symbolic shapes and constraints that it is exported with; None leaves the shapes of args.
     """
 
     spec: str
@@ -38,9 +39,13 @@ class ExportTarget:
     x64: bool
     module: ModuleType
     folders: tuple[str, ...]
+    shapes: tuple[str, ...] | None = None
 
     def export(self, shapes: Sequence[str] | None = None) -> jax.export.Exported:
         """Export it for CPU, whatever the machine has, so that the text is the same everywhere.
+
+        Args:
+          shapes: symbolic shapes and constraints in place of its own.
 
         Raises:
           InputError: as `export`.
@@ -49,7 +54,7 @@ class ExportTarget:
             return export(
                 self.fn,
                 *self.args,
-                shapes=shapes,
+                shapes=self.shapes if shapes is None else shapes,
                 donate=self.donate,
                 static=self.static,
                 name=self.spec.rpartition(":")[2],

@@ -11,7 +11,8 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.export.arguments import check_widths, describe, specs_of
 from hlo_lower.export.locations import portable_locations, source_file, source_folder
-from hlo_lower.export.user_code import one_line, user_line
+from hlo_lower.export.refused import tracing_error
+from hlo_lower.export.user_code import user_line
 
 _jax: Any = jax  # its annotations leave jit partly unknown
 
@@ -31,15 +32,18 @@ def export(
       fn: a Python function, or one under `jax.jit`, which then keeps its own donation.
       *args: per positional argument a pytree of arrays, scalars or `jax.ShapeDtypeStruct`; only shapes and
         dtypes count.
-      shapes: symbolic shapes ("b, 2*s+1, 64"), one per positional argument or one per leaf of them, in order. "..."
-        keeps the dims that it stands for, "_" keeps one. Equal names are equal sizes. dtypes are those of args.
+      shapes: symbolic shapes ("b, 2*s + 1, 64"), one per positional argument or one per leaf of them, in order. "..."
+        keeps the dims from there on, "_" keeps one. Equal names are equal sizes, and each is 1 or more. dtypes are
+        those of args; without args they stand before the dims, as in "bf16[b, 64]", and are f32 where they do not. What
+        compares is a constraint on the sizes and no shape: "s >= 2", "block_size % 16 == 0".
       donate: positions of the arguments that the caller gives away; the module says so (`tf.aliasing_output`).
       static: keyword arguments that are not traced (a config).
       name: the module is called `jit_<name>`; by default the function's name.
       platforms: platforms to lower for ("cpu", "cuda", ...); by default JAX's default backend.
 
     Raises:
-      InputError: the function raises while it is traced (the cause is chained), or shapes do not fit args.
+      InputError: the function raises while it is traced (the cause is chained), or shapes cannot be read or do not fit
+        args; it points to the place.
     """
     label = name or str(getattr(fn, "__name__", "function"))
     specs = specs_of(fn, args, shapes)
@@ -52,11 +56,9 @@ def export(
         except InputError:
             raise
         except Exception as error:
-            raise InputError(
-                where=user_line(error, source_file(fn)) or label,
-                what=f"tracing {label} failed: {one_line(error)}",
-                facts=f"arguments {', '.join(describe(spec) for spec in specs)}",
-            ) from error
+            where = user_line(error, source_file(fn)) or label
+            facts = f"arguments {', '.join(describe(spec) for spec in specs)}"
+            raise tracing_error(error, label, where, facts, shapes or ()) from error
 
 
 def exported_text(exported: jax.export.Exported) -> str:

@@ -1,6 +1,6 @@
 """The graph: a typed view over a jaxlib MLIR module, its reader and writer, and the builder of new operations."""
 
-from hlo_lower.graph.binding import bind, is_symbolic
+from hlo_lower.graph.binding import bind, is_symbolic, open_sizes
 from hlo_lower.graph.builder import Builder
 from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.graph.reader import Source, read, text_of
@@ -21,6 +21,7 @@ __all__ = [
     "erase_built",
     "erase_uncalled",
     "is_symbolic",
+    "open_sizes",
     "read",
     "text_of",
     "to_bytecode",

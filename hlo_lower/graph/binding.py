@@ -9,12 +9,14 @@ import jax.export
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.graph.view import Graph
-from hlo_lower.shapes import SizesError, bind_module, specification_of
-from hlo_lower.shapes.expressions import ExpressionError, evaluate
+from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
+from hlo_lower.shapes.constraints import completed, names_of, substituted_constraint
+from hlo_lower.shapes.expressions import substituted
+from hlo_lower.shapes.specification import is_place
 
 
 def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Bind symbolic sizes, by jaxlib's shape refinement; what the graph came as stays as it was.
+    """Bind symbolic sizes, all or some, by jaxlib's shape refinement; what the graph came as stays as it was.
 
     Args:
       graph: a module with symbolic shapes.
@@ -24,11 +26,11 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
         looked at any more.
 
     Returns:
-      A graph whose functions have static shapes. Private functions are inlined where their sizes differ by caller, and
-      assertions about sizes are checked and gone.
+      A graph whose functions have static shapes, as far as the sizes tell. Private functions are inlined where their
+      sizes differ by caller, and assertions about sizes are checked and gone; those about names left open stay.
 
     Raises:
-      InputError: a name is unknown or missing, or the sizes contradict the module; it names the assertion that fails.
+      InputError: a name is unknown, all are missing, or the sizes contradict the module; it names what does not hold.
     """
     exported = graph.exported
     given = [exported.in_avals[i].shape for i in exported.module_kept_var_idx] if exported is not None else None
@@ -37,35 +39,52 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
         module = bind_module(graph.module, sizes, specification)
     except SizesError as error:
         raise InputError(graph.name, error.what, facts=error.facts, next_step=error.next_step) from None
-    bound = None if exported is None else _with_sizes(exported, module, sizes)
+    known = {} if specification is None else completed(specification.dims, sizes)
+    bound = None if exported is None else _with_sizes(exported, module, known, specification)
     return Graph(module, graph.name, has_locations=graph.has_locations, exported=bound)
 
 
-def _with_sizes(exported: jax.export.Exported, module: mlir.RawModule, sizes: Mapping[str, int]) -> jax.export.Exported:
-    """An `Exported` with the sizes in its signature."""
+def _with_sizes(
+    exported: jax.export.Exported,
+    module: mlir.RawModule,
+    sizes: Mapping[str, int],
+    specification: Specification | None,
+) -> jax.export.Exported:
+    """An `Exported` with the sizes in its signature; names that are left open keep the constraints that they have."""
+    constraints = () if specification is None else specification.constraints
+    kept = [substituted_constraint(c, sizes) for c in constraints if not names_of(c) <= set(sizes)]
+    scope = jax.export.SymbolicScope(kept)
+    in_avals, out_avals = (_sized(avals, sizes, scope) for avals in (exported.in_avals, exported.out_avals))
     return replace(
         exported,
-        in_avals=_static(exported.in_avals, sizes),
-        out_avals=_static(exported.out_avals, sizes),
+        in_avals=in_avals,
+        out_avals=out_avals,
         mlir_module_serialized=mlir.module_portable_artifact(module),
-        uses_global_constants=False,
+        uses_global_constants=any(not isinstance(dim, int) for aval in in_avals for dim in aval.shape),
     )
 
 
-def _static(avals: Sequence[Any], sizes: Mapping[str, int]) -> tuple[Any, ...]:
-    return tuple(aval.update(shape=tuple(_size(dim, sizes) for dim in aval.shape)) for aval in avals)
+def _sized(avals: Sequence[Any], sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -> tuple[Any, ...]:
+    return tuple(aval.update(shape=tuple(_size(dim, sizes, scope) for dim in aval.shape)) for aval in avals)
 
 
-def _size(dim: Any, sizes: Mapping[str, int]) -> Any:
+def _size(dim: Any, sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -> Any:
     if isinstance(dim, int):
         return dim
-    try:
-        return evaluate(str(dim), sizes)
-    except ExpressionError:  # of an argument that the module does not use
-        return dim
+    text = substituted(str(dim), sizes)
+    return int(text) if text.lstrip("-").isdigit() else jax.export.symbolic_shape(text, scope=scope)[0]
 
 
 def is_symbolic(text: str) -> bool:
     """Whether the entry point of a module has an argument of unknown size."""
     specification = specification_of(mlir.parse_module(text, mlir.make_context()))
     return specification is not None and specification.is_dynamic
+
+
+def open_sizes(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Those of the sizes whose names a module leaves open: others may have been bound in it before."""
+    specification = specification_of(mlir.parse_module(text, mlir.make_context()))
+    if specification is None:
+        return dict(sizes)
+    named = {*specification.symbols, *specification.scalars}
+    return {name: size for name, size in sizes.items() if name in named or is_place(name)}

@@ -1,61 +1,30 @@
 """Bind the symbols of a module's shapes to sizes: a module of static shapes, by jaxlib's own shape refinement."""
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice, product
+from collections.abc import Mapping
+from itertools import islice
 
 from hlo_lower import mlir
-from hlo_lower.shapes.expressions import ExpressionError, evaluate
+from hlo_lower.shapes.candidates import candidates
+from hlo_lower.shapes.constraints import check_constraints, completed, told
+from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
+from hlo_lower.shapes.partly import refine_partly
+from hlo_lower.shapes.sizes import A_SIZE, SizesError
 from hlo_lower.shapes.specification import Specification, is_place, specification_of
 
-
-class SizesError(ValueError):
-    """Sizes that cannot be given to a module: what is wrong, and what the module knows of its shapes."""
-
-    def __init__(self, what: str, facts: str = "", next_step: str = "") -> None:
-        super().__init__(what)
-        self.what, self.facts, self.next_step = what, facts, next_step
-
-
-MAX_DIGITS = 40
-"""Digits of a size on the command line: twice as many as any size has."""
-
-A_SIZE = "a size is a whole number from 0 to 2^63 - 1"
-
-
-def _short(text: str) -> str:
-    """The beginning of what a user wrote."""
-    return text if len(text) <= MAX_DIGITS else f"{text[:MAX_DIGITS]}..."
-
-
-def parse_sizes(text: str) -> dict[str, int]:
-    """Sizes as the command line gives them: "b=4,s=16", "arg1.0=7" for a dim, "arg0=7" for an integer argument.
-
-    Raises:
-      SizesError: a part is no NAME=SIZE, or a name comes twice.
-    """
-    sizes: dict[str, int] = {}
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([A-Za-z_]\w*(?:\.\d+)?)\s*=\s*(\d+)\s*", part)
-        if match is None:
-            raise SizesError(f"{_short(part.strip())!r} is no NAME=SIZE", next_step="write --bind b=4,s=16")
-        if len(match[2]) > MAX_DIGITS:
-            raise SizesError(f"{_short(match[1])} has {len(match[2]):,} digits and is no size", next_step=A_SIZE)
-        if match[1] in sizes:
-            raise SizesError(f"{match[1]} is bound twice", next_step="give each name one size")
-        sizes[match[1]] = int(match[2])
-    return sizes
+MAX_TRIED = 200
+"""Choices of sizes that are tried on a module: each takes a refinement."""
 
 
 def bind_module(
     module: mlir.RawModule, sizes: Mapping[str, int], specification: Specification | None = None
 ) -> mlir.RawModule:
-    """A copy of a module with static shapes.
+    """A copy of a module with static shapes, or, where names are left out, with those open.
 
     Args:
       module: the module; it is left as it is.
       sizes: a size for each symbol; dims also by place ("arg1.0"), integer scalar arguments by number ("arg0"), unless
-        a symbol has that name.
+        a symbol has that name. A symbol that follows from the others and from dims may be left out.
       specification: what the dims are called; by default what the module says.
 
     Raises:
@@ -66,13 +35,15 @@ def bind_module(
         raise SizesError("the module has no function @main", next_step="rename its entry point to @main")
     types = _types(specification, sizes)
     fixed = {int(name[3:]): sizes[name] for name in specification.scalars if name in sizes}
+    known = completed(specification.dims, sizes)
     try:
+        if any("?" in text for text in types):
+            return refine_partly(module, types, fixed, specification, known)
         return mlir.refine_shapes(module, types, fixed=fixed)
     except mlir.RefinementError as error:
         _refuse_open_functions(module)
-        told = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise SizesError(
-            f"the sizes {told} do not fit the module: {_reason(str(error))}",
+            f"the sizes {told(tuple(sizes), sizes)} do not fit the module: {_reason(str(error))}",
             facts="; ".join(specification.lines()),
             next_step="choose sizes for which this holds",
         ) from None
@@ -87,25 +58,38 @@ def _types(specification: Specification, sizes: Mapping[str, int]) -> list[str]:
             _refuse_value(name, size, specification.elements[int(name[3:])])
         elif type(size) is not int or not 0 <= size < 1 << 63:
             raise SizesError(f"{name} = {size!r} is no size", next_step=A_SIZE)
-    known = {*specification.symbols, *places, *specification.scalars}
-    unknown = sorted(set(sizes) - known)
+    names = {*specification.symbols, *places, *specification.scalars}
+    unknown = sorted(set(sizes) - names)
     if unknown:
         named = ", ".join((*specification.symbols, *specification.scalars)) or "none"
         raise SizesError(
             f"the module has no size called {', '.join(unknown)}", facts=facts, next_step=f"names are: {named}"
         )
-    missing = [s for s in specification.symbols if s not in sizes and not _is_placed(specification, s, sizes)]
-    if missing:
+    known = completed(specification.dims, sizes)
+    missing = [s for s in specification.symbols if s not in known and not _is_placed(specification, s, sizes)]
+    if missing and not _may_stay_open(specification, known):
         wanted = ",".join(f"{name}=..." for name in missing)
         raise SizesError(f"no size is given for {', '.join(missing)}", facts=facts, next_step=f"add --bind {wanted}")
+    check_constraints(specification.constraints, known, facts)
     types: list[str] = []
     for n, (text, dims) in enumerate(zip(specification.arguments, specification.dims, strict=True)):
         if dims is None:
             types.append(text)
         else:
-            found = [str(_size(n, i, dim, sizes)) for i, dim in enumerate(dims)]
+            found = [_size(n, i, dim, known) for i, dim in enumerate(dims)]
             types.append(f"tensor<{'x'.join((*found, specification.elements[n]))}>")
     return types
+
+
+def _may_stay_open(specification: Specification, sizes: Mapping[str, int]) -> bool:
+    """Whether the names without a size can be left open: the module has names, some have sizes, and no dim has a size
+    without its names."""
+    names = set(specification.symbols)
+    placed = [
+        dim for n, dims in enumerate(specification.dims) for i, dim in enumerate(dims or ()) if f"arg{n}.{i}" in sizes
+    ]
+    solved = specification.is_given and all(set(symbols_of(dim)) <= set(sizes) for dim in placed)
+    return solved and bool(names & set(sizes))
 
 
 def _refuse_value(name: str, value: object, element: str) -> None:
@@ -140,26 +124,35 @@ def _is_placed(specification: Specification, symbol: str, sizes: Mapping[str, in
         f"arg{n}.{i}"
         for n, dims in enumerate(specification.dims)
         for i, dim in enumerate(dims or ())
-        if symbol in re.findall(r"[A-Za-z_]\w*", dim)
+        if not is_place(dim) and symbol in symbols_of(dim)
     ]
     return bool(places) and all(place in sizes for place in places)
 
 
-def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) -> int:
+def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) -> str:
+    """The size of a dim, "?" where it stays open; the sizes have what follows from those that were given, too."""
     place = f"arg{argument}.{dim}"
     if is_place(expression):
-        return sizes[expression]
+        return str(sizes[expression])
+    names = symbols_of(expression)
+    if any(name not in sizes for name in names):  # every dim that the missing one stands in is given by its place
+        return str(sizes.get(place, "?"))
+    given = "" if expression in names else f" for {told(names, sizes)}"
     try:
-        size = sizes[place] if place in sizes else evaluate(expression, sizes)
-        if place in sizes and all(name in sizes for name in re.findall(r"[A-Za-z_]\w*", expression)):
-            found = evaluate(expression, sizes)
-            if found != size:
-                raise SizesError(f"{place} = {expression} is {found}, not {size}", next_step="give one of them")
+        size = evaluate(expression, sizes)
     except ExpressionError as error:
-        raise SizesError(f"dim {dim} of argument {argument}: {error}") from None
+        raise SizesError(f"dim {dim} of argument {argument} = {rewritten(expression)}{given}: {error}") from None
+    if sizes.get(place, size) != size and not names:
+        raise SizesError(f"{place} = {expression} is {size}, not {sizes[place]}", next_step="give one of them")
+    if sizes.get(place, size) != size:
+        raise SizesError(
+            f"{rewritten(expression)} = {sizes[place]} ({place}) does not hold: it is {size}{given}",
+            facts="a name is one size everywhere, and what is given for dims gives their names, too",
+            next_step="choose sizes for which this holds",
+        )
     if size < 0:
-        raise SizesError(f"dim {dim} of argument {argument} = {expression} is {size}")
-    return size
+        raise SizesError(f"dim {dim} of argument {argument} = {rewritten(expression)} is {size}{given}")
+    return str(size)
 
 
 def _reason(message: str) -> str:
@@ -175,15 +168,9 @@ def _reason(message: str) -> str:
 
 def instances(specification: Specification, module: mlir.RawModule, limit: int) -> list[dict[str, int]]:
     """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed."""
-    return list(islice((s for s in _distinct(_candidates(specification)) if _fits(module, specification, s)), limit))
-
-
-def _distinct(candidates: Iterator[dict[str, int]]) -> Iterator[dict[str, int]]:
-    seen: list[dict[str, int]] = []
-    for sizes in candidates:
-        if sizes not in seen:
-            seen.append(sizes)
-            yield sizes
+    return list(
+        islice((s for s in islice(candidates(specification), MAX_TRIED) if _fits(module, specification, s)), limit)
+    )
 
 
 def _fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[str, int]) -> bool:
@@ -192,19 +179,3 @@ def _fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[s
     except SizesError:
         return False
     return True
-
-
-def _candidates(specification: Specification) -> Iterator[dict[str, int]]:
-    """Sizes to try, the telling ones first: all different, all equal, multiples of 4 and 16, 1, and sizes that stand
-    in the module, which a size may have to be equal to."""
-    symbols = specification.symbols
-    primes = (3, 2, 5, 7, 11, 13, 17, 19)
-    yield {s: primes[i % len(primes)] for i, s in enumerate(symbols)}
-    yield {s: primes[-1 - i % len(primes)] for i, s in enumerate(symbols)}
-    for size in (4, 1, 2, 6, 8, 16, 32, 64, 128):
-        yield dict.fromkeys(symbols, size)
-    for k in range(24):
-        yield {s: (1, 2, 3, 4, 5, 8)[(k * (i + 1) + i) % 6] for i, s in enumerate(symbols)}
-    static = sorted({int(n) for text in specification.arguments for n in re.findall(r"(?<=[<x])\d+(?=x)", text)})
-    for chosen in islice(product(static, repeat=len(symbols)), 64):
-        yield dict(zip(symbols, chosen, strict=True))

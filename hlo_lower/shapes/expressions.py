@@ -1,51 +1,131 @@
-"""Dims as arithmetic expressions over symbols, as `jax.export` writes them: `2*s + 1`, `mod(b, 2)`, `max(s, 4)`."""
+"""Dims as arithmetic expressions over symbols: as a person writes them, `(2*s + 1) // b`, `min(s, b, 4)`, and as
+`jax.export` does, `mod(b, 2)`, `s^2`, `max(s, max(b, 4))`.
+
+One reader serves both. The words are checked first (`tokens`), then Python's own parser makes the tree, where `^` is a
+power. The value is computed with whatever stands for the symbols: numbers, or the symbolic dims of JAX.
+"""
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import Any
 
+from hlo_lower.shapes.tokens import FUNCTIONS, ExpressionError, Token, check_order, tokens_of
 
-class ExpressionError(ValueError):
-    """A text that is no expression over symbols, or has no value."""
-
-
-def _floordiv(a: int, b: int) -> int:
-    return a // b
-
-
-def _mod(a: int, b: int) -> int:
-    return a % b
-
-
-def _power(a: int, b: int) -> int:
-    if not 0 <= b <= MAX_EXPONENT:
-        raise ExpressionError(f"{b} is no exponent from 0 to {MAX_EXPONENT}")
-    return int(a**b)
-
-
-def _non_negative(a: int) -> int:
-    return max(a, 0)
-
+__all__ = ["Expression", "ExpressionError", "evaluate", "expression", "rewritten", "substituted", "symbols_of"]
 
 MAX_EXPONENT = 8
 
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.FloorDiv: _floordiv,
-    ast.Mod: _mod,
-    ast.Pow: _power,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Mod: lambda a, b: a % b,
+    ast.Pow: lambda a, b: a**b,
 }
+_DIVISIONS: dict[str, type[ast.operator]] = {"floordiv": ast.FloorDiv, "mod": ast.Mod}
 
-_FUNCTIONS: dict[str, Callable[..., int]] = {
-    "floordiv": _floordiv,
-    "mod": _mod,
-    "max": max,
-    "min": min,
-    "non_negative": _non_negative,
-}
+Reduction = Callable[[Any, Any], Any]
+"""The lesser or the greater of two dims."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression, as a part of the text that it stands in.
+
+    Attributes:
+      text: the whole text.
+      node: what it is.
+      columns: for each character of what was parsed, its column in the text.
+    """
+
+    text: str
+    node: ast.expr
+    columns: Sequence[int]
+
+    def __str__(self) -> str:
+        """The expression as it was written."""
+        begin, width = self._place(self.node)
+        return self.text[begin : begin + width]
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Its symbols, sorted."""
+        return tuple(sorted({n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and n.id not in FUNCTIONS}))
+
+    def divisors(self) -> Iterator["Expression"]:
+        """What it divides by."""
+        for node in ast.walk(self.node):
+            match node:
+                case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=divisor):
+                    yield Expression(self.text, divisor, self.columns)
+                case ast.Call(func=ast.Name(id="floordiv" | "mod"), args=[_, divisor]):
+                    yield Expression(self.text, divisor, self.columns)
+                case _:
+                    pass
+
+    def value(self, sizes: Mapping[str, Any], least: Reduction = min, greatest: Reduction = max) -> Any:
+        """The value for what stands for the symbols.
+
+        Args:
+          sizes: for each symbol a number, or a dim of JAX.
+          least: the lesser of two such values.
+          greatest: the greater of them.
+
+        Raises:
+          ExpressionError: a symbol has no size, or it divides by zero.
+        """
+        return self._value(self.node, sizes, {"min": least, "max": greatest})
+
+    def part(self, symbol: str) -> "Expression":
+        """The first place of a symbol in it."""
+        found = next(n for n in ast.walk(self.node) if isinstance(n, ast.Name) and n.id == symbol)
+        return Expression(self.text, found, self.columns)
+
+    def error(self, what: str, hint: str = "") -> ExpressionError:
+        """An error at its place."""
+        return ExpressionError(what, self.text, *self._place(self.node), hint)
+
+    def _value(self, node: ast.expr, sizes: Mapping[str, Any], reductions: Mapping[str, Reduction]) -> Any:
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+            case ast.Name(id=name):
+                if name not in sizes:
+                    raise self._error(node, f"{name} has no size")
+                return sizes[name]
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return -self._value(inner, sizes, reductions)
+            case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+                return self._value(inner, sizes, reductions)
+            case ast.BinOp(left=left, op=op, right=right):
+                values = self._value(left, sizes, reductions), self._value(right, sizes, reductions)
+                return self._applied(node, _OPERATORS[type(op)], values)
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                values = tuple(self._value(a, sizes, reductions) for a in arguments)
+                if name == "non_negative":
+                    return reductions["max"](values[0], 0)
+                if name in reductions:
+                    return reduce(reductions[name], values)
+                return self._applied(node, _OPERATORS[_DIVISIONS[name]], values)
+            case _:
+                raise self._error(node, f"{ast.unparse(node)} is no arithmetic")
+
+    def _applied(self, node: ast.expr, function: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
+        try:
+            return function(*values)
+        except ZeroDivisionError:
+            raise self._error(node, "this divides by zero") from None
+
+    def _place(self, node: ast.expr) -> tuple[int, int]:
+        begin = self.columns[node.col_offset]
+        return begin, self.columns[(node.end_col_offset or node.col_offset + 1) - 1] + 1 - begin
+
+    def _error(self, node: ast.expr, what: str) -> ExpressionError:
+        return ExpressionError(what, self.text, *self._place(node))
 
 
 def symbols_of(text: str) -> tuple[str, ...]:
@@ -54,9 +134,7 @@ def symbols_of(text: str) -> tuple[str, ...]:
     Raises:
       ExpressionError: it is no expression.
     """
-    tree = _parsed(text)
-    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    return tuple(sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called}))
+    return _whole(text).symbols
 
 
 def evaluate(text: str, sizes: Mapping[str, int]) -> int:
@@ -65,37 +143,96 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> int:
     Raises:
       ExpressionError: it is no expression, a symbol has no size, or it divides by zero.
     """
-    return _value(_parsed(text), sizes)
+    return _whole(text).value(sizes)
 
 
 @cache
-def _parsed(text: str) -> ast.expr:
+def _whole(text: str) -> Expression:
+    return expression(text, tokens_of(text), len(text.rstrip()))
+
+
+def expression(text: str, tokens: Sequence[Token], stop: int) -> Expression:
+    """The expression that words of a text make; stop is the column where it ends.
+
+    Raises:
+      ExpressionError: they make none.
+    """
+    check_order(text, tokens, stop)
+    letters, columns = "", list[int]()
+    for token in tokens:
+        written = "**" if token.letters == "^" else token.letters
+        letters += f"{written} "
+        columns.extend(min(token.column + i, token.end - 1) for i in range(len(written) + 1))
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        node = ast.parse(letters.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ExpressionError(f"{text!r} is no arithmetic expression") from None
+        begin = tokens[0].column
+        raise ExpressionError("this is nested too deeply", text, begin, stop - begin) from None
+    found = Expression(text, node, columns)
+    _check_powers(found)
+    return found
 
 
-def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.Name(id=name):
-            if name not in sizes:
-                raise ExpressionError(f"{name} has no size")
-            return sizes[name]
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, sizes)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _apply(node, _OPERATORS[type(op)], (_value(left, sizes), _value(right, sizes)))
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            return _apply(node, _FUNCTIONS[name], tuple(_value(a, sizes) for a in arguments))
-        case _:
-            raise ExpressionError(f"{ast.unparse(node)} is not made of integers, symbols, + - * // % **, min and max")
+def _check_powers(found: Expression) -> None:
+    for node in ast.walk(found.node):
+        match node:
+            case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(exponent))) if exponent <= MAX_EXPONENT:
+                pass
+            case ast.BinOp(op=ast.Pow(), right=exponent):
+                raise Expression(found.text, exponent, found.columns).error(
+                    f"an exponent is a number from 0 to {MAX_EXPONENT}"
+                )
+            case _:
+                pass
 
 
-def _apply(node: ast.expr, function: Callable[..., int], arguments: tuple[int, ...]) -> int:
-    try:
-        return function(*arguments)
-    except (ZeroDivisionError, TypeError) as error:
-        raise ExpressionError(f"{ast.unparse(node)}: {error}") from None
+class _Operators(ast.NodeTransformer):
+    """`mod(a, b)` as `a % b`, `floordiv(a, b)` as `a // b`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[a, b]) if name in _DIVISIONS:
+                return ast.BinOp(a, _DIVISIONS[name](), b)
+            case _:
+                return node
+
+
+class _Sizes(ast.NodeTransformer):
+    """Names replaced by sizes."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(self.sizes[node.id]) if node.id in self.sizes else node
+
+
+def substituted(text: str, sizes: Mapping[str, int]) -> str:
+    """An expression of JAX's with sizes for some of its symbols: "b*s + 1" as "16*s + 1"; a number where none is left.
+
+    Raises:
+      ExpressionError: it is no expression, or divides by zero.
+    """
+    found = _whole(text)
+    if all(name in sizes for name in found.symbols):
+        return str(found.value(sizes))
+    if not any(name in sizes for name in found.symbols):
+        return text
+    tree = ast.parse(ast.unparse(found.node), mode="eval").body
+    return _spelled(_Sizes(sizes).visit(tree))
+
+
+def _spelled(node: ast.expr) -> str:
+    return ast.unparse(node).replace(" ** ", "^").replace(" * ", "*")
+
+
+def rewritten(text: str) -> str:
+    """An expression of JAX's in the notation that a person writes: "mod(s, 16)" as "s % 16".
+
+    Raises:
+      ExpressionError: it is no expression.
+    """
+    found = _whole(text)
+    tree = ast.parse(ast.unparse(found.node), mode="eval").body  # a copy: the expression is kept
+    return _spelled(_Operators().visit(tree))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.shapes.constraints import constraints_in, readable
 from hlo_lower.shapes.expressions import ExpressionError, symbols_of
 
 _SPECIFICATIONS = re.compile(r"polymorphic shapes specifications: (.*?)\. Obtained dimension variables", re.DOTALL)
@@ -27,6 +28,7 @@ class Specification:
       elements: element type of each argument as printed.
       is_given: whether the module says what the dims are called.
       has_open_results: whether a result of @main has a dim of unknown size.
+      constraints: what else the module says of its sizes, in JAX's notation: "mod(s, 16) == 0".
     """
 
     arguments: tuple[str, ...]
@@ -34,6 +36,7 @@ class Specification:
     elements: tuple[str, ...]
     is_given: bool
     has_open_results: bool = False
+    constraints: tuple[str, ...] = ()
 
     @property
     def is_dynamic(self) -> bool:
@@ -60,7 +63,13 @@ class Specification:
         )
 
     def lines(self) -> list[str]:
-        """The arguments with unknown sizes, for a reader: "argument 0 is (2*s + 1, 8)"."""
+        """The arguments with unknown sizes, for a reader: "argument 0 is (2*s + 1, 8)"; then the constraints."""
+        return [
+            *self._argument_lines(),
+            *([f"where {', '.join(map(readable, self.constraints))}"] if self.constraints else []),
+        ]
+
+    def _argument_lines(self) -> list[str]:
         return [
             f"argument {n} is ({', '.join(dims)})"
             for n, dims in enumerate(self.dims)
@@ -90,7 +99,8 @@ def specification_of(module: mlir.RawModule, given: Sequence[Sequence[object]] |
     types = [a.type for a in main.regions[0].blocks[0].arguments]
     tensors = [mlir.read_tensor_type(t) for t in types]
     shapes = [None if t is None else t.shape for t in tensors]
-    told = [tuple(str(d) for d in dims) for dims in given] if given is not None else _in_messages(module, shapes)
+    messages = _messages(module)
+    told = [tuple(str(d) for d in dims) for dims in given] if given is not None else _in_messages(messages, shapes)
     is_given = told is not None and _fits(told, shapes)
     dims: list[tuple[str, ...] | None] = []
     for n, shape in enumerate(shapes):
@@ -103,7 +113,9 @@ def specification_of(module: mlir.RawModule, given: Sequence[Sequence[object]] |
     elements = tuple("" if t is None else t.element_name for t in tensors)
     results = [mlir.read_tensor_type(t) for t in main.opview.type.results]
     is_open = any(t is not None and not t.is_static for t in results)
-    return Specification(tuple(str(t) for t in types), tuple(dims), elements, is_given, is_open)
+    return Specification(
+        tuple(str(t) for t in types), tuple(dims), elements, is_given, is_open, constraints_in(messages)
+    )
 
 
 def main_of(module: mlir.RawModule) -> mlir.RawOperation | None:
@@ -135,10 +147,8 @@ def _is_expression(dim: str) -> bool:
         return False
 
 
-def _in_messages(
-    module: mlir.RawModule, shapes: Sequence[tuple[int | None, ...] | None]
-) -> list[tuple[str, ...]] | None:
-    """The dims that the module's shape assertions tell; they list the arguments of unknown shape, in order."""
+def _messages(module: mlir.RawModule) -> list[str]:
+    """The messages of the module's shape assertions."""
     messages: list[str] = []
 
     def visit(op: mlir.RawOperation) -> None:
@@ -146,6 +156,13 @@ def _in_messages(
             messages.append(mlir.symbol_name(op.attributes["error_message"]))
 
     mlir.walk(module.operation, visit)
+    return messages
+
+
+def _in_messages(
+    messages: Sequence[str], shapes: Sequence[tuple[int | None, ...] | None]
+) -> list[tuple[str, ...]] | None:
+    """The dims that the module's shape assertions tell; they list the arguments of unknown shape, in order."""
     listed = next((found for message in messages if (found := _SPECIFICATIONS.search(message))), None)
     if listed is None:
         return None

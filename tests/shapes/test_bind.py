@@ -86,11 +86,15 @@ def test_binding_by_place_and_by_value():
 @pytest.mark.parametrize(
     ("sizes", "told"),
     [
-        ({"s": 3}, "no size is given for b"),
+        ({"arg0.0": 7, "arg1.1": 2, "arg2.0": 4}, "s = 4 (arg2.0) does not hold: it is 3"),
         ({"s": 3, "b": 2, "t": 1}, "no size called t"),
         ({"s": 0, "b": 2}, "Expected value >= 1 for dimension variable 's'"),
-        ({"s": 3, "b": 2, "arg1.0": 4}, "arg1.0 = s is 3, not 4"),
-        ({"arg0.0": 8, "b": 2, "arg1.0": 3, "arg2.0": 3}, "Division had remainder"),
+        ({"s": 3, "b": 2, "arg1.0": 4}, "s = 4 (arg1.0) does not hold: it is 3"),
+        ({"arg0.0": 8, "b": 2, "arg1.0": 3, "arg2.0": 3}, "2*s + 1 = 8 (arg0.0) holds for no whole number s"),
+        (
+            {"arg0.0": 9, "b": 2, "arg1.0": 3, "arg2.0": 3},
+            "s = 3 (arg1.0) does not hold: it is 4",
+        ),
     ],
 )
 def test_sizes_that_do_not_fit(exported, sizes, told):
@@ -98,7 +102,13 @@ def test_sizes_that_do_not_fit(exported, sizes, told):
     with pytest.raises(hl.InputError) as error:
         hl.bind(exported, sizes)
     assert told in str(error.value)
-    assert "2*s + 1" in str(error.value) or "give one of them" in str(error.value)
+    assert "2*s + 1" in str(error.value) or "choose sizes" in str(error.value)
+
+
+def test_no_sizes_at_all(exported):
+    """A binding without a size for any name says which there are."""
+    with pytest.raises(hl.InputError, match="no size is given for s, b"):
+        hl.bind(exported, {})
 
 
 def test_places_that_contradict_each_other():

@@ -1,8 +1,13 @@
 """Dims as expressions over symbols."""
 
+import jax
 import pytest
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
 
-from hlo_lower.shapes.expressions import ExpressionError, evaluate, symbols_of
+import hlo_lower as hl
+from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
+from hlo_lower.shapes.pointed import pointed
 
 
 @pytest.mark.parametrize(
@@ -17,44 +22,174 @@ from hlo_lower.shapes.expressions import ExpressionError, evaluate, symbols_of
         ("mod(b, s)", 2),
         ("b % s", 2),
         ("-1*s + b", 2),
+        ("- s + b", 2),
+        ("+s", 5),
         ("max(b, 2*s, 4)", 10),
         ("min(b, s)", 5),
-        ("s^2", None),
+        ("max(s, max(b, 3))", 7),
+        ("s^2", 25),
+        ("2*s^2", 50),
         ("s**2", 25),
         ("(b + 1)*s", 40),
+        ("(b - 2*s) // 2", -2),
+        ("(b - 2*s) % 4", 1),
+        ("b // -2", -4),
         ("non_negative(s - b)", 0),
+        ("  ( s )  ", 5),
     ],
 )
 def test_an_expression_has_its_value(text, value):
-    """Each form that jax.export writes is evaluated with Python's meaning of // and %."""
-    if value is None:
-        with pytest.raises(ExpressionError, match="is not made of"):
-            evaluate(text, {"s": 5, "b": 7})
-    else:
-        assert evaluate(text, {"s": 5, "b": 7}) == value
+    """Each form that a person or jax.export writes is evaluated with Python's meaning of // and %."""
+    assert value == evaluate(text, {"s": 5, "b": 7})
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("2*", "no arithmetic expression"),
-        ("t + 1", "t has no size"),
-        ("s // 0", "zero"),
-        ("s.real", "is not made of"),
-        ("__import__('os')", "is not made of"),
-        ("floordiv(s)", "floordiv"),
-        ("s ** 900", "exponent"),
-        ("True", "is not made of"),
-        ("s / 2", "is not made of"),
-        ("max()", "max"),
-    ],
-)
-def test_what_is_no_expression_is_refused(text, told):
-    """Nothing but integers, symbols and arithmetic is evaluated, and the error says what is wrong."""
-    with pytest.raises(ExpressionError, match=told):
+REFUSED = [
+    ("", "a name or a number is missing here", ""),
+    ("2*", "a name or a number is missing here", "  ^"),
+    ("2* ", "a name or a number is missing here", "  ^"),
+    ("* s", "a name or a number is missing before *", "^"),
+    ("s s", "an operator is missing before s", "  ^"),
+    ("2s", "an operator is missing before s", " ^"),
+    ("2(s)", "an operator is missing before (", " ^"),
+    ("(s + 1", "this parenthesis is not closed", "^"),
+    ("s + 1)", "this parenthesis closes nothing", "     ^"),
+    ("max(s, (1, 2))", "this parenthesis is not closed", "       ^"),
+    ("t + s", "t has no size", "^"),
+    ("s + 4 // (s - 5)", "this divides by zero", "    ^^^^^^^^^^^^"),
+    ("mod(s, 0) + 1", "this divides by zero", "^^^^^^^^^"),
+    ("s.real", "'.' is no character of a shape", " ^"),
+    ("s $ 2", "'$' is no character of a shape", "  ^"),
+    ("sé", "'é' is no character of a shape", " ^"),
+    ("s\x00", "U+0000 is no character of a shape", " ^"),
+    ("__import__('os')", "''' is no character of a shape", "           ^"),
+    ("sin(s)", "sin is no function", "^^^"),
+    ("s(2)", "s is no function", "^"),
+    ("max + 1", "max is a function and cannot be a name", "^^^"),
+    ("s + for", "for is a word of Python and cannot be a name", "    ^^^"),
+    ("floordiv(s)", "floordiv takes 2 arguments, not 1", "^^^^^^^^"),
+    ("1 + min(s)", "min takes 2 arguments or more, not 1", "    ^^^"),
+    ("non_negative(s, s)", "non_negative takes 1 argument, not 2", "^^^^^^^^^^^^"),
+    ("max()", "a name or a number is missing before )", "    ^"),
+    ("s ** 900", "an exponent is a number from 0 to 8", "     ^^^"),
+    ("2^s", "an exponent is a number from 0 to 8", "  ^"),
+    ("2*s^-1", "an exponent is a number from 0 to 8", "    ^^"),
+    ("True", "True is a word of Python and cannot be a name", "^^^^"),
+    ("s / 2", "/ is no operator of whole numbers: // divides and rounds down", "  ^"),
+    ("1.5*s", "1.5 is not a whole number", "^^^"),
+    ("s + 007", "007 begins with 0: write 7", "    ^^^"),
+    ("9" * 20, "a number of 20 digits is no size", "^" * 20),
+    ("s >= 1", ">= compares, which only a constraint of its own does", "  ^^"),
+    ("_ + 1", "_ keeps what the argument has and stands alone between commas", "^"),
+    ("s, ...", "this parenthesis is not closed", " ^"),
+]
+
+
+@pytest.mark.parametrize(("text", "told", "carets"), REFUSED, ids=[repr(text[:20]) for text, _, _ in REFUSED])
+def test_what_is_no_expression_is_refused(text, told, carets):
+    """Nothing but whole numbers, symbols and arithmetic is evaluated; the error says what is wrong, and where."""
+    with pytest.raises(ExpressionError) as caught:
         evaluate(text, {"s": 5})
+    error = caught.value
+    assert (told.replace("'''", '"\'"'), carets or "^") == (error.what, " " * error.column + "^" * error.width)
+
+
+def test_a_long_text_is_shown_around_the_place():
+    """The carets stand under the same characters, however long the text is."""
+    text = "s + " * 100 + "$" + " + s" * 100
+    shown, carets = pointed(text, 400, 1)
+    assert len(shown) == 164
+    assert shown[carets.index("^")] == "$"
+    assert pointed("a\tb\n$", 4, 1) == ("    a b $", "        ^")
+
+
+@pytest.mark.parametrize("text", ["(" * 400 + "s" + ")" * 400, "(" * 250 + "s" + ")" * 250, "+".join(["s"] * 400)])
+def test_what_is_too_long_or_nested_too_deeply_is_refused(text):
+    """It is an error with a place, no crash."""
+    with pytest.raises(ExpressionError, match=r"too long|too deeply"):
+        evaluate(text, {"s": 5})
+
+
+@pytest.mark.parametrize(("text", "value"), [("-" * 599 + "s", -5), ("+".join(["s"] * 300), 1500)])
+def test_what_is_just_short_enough_has_a_value(text, value):
+    """The longest expressions that are taken are evaluated."""
+    assert value == evaluate(text, {"s": 5})
 
 
 def test_symbols_leave_out_functions():
     """The symbols of an expression are its names, without those of functions."""
     assert symbols_of("max(2*s, floordiv(b, 4)) + s") == ("b", "s")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("mod(s, 16)", "s % 16"),
+        ("16*floordiv(s*b - 1, 16)", "16*((s*b - 1) // 16)"),
+        ("max(mod(s + 1, b), 4) + s^2", "max((s + 1) % b, 4) + s^2"),
+        ("2*s + 1", "2*s + 1"),
+    ],
+)
+def test_jaxs_notation_is_told_in_ours(text, told):
+    """Where a person reads it, a remainder is % and a quotient is //, with the same value."""
+    assert told == rewritten(text)
+    assert evaluate(text, {"s": 5, "b": 7}) == evaluate(told, {"s": 5, "b": 7})
+
+
+# --- against JAX ------------------------------------------------------------------------------------------------
+
+NAMES = ("s", "b", "batch_size")
+
+
+def _combined(inner):
+    binary = st.tuples(inner, st.sampled_from([" + ", "-", "*", " // ", " % "]), inner).map(lambda t: "".join(t))
+    called = st.tuples(st.sampled_from(["min", "max"]), st.lists(inner, min_size=2, max_size=4)).map(
+        lambda t: f"{t[0]}({', '.join(t[1])})"
+    )
+    jaxs = st.tuples(st.sampled_from(["mod", "floordiv"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})")
+    return st.one_of(binary, called, jaxs, inner.map(lambda t: f"({t})"), inner.map(lambda t: f"(-{t})"))
+
+
+EXPRESSIONS = st.recursive(
+    st.one_of(st.sampled_from(NAMES), st.integers(0, 20).map(str), st.sampled_from(["s^2", "b^3"])),
+    _combined,
+    max_leaves=7,
+)
+SIZES = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})
+
+
+def exported(expressions):
+    """The first of several arguments, whose shapes are the names and then each expression."""
+    return hl.export(lambda *arguments: arguments[0], shapes=[", ".join(NAMES), *expressions])
+
+
+def called(function, sizes, values):
+    """Trace a call with arguments of these sizes; JAX computes each dim from the names and compares."""
+    shapes = [tuple(sizes[name] for name in NAMES), *((value,) for value in values)]
+    return jax.eval_shape(function.call, *(jax.ShapeDtypeStruct(shape, "float32") for shape in shapes))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(EXPRESSIONS, min_size=1, max_size=4), SIZES)
+def test_what_jax_makes_of_an_expression_has_its_value(texts, sizes):
+    """An exported function takes an argument whose dim has the value that we give its expression, and no other; and
+    what JAX prints of the expression has that value with us."""
+    try:
+        values = [evaluate(text, sizes) for text in texts]
+        assume(all(0 <= value < 1 << 30 for value in values))
+        function = exported(texts)
+    except (ExpressionError, hl.InputError) as error:  # a divisor that may be zero, a size that is always below zero
+        event(str(error).split("\n")[0])
+        return
+    called(function, sizes, values)
+    dims = [str(aval.shape[0]) for aval in function.in_avals[1:]]
+    assert values == [evaluate(dim, sizes) for dim in dims] == [evaluate(rewritten(dim), sizes) for dim in dims]
+    with pytest.raises(ValueError, match=r"do not match|Shape mismatch|inconsistency"):
+        called(function, sizes, [*values[:-1], values[-1] + 1])
+
+
+def test_the_comparison_with_jax_can_fail():
+    """Another reading of the same text, `^` as weak as `*`, has another value, which JAX refuses."""
+    sizes = dict.fromkeys(NAMES, 3)
+    called(exported(["2*s^2"]), sizes, [18])
+    with pytest.raises(ValueError, match=r"do not match|Shape mismatch|inconsistency"):
+        called(exported(["2*s^2"]), sizes, [evaluate("(2*s)^2", sizes)])

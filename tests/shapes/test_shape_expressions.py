@@ -1,0 +1,348 @@
+"""Written shapes and constraints: what `hl.export(fn, shapes=...)` takes, and where it points when it does not."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.export.element_types import element_type
+
+RULE = (
+    "  next:    a shape is made of names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
+    'floordiv(a, b), "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
+)
+
+
+def first(*arguments):
+    """The first argument."""
+    return arguments[0]
+
+
+def array(*shape):
+    """The spec of an argument."""
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+def shapes_of(exported):
+    """The shapes of an exported function's arguments, as JAX prints them."""
+    return [f"{aval.dtype}({', '.join(map(str, aval.shape))})" for aval in exported.in_avals]
+
+
+def refusal(*args, shapes, fn=first):
+    """The message with which an export is refused."""
+    with pytest.raises(hl.InputError) as caught:
+        hl.export(fn, *args, shapes=shapes)
+    return str(caught.value)
+
+
+# --- accepted ---------------------------------------------------------------------------------------------------
+
+ACCEPTED = [
+    ("batch, num_heads, batch * num_heads, head_dim", "batch, num_heads, batch*num_heads, head_dim"),
+    ("s, 2*s + 1", "s, 2*s + 1"),
+    ("s, (s + 1)*4, (s + 1)^2", "s, 4*s + 4, s^2 + 2*s + 1"),
+    ("s, (s + 15) // 16, (s + 15) % 16", "s, floordiv(s + 15, 16), mod(s + 15, 16)"),
+    ("s, floordiv(s, 4), mod(s, 4)", "s, floordiv(s, 4), mod(s, 4)"),
+    ("s, b, min(s, b, 7), max(b, 2, s, 9)", "s, b, min(min(s, b), 7), max(max(max(b, 2), s), 9)"),
+    ("s, s // 2 * 2, -(-s // 2)", "s, 2*floordiv(s, 2), - floordiv(- s, 2)"),
+    ("(s, 4)", "s, 4"),
+    ("s,", "s"),
+    ("", ""),
+    ("()", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "dims"), ACCEPTED, ids=[text for text, _ in ACCEPTED])
+def test_a_shape_is_read_as_jaxs_dims(text, dims):
+    """Operators, functions of several arguments and parentheses become JAX's own dims."""
+    [told] = shapes_of(hl.export(first, shapes=[text]))
+    assert sorted(told.removeprefix("float32(").removesuffix(")").split(", ")) == sorted(dims.split(", "))
+
+
+def test_arguments_keep_what_the_shape_does_not_name():
+    """`_` keeps a dim, `...` the dims from there on, and both the element types."""
+    args = array(3, 4), jax.ShapeDtypeStruct((5, 6, 7), jnp.int32), array()
+    exported = hl.export(first, *args, shapes=["b * 2, _", "b, ...", "..."])
+    assert shapes_of(exported) == ["float32(2*b, 4)", "int32(b, 6, 7)", "float32()"]
+
+
+def test_element_types_stand_before_brackets():
+    """MLIR's and NumPy's short names are taken, and f32 is meant without one."""
+    texts = ["bf16[b * 2, d]", "int32[b]", "i1[b]", "bool[]", "ui8[4]", "b, d", " f16 [ (b, 4) ] "]
+    types = ["bfloat16(2*b, d)", "int32(b)", "bool(b)", "bool()", "uint8(4)", "float32(b, d)", "float16(b, 4)"]
+    assert types == shapes_of(hl.export(first, shapes=texts))
+    assert shapes_of(hl.export(first, array(3, 4), shapes=["f32[b, ...]"])) == ["float32(b, 4)"]
+
+
+@pytest.mark.parametrize("name", ["f33", "f4", "u8", "int", "object", "float128", "zeros", "datetime64", "F32"])
+def test_what_is_no_element_type(name):
+    """Names that NumPy or JAX has for other things are no element types."""
+    assert element_type(name) is None
+
+
+def test_constraints_stand_among_the_shapes():
+    """What compares is a constraint: it is no argument, and JAX reasons with it."""
+
+    def halves(x, y):
+        return x.reshape(-1, 16), jax.lax.slice(y, (0,), (4,))
+
+    exported = hl.export(halves, shapes=["s % 16 == 0", "s", "t", "t > 3", "s <= 100", "t < 2 * s"])
+    assert shapes_of(exported) == ["float32(s)", "float32(t)"]
+    assert [aval.shape[1:] for aval in exported.out_avals] == [(16,), ()]
+
+
+def test_an_equation_replaces_its_left_side():
+    """An equation may be written either way round; JAX puts its right side for its left one everywhere."""
+    for equation in ("t == 2*s", "2*s == t"):
+        exported = hl.export(jnp.add, shapes=["t", "2*s", equation])
+        assert shapes_of(exported)[0] == shapes_of(exported)[1]
+
+
+# --- refused ----------------------------------------------------------------------------------------------------
+
+
+def test_a_text_that_cannot_be_read():
+    """The message names the argument, shows the text with a caret under the place, and says what is accepted."""
+    expected = (
+        "first: argument 1: this parenthesis is not closed\n"
+        "    batch * (heads, head_dim\n"
+        "            ^\n" + RULE
+    )  # fmt: skip
+    assert expected == refusal(shapes=["batch, heads", "batch * (heads, head_dim"])
+
+
+def test_a_size_that_may_divide_by_zero():
+    """A divisor that no constraint keeps from 0 is pointed at, with the constraint that helps; with it all is well."""
+    expected = (
+        "first: argument 0: this divisor may be zero\n"
+        "    s, 64 // (s - 1)\n"
+        "              ^^^^^\n"
+        '  next:    add the constraint "s - 1 >= 1"'
+    )
+    assert expected == refusal(shapes=["s, 64 // (s - 1)"])
+    for constraint in ("s - 1 >= 1", "s >= 2", "s > 1"):
+        assert shapes_of(hl.export(first, shapes=["s, 64 // (s - 1)", constraint])) == [
+            "float32(s, floordiv(64, s - 1))"
+        ]
+
+
+def test_sizes_that_cannot_be_computed():
+    """A product of unknown sizes has no solution for them: the message shows it and says what helps."""
+    expected = (
+        "first: argument 1: block_size and total cannot be computed from the arguments' shapes\n"
+        "    total * block_size, 64\n"
+        "    ^^^^^^^^^^^^^^^^^^\n"
+        "  facts:   arguments float32[b], float32[block_size*total,64]\n"
+        "  next:    give each of block_size and total as a dim of an argument, alone or times a number"
+    )
+    assert expected == refusal(shapes=["b", "total * block_size, 64"])
+    expected = (
+        "first: argument 0: total cannot be computed from the arguments' shapes\n"
+        "    total * block_size, 64\n"
+        "    ^^^^^^^^^^^^^^^^^^\n"
+        "  facts:   arguments float32[block_size*total,64], float32[block_size]\n"
+        "  next:    give total as a dim of an argument, alone or times a number; "
+        'or write n for total * block_size, with the constraint "n % (block_size) == 0"'
+    )
+    assert expected == refusal(shapes=["total * block_size, 64", "block_size"])
+    assert hl.export(first, shapes=["total * block_size, 64", "block_size", "total"])
+    assert hl.export(first, shapes=["n, 64", "block_size", "n % (block_size) == 0"])
+
+
+def _first_four(x):
+    return jax.lax.slice(x, (0,), (4,))
+
+
+def _rows_of_16(x):
+    return x.reshape(-1, 16)
+
+
+def _longer(x, y):
+    return x if x.shape[0] >= 2 * y.shape[0] else y
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes", "constraint"),
+    [
+        (_first_four, ["s"], "s >= 4"),
+        (_rows_of_16, ["s"], "s % 16 == 0"),
+        (_rows_of_16, ["2*s + 2"], "(2*s + 2) % 16 == 0"),
+        (_longer, ["s", "b"], "s >= 2*b"),
+    ],
+)
+def test_a_comparison_without_an_answer(fn, shapes, constraint):
+    """Where tracing needs to know more of the sizes, the message names the constraint that says it; with that the
+    function is exported."""
+    told = refusal(shapes=shapes, fn=fn)
+    assert told.endswith(
+        f'  next:    if that holds for all sizes, say so: add the constraint "{constraint}" to the shapes'
+    )
+    assert hl.export(fn, shapes=[*shapes, constraint])
+
+
+NO_EQUATION = "this equation cannot be taken together with the others"
+REFUSED = [
+    (["b, 5"], "argument 0, float32[3,4]: dim 1 of the argument is 4, not 5", "b, 5", "   ^"),
+    (["b"], "argument 0, float32[3,4]: 1 dims, fewer than the 2 that the argument has", "b", "^"),
+    (["b, 4, c"], "argument 0, float32[3,4]: 3 dims, more than the 2 that the argument has", "b, 4, c", "^^^^^^^"),
+    (["b, _, _"], "argument 0, float32[3,4]: the argument has only 2 dims", "b, _, _", "      ^"),
+    (["..., 4"], "argument 0: ... stands for all the dims from there on: nothing comes after it", "..., 4", "^^^"),
+    (["i32[b, _]"], "argument 0, float32[3,4]: the argument is of float32", "i32[b, _]", "^^^"),
+    ([" f33[b, _]"], "argument 0, float32[3,4]: f33 is no element type", " f33[b, _]", " ^^^"),
+    (["f32[b, _"], "argument 0: '[' is no character of a shape", "f32[b, _", "   ^"),
+    (["b, -b - 3"], "argument 0, float32[3,4]: a size cannot be below 0", "b, -b - 3", "   ^^^^^^"),
+    (["b, 4 // (2 - 2)"], "argument 0: this divisor is zero", "b, 4 // (2 - 2)", "         ^^^^^"),
+    (["b,, c"], "argument 0: a name or a number is missing here", "b,, c", "  ^"),
+    (["b, 4", "b >= 1 >= 0"], "constraint: a constraint compares once: write two of them", "b >= 1 >= 0", "       ^^"),
+    (["b, 4", "b = 2"], "constraint: = is no comparison here: an equation is written ==", "b = 2", "  ^"),
+    (["b, 4", "b != 2"], "constraint: != is no comparison here: a constraint has ==, >=, <=, >, <", "b != 2", "  ^^"),
+    (["b, 4", "b >= 2, b"], "constraint: a constraint stands alone: no comma", "b >= 2, b", "      ^"),
+    (["b, 4", "b >="], "constraint: a name or a number is missing here", "b >=", "    ^"),
+    (["b, 4", "b >= t"], "constraint: t is in no shape", "b >= t", "     ^"),
+    (["b, 4", "b < 1"], "constraint: this never holds", "b < 1", "^^^^^"),
+    (["b, 4", "b + 1 == 0"], "constraint: this never holds", "b + 1 == 0", "^^^^^^^^^^"),
+    (["b, c", "b + c == 9"], f"constraint: {NO_EQUATION}", "b + c == 9", "^^^^^^^^^^"),
+    (["b, c", "b == c", "c == 4"], f"constraint: {NO_EQUATION}", "c == 4", "^^^^^^"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shapes", "told", "text", "carets"), REFUSED, ids=[str(shapes) for shapes, *_ in REFUSED])
+def test_a_shape_or_constraint_that_does_not_fit(shapes, told, text, carets):
+    """Each message says what is wrong and has the carets under the place."""
+    assert refusal(array(3, 4), shapes=shapes).split("\n")[:3] == [f"first: {told}", f"    {text}", f"    {carets}"]
+
+
+def test_without_arguments_nothing_can_be_kept():
+    """`_` and `...` need arguments."""
+    assert "... keeps what an argument has, and no arguments are given" in refusal(shapes=["b, ..."])
+
+
+def test_a_name_that_an_equation_takes_away():
+    """Where no dim is left to compute a name from, the message says so and not what JAX says."""
+    told = refusal(shapes=["2*s", "3*t", "2*s == 3*t"])
+    assert "s is in no argument's shape any more" in told
+    assert hl.export(first, shapes=["2*s", "3*t", "s", "2*s == 3*t"])
+
+
+def test_shapes_are_a_list_of_texts():
+    """A single text, and what is no text, are told apart from a shape that is wrong."""
+    assert "shapes=['b, 4']" in refusal(array(3, 4), shapes="b, 4")
+    assert "4 is no text" in refusal(array(3, 4), shapes=[4])
+
+
+# --- from the command line and a model's entry ------------------------------------------------------------------
+
+MODEL = """\
+import jax
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Config:
+    block: int = 16
+
+def args(config):
+    return tuple(jax.ShapeDtypeStruct(shape, "float32") for shape in ((64, 4), (4,)))
+
+def shapes(config):
+    return "total * block, 4", "total", f"block == {config.block}"
+
+def step(pool, owners, *, config):
+    return pool * 2
+
+EXPORTS = {"step": {"args": args, "config": Config(), "shapes": shapes},
+           "plain": {"args": (jax.ShapeDtypeStruct((8,), "float32"),), "shapes": ["n", "n >= 2"]}}
+
+def plain(x):
+    return x
+"""
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A folder with model.py, made current."""
+    (tmp_path / "model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_model_states_its_own_shapes(model):
+    """The entry's shapes are used, as they are or as a function of the config, unless others are asked for."""
+    from hlo_lower.export import load_function
+
+    assert shapes_of(load_function("model.py:plain").export()) == ["float32(n)"]
+    assert shapes_of(load_function("model.py:plain").export(["..."])) == ["float32(8)"]
+    assert shapes_of(load_function("model.py:step", {"block": "8"}).export()) == [
+        "float32(8*total, 4)",
+        "float32(total)",
+    ]
+
+
+def test_the_command_line_takes_shapes_and_constraints(model, capsys):
+    """--shapes goes before the entry's own, a constraint is honoured by --bind, and a mistake writes no file."""
+    from hlo_lower.cli.entry import main
+
+    shapes = ["--shapes", "2 * (n + 1)", "n % 4 == 0"]
+    assert main(["export", "model.py:plain", "-o", "out.mlir", *shapes]) == 0
+    assert main(["convert", "out.mlir", "-o", "bound.mlir", "--bind", "n=8"]) == 0
+    assert "tensor<18xf32>" in (model / "bound.mlir").read_text()
+    capsys.readouterr()
+    assert main(["convert", "out.mlir", "-o", "wrong.mlir", "--bind", "n=6"]) == 2
+    assert "n % 4 == 0 does not hold for n=6: n % 4 is 2" in capsys.readouterr().err
+    assert main(["export", "model.py:plain", "-o", "wrong.mlir", "--shapes", "2 * (n + 1"]) == 2
+    assert "    2 * (n + 1\n        ^\n" in capsys.readouterr().err
+    assert not (model / "wrong.mlir").exists()
+
+
+# --- end to end -------------------------------------------------------------------------------------------------
+
+
+def paged(pool, slots, rows, owners, offsets):
+    """Rows written into a pool of pages, by slot; slots outside are dropped."""
+    return pool.at[slots].set(rows, mode="drop") + (owners.sum() + offsets.sum()) * 0
+
+
+PAGED = (
+    *("total_pool_blocks * block_size, heads, head_dim", "i32[batch]", "batch, heads, head_dim"),
+    *("total_pool_blocks", "block_size", "block_size % 16 == 0", "batch <= total_pool_blocks"),
+)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """`paged`, exported."""
+    return hl.export(paged, shapes=PAGED)
+
+
+def test_a_paged_pool_is_converted_unbound_and_bound(pool):
+    """A pool whose length is a product is lowered and verified as it is, at sizes that the constraints allow, and with
+    its sizes bound, from the Exported and from its text."""
+    lowered = hl.lower(pool)
+    verdict = hl.verify(pool, lowered)
+    assert verdict.ok
+    assert "block_size=16" in "\n".join(verdict.lines()) or "block_size=32" in "\n".join(verdict.lines())
+    sizes = {"total_pool_blocks": 3, "block_size": 16, "heads": 2, "head_dim": 4, "batch": 3}
+    for source in (pool, hl.graph.to_text(hl.read(pool))):
+        bound = hl.lower(source, bind=sizes)
+        assert hl.verify(source, bound).ok
+        assert "tensor<48x2x4xf32>" in bound.text
+        assert "?x" not in bound.text
+    cache, rows = np.zeros((48, 2, 4), np.float32), np.ones((3, 2, 4), np.float32)
+    slots = np.array([47, -1, 48], np.int32)
+    result = hl.lower(pool, bind=sizes).exported.call(cache, slots, rows, np.zeros(3, "f"), np.zeros(16, "f"))
+    assert (
+        np.flatnonzero(np.asarray(result).sum((1, 2))).tolist()
+        == np.flatnonzero(
+            np.asarray(paged(jnp.asarray(cache), slots, rows, np.zeros(3, "f"), np.zeros(16, "f"))).sum((1, 2))
+        ).tolist()
+    )
+
+
+def test_a_wrong_lowering_of_a_paged_pool_is_found(pool):
+    """The verification at sizes that the constraints allow can fail."""
+    lowered = hl.lower(pool)
+    in_bounds = list(re.finditer(r"compare +EQ(?=, %\d+, %\d+)", lowered.text))[-1]
+    wrong = f"{lowered.text[: in_bounds.end() - 2]}NE{lowered.text[in_bounds.end() :]}"
+    assert not hl.verify(pool, wrong).ok
