@@ -19,6 +19,7 @@ FILES = {  # an export of each
     "sampling.py": "greedy",
     "sharded_decode.py": "decode",
     "torch_style_decode.py": "index_put",
+    "paged_attention.py": "decode",
 }
 UNROLLED = (
     "llama.py",
@@ -80,6 +81,17 @@ OPEN = [  # the shape of an argument or of a result that shows the names of the 
     ("index_copy.py:prefill", ["...", "b, _, t, _", "b, s", "s"], "?x2x?x16xf32"),
     ("torch_style_decode.py:index_put", ["...", "b, _, t, _", "b", "b", "b"], "?x2x?x16xf32"),
     ("torch_style_decode.py:paged", ["...", "n, _, _, _", "b", "b", "b, m", "b"], "?x?xi64"),
+    ("paged_attention.py:decode", [*["b, _, _"] * 3, *["4*n + 4, _, _"] * 2, "b", "b, m", "b"], "?x6x8xf32"),
+    (
+        "paged_attention.py:prefill",
+        [*["b, _, _, _"] * 3, *["4*n + 4, _, _"] * 2, "b, _", "b, m", "b", "b"],
+        "?x6x6x8xf32",
+    ),
+    ("paged_attention.py:decode_open", None, "?x2x8xf32"),
+    ("paged_attention.py:prefill_open", None, "?x2x8xf32"),
+    ("paged_attention.py:write_slots", ["n, _, _", "t", "t, _, _"], "?x2x8xf32"),
+    ("paged_attention.py:write_blocks", ["n, s, _, _", "t", "t", "t, _, _"], "?x?x2x8xf32"),
+    ("paged_attention.py:write_pages", ["n, s, _, _", "b, c", "b, c, s, _, _"], "?x?x2x8xf32"),
     ("scan_layers.py:decode_slices", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:decode_carry", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:prefill_slices", ["...", "_, b, _, t, _", "b, s", "..."], "2x?x2x?x16xf32"),
