@@ -87,6 +87,7 @@ OPEN = [  # the shape of an argument or of a result that shows the names of the 
         [*["b, _, _, _"] * 3, *["4*n + 4, _, _"] * 2, "b, _", "b, m", "b", "b"],
         "?x6x6x8xf32",
     ),
+    ("paged_attention.py:decode_planned", [*["..."] * 3, *["4*n + 44, _, _"] * 2, "...", "..."], "?x2x8xf32"),
     ("paged_attention.py:decode_open", None, "?x2x8xf32"),
     ("paged_attention.py:prefill_open", None, "?x2x8xf32"),
     ("paged_attention.py:write_slots", ["n, _, _", "t", "t, _, _"], "?x2x8xf32"),
