@@ -13,7 +13,7 @@ online softmax over loads of one block, or of two where they lie next to each ot
 
 The exports `decode_open` and `prefill_open` leave batch, blocks and the size of a block open. A pool of
 "total_pool_blocks * block_size" rows shows neither factor, so two more arguments do: the number of sequences that hold
-each block, and the places in a block. The writes alone are exports too, in three forms (`paged/writes.py`).
+each block, and the places in a block. The writes alone are exports too, in four forms (`paged/writes.py`).
 """
 
 from typing import Any
@@ -174,6 +174,12 @@ def write_pages(pool: jax.Array, pages: jax.Array, chunk: jax.Array, *, config: 
     return writes.write_pages(pool, pages, chunk)
 
 
+def write_page_slots(pool: jax.Array, pages: jax.Array, chunk: jax.Array, *, config: Config) -> jax.Array:
+    """`writes.write_page_slots`, into a flat pool, whole blocks at once."""
+    del config
+    return writes.write_page_slots(pool, pages, chunk)
+
+
 # --- what `hlo-lower export` needs to know ------------------------------------------------------------------------
 
 
@@ -228,6 +234,11 @@ def pages_args(config: Config) -> tuple[Any, ...]:
     return block_pool(config), integers(*pages), floats(config, *pages, *block_pool(config).shape[1:])
 
 
+def page_slots_args(config: Config) -> tuple[Any, ...]:
+    """Example arguments of `write_page_slots`: as of `write_pages`."""
+    return flat_pool(config), *pages_args(config)[1:]
+
+
 POOL = "total_pool_blocks * block_size, _, _"
 DECODE_SHAPES = ("batch, _, _", "batch, _, _", "batch, _, _", POOL, POOL, "batch", "batch, _", "batch")
 PREFILL_SHAPES = (
@@ -253,4 +264,5 @@ EXPORTS = {
     "write_slots": entry(slots_args, 0),
     "write_blocks": entry(blocks_args, 0),
     "write_pages": entry(pages_args, 0),
+    "write_page_slots": entry(page_slots_args, 0),
 }

@@ -1,8 +1,8 @@
-"""Three ways to write new tokens into a pool of pages. Each leaves JAX as one scatter that drops what is out of bounds.
+"""Four ways to write new tokens into a pool of pages. Each leaves JAX as one scatter that drops what is out of bounds.
 
 A server pads its batches: a padding token has slot -1, and one that was cancelled may have a slot past the pool. They
 are many and alike, so the scatter's indices are not unique, and dropping them is what keeps other pages whole. None of
-the three counts a negative index from the end.
+the four counts a negative index from the end.
 """
 
 import jax
@@ -54,3 +54,16 @@ def write_pages(pool: jax.Array, pages: jax.Array, chunk: jax.Array) -> jax.Arra
       chunk: [batch, chunk_blocks, block_size, kv_heads, head_dim].
     """
     return pool.at[jnp.where(pages < 0, pool.shape[0], pages)].set(chunk, mode="drop")
+
+
+def write_page_slots(pool: jax.Array, pages: jax.Array, chunk: jax.Array) -> jax.Array:
+    """Write whole pages of an aligned chunk into a flat pool, by the slots of their rows, which have to fit int32.
+
+    Args:
+      pool: [total_pool_blocks * block_size, kv_heads, head_dim].
+      pages: [batch, chunk_blocks] int32.
+      chunk: [batch, chunk_blocks, block_size, kv_heads, head_dim].
+    """
+    block_size = chunk.shape[2]
+    slots = pages[..., None] * block_size + jnp.arange(block_size, dtype=jnp.int32)
+    return write_slots(pool, slots.reshape(-1), chunk.reshape(-1, *pool.shape[1:]))

@@ -93,6 +93,7 @@ OPEN = [  # the shape of an argument or of a result that shows the names of the 
     ("paged_attention.py:write_slots", ["n, _, _", "t", "t, _, _"], "?x2x8xf32"),
     ("paged_attention.py:write_blocks", ["n, s, _, _", "t", "t", "t, _, _"], "?x?x2x8xf32"),
     ("paged_attention.py:write_pages", ["n, s, _, _", "b, c", "b, c, s, _, _"], "?x?x2x8xf32"),
+    ("paged_attention.py:write_page_slots", ["n, _, _", "b, c", "b, c, s, _, _"], "?x2x8xf32"),
     ("scan_layers.py:decode_slices", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:decode_carry", ["...", "_, b, _, t, _", "b", "..."], "2x?x2x?x16xf32"),
     ("scan_layers.py:prefill_slices", ["...", "_, b, _, t, _", "b, s", "..."], "2x?x2x?x16xf32"),
