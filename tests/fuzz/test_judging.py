@@ -31,8 +31,11 @@ def judged(seeds, oob, lower=None, size=16):
 
 @pytest.mark.parametrize("oob", POLICIES)
 def test_a_round_through_the_cells_matches(oob):
-    """A case for each cell gives bit for bit what the reference and XLA say; at least 30 % of them bite."""
-    outcomes, tally = judged(range(len(CELLS)), oob)
+    """A case for every other cell, those of the other policy left out, gives what the reference and XLA say.
+
+    Bit for bit; at least 30 % of them bite.
+    """
+    outcomes, tally = judged(range(POLICIES.index(oob), len(CELLS), 2), oob)
     assert [(o.name, o.failure) for o in outcomes if o.failure] == []
     assert (
         len(outcomes)
