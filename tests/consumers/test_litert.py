@@ -2,6 +2,7 @@
 
 import pytest
 
+import hlo_lower as hl
 from hlo_lower.consumers import LITERT
 from hlo_lower.consumers.judging import Judge
 from hlo_lower.consumers.reference import reference_of
@@ -44,3 +45,32 @@ def test_right_wrong_and_refused_by_either_part():
     assert wrong.result == "wrong"
     assert (sort.result, sort.cause) == ("refused", "tflite.stablehlo_sort")
     assert (custom.result, custom.cause) == ("refused", "tflite.stablehlo_custom_call")
+
+
+GATHER = """func.func public @main(%a: tensor<6x4xf32>, %i: tensor<5x1xi32>) -> tensor<5x4xf32> {
+  %r = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
+    : (tensor<6x4xf32>, tensor<5x1xi32>) -> tensor<5x4xf32>
+  return %r : tensor<5x4xf32>
+}"""
+ROWS = """func.func public @main(%a: tensor<64x4xf32>, %i: tensor<40x1xi32>, %u: tensor<40x4xf32>)
+    -> tensor<64x4xf32> {{
+  %r = "stablehlo.scatter"(%a, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %z = stablehlo.maximum %x, %y : tensor<f32>
+      stablehlo.return {value} : tensor<f32>
+    }}) : (tensor<64x4xf32>, tensor<40x1xi32>, tensor<40x4xf32>) -> tensor<64x4xf32>
+  return %r : tensor<64x4xf32>
+}}"""
+
+
+def test_gathers_and_scatters_with_positions_out_of_bounds():
+    """Converted, rows out of bounds are clamped by a gather and dropped by a scatter; a gather as it was ends the run."""
+    with Judge(LITERT) as judge:
+        gather = reference_of(GATHER)
+        assert judge.judge(GATHER, gather.runs, gather.rounding).cause == "tflite.gather_nd"
+        for text in (GATHER, ROWS.format(value="%y"), ROWS.format(value="%z")):
+            reference = reference_of(text)
+            lowered = hl.lower(text, target="litert")
+            assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right", lowered.notes
