@@ -47,11 +47,11 @@ def test_right_wrong_and_refused_by_either_part():
     assert (custom.result, custom.cause) == ("refused", "tflite.stablehlo_custom_call")
 
 
-GATHER = """func.func public @main(%a: tensor<6x4xf32>, %i: tensor<5x1xi32>) -> tensor<5x4xf32> {
+GATHER = """func.func public @main(%a: tensor<6x4x2xf32>, %i: tensor<5x2xi32>) -> tensor<5x2xf32> {
   %r = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
-    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
-    : (tensor<6x4xf32>, tensor<5x1xi32>) -> tensor<5x4xf32>
-  return %r : tensor<5x4xf32>
+    collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1, 2>}>
+    : (tensor<6x4x2xf32>, tensor<5x2xi32>) -> tensor<5x2xf32>
+  return %r : tensor<5x2xf32>
 }"""
 ROWS = """func.func public @main(%a: tensor<64x4xf32>, %i: tensor<40x1xi32>, %u: tensor<40x4xf32>)
     -> tensor<64x4xf32> {{
@@ -66,7 +66,7 @@ ROWS = """func.func public @main(%a: tensor<64x4xf32>, %i: tensor<40x1xi32>, %u:
 
 
 def test_gathers_and_scatters_with_positions_out_of_bounds():
-    """Converted, rows out of bounds are clamped by a gather and dropped by a scatter; a gather as it was ends the run."""
+    """Converted, rows out of bounds are clamped by a gather, which ends the run as it was, and dropped by a scatter."""
     with Judge(LITERT) as judge:
         gather = reference_of(GATHER)
         assert judge.judge(GATHER, gather.runs, gather.rounding).cause == "tflite.gather_nd"
