@@ -1,5 +1,6 @@
 """LiteRT, where it is installed: right, wrong, refused by the converter and by the interpreter."""
 
+import numpy as np
 import pytest
 
 import hlo_lower as hl
@@ -67,10 +68,12 @@ ROWS = """func.func public @main(%a: tensor<64x4xf32>, %i: tensor<40x1xi32>, %u:
 
 def test_gathers_and_scatters_with_positions_out_of_bounds():
     """Converted, rows out of bounds are clamped by a gather, which ends the run as it was, and dropped by a scatter."""
+    places = np.array([[0, 0], [5, 3], [6, 0], [2, -1], [-7, 9]], np.int32)
+    gather = reference_of(GATHER, inputs=[np.arange(48, dtype=np.float32).reshape(6, 4, 2), places])
     with Judge(LITERT) as judge:
-        gather = reference_of(GATHER)
         assert judge.judge(GATHER, gather.runs, gather.rounding).cause == "tflite.gather_nd"
-        for text in (GATHER, ROWS.format(value="%y"), ROWS.format(value="%z")):
-            reference = reference_of(text)
-            lowered = hl.lower(text, target="litert")
-            assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right", lowered.notes
+        lowered = hl.lower(GATHER, target="litert")
+        assert judge.judge(lowered.text, gather.runs, gather.rounding).result == "right", lowered.notes
+        for text in (ROWS.format(value="%y"), ROWS.format(value="%z")):
+            rows, lowered = reference_of(text), hl.lower(text, target="litert")
+            assert judge.judge(lowered.text, rows.runs, rows.rounding).result == "right", lowered.notes
