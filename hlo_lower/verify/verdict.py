@@ -149,7 +149,9 @@ class Verdict:
             parts.append(f"{len(bad)} distinct {bad[0].status}")
         if self.gathers is not None:
             told = f"{self.gathers.count} {'gather' if self.gathers.count == 1 else 'gathers'}"
-            parts.append(f"{told} in {self.gathers.regimes}" if self.gathers.status == "equal" else f"{told} differ")
+            parts.append(
+                f"{told} in {self.gathers.regimes} regimes" if self.gathers.status == "equal" else f"{told} differ"
+            )
         if self.module is not None:
             runs = f"module {self.module.runs} runs"
             parts.append(

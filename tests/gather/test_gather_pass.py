@@ -65,7 +65,7 @@ def test_where_there_is_no_gather_none_is_left():
     assert verdict.ok
     assert verdict.gathers is not None
     assert (verdict.gathers.count, verdict.gathers.regimes, verdict.gathers.left_out) == (1, 6, ())
-    assert "1 gather in 6" in verdict.summary()
+    assert "1 gather in 6 regimes" in verdict.summary()
 
 
 def test_a_gather_that_is_lowered_wrongly_does_not_verify(monkeypatch):
