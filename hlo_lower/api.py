@@ -16,6 +16,7 @@ from hlo_lower.legality import REGION
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
 from hlo_lower.lowerings import class_name
 from hlo_lower.lowerings.composite import COMPOSITE
+from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
@@ -275,7 +276,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
     """
     described = target_of(target)
     known = registry or installed_registry()
-    ops = (SCATTER, DYNAMIC_SCATTER, GATHER, COMPOSITE)
+    ops = (SCATTER, DYNAMIC_SCATTER, GATHER, DYNAMIC_GATHER, COMPOSITE)
     found = [rule for op in ops for rule in known.rules(op)]
     return tuple(
         RuleRow(

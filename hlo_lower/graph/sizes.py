@@ -80,14 +80,14 @@ def retyped(build: Builder, value: Value, raw_type: mlir.RawType) -> Value:
     return build.op("stablehlo.dynamic_reshape", [value, vector(build, extents, "i32")], [raw_type]).results[0]
 
 
-def broadcast_like(build: Builder, value: Value, like: Value) -> Value:
-    """A scalar, in every element of a tensor of the shape of another one."""
+def broadcast_like(build: Builder, value: Value, like: Value, dims: Sequence[int] = ()) -> Value:
+    """A value, by default a scalar, broadcast to the shape of another one, its dims being these of it."""
     if like.is_static:
-        return build.broadcast(value, like.static_shape)
+        return build.broadcast(value, like.static_shape, dims)
     extents = [extent_of(build, like, dim, "i32") for dim in range(len(like.shape))]
     return build.op(
         "stablehlo.dynamic_broadcast_in_dim",
         [value, vector(build, extents, "i32")],
         [mlir.tensor_type(like.shape, mlir.tensor_element(value.raw.type))],
-        {"broadcast_dimensions": mlir.dense_i64([])},
+        {"broadcast_dimensions": mlir.dense_i64(dims)},
     ).results[0]

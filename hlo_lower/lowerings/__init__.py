@@ -14,6 +14,7 @@ from hlo_lower.lowerings import (
     batched_tile,
     composite,
     constant,
+    dynamic_gather,
     dynamic_shape,
     gather,
     insert_slice,
@@ -51,6 +52,7 @@ FAMILIES = (
     dynamic_shape.rules,
     composite.rules,
     gather.rules,
+    dynamic_gather.rules,
 )
 
 
@@ -74,7 +76,12 @@ _NAMES: dict[frozenset[Enum], str] = {
 SCATTER_DOMAINS = {"stablehlo.scatter": DOMAINS, DYNAMIC_SCATTER: DYNAMIC_DOMAINS}
 """The facts of scatters for a registry: of static shape, and of dynamic shape."""
 
-RULE_DOMAINS = {**SCATTER_DOMAINS, composite.COMPOSITE: composite.COMPOSITE_DOMAINS, GATHER: GATHER_DOMAINS}
+RULE_DOMAINS = {
+    **SCATTER_DOMAINS,
+    GATHER: GATHER_DOMAINS,
+    dynamic_gather.DYNAMIC_GATHER: dynamic_gather.DYNAMIC_GATHER_DOMAINS,
+    composite.COMPOSITE: composite.COMPOSITE_DOMAINS,
+}
 """The facts of everything that has rules."""
 
 
@@ -83,10 +90,9 @@ def class_name(rule: Rule) -> str:
     constraints = rule.constraints
     if rule.op == composite.COMPOSITE:
         return ", ".join(["composite", *("|".join(sorted(str(v.value) for v in c)) for c in constraints.values())])
-    if rule.op == GATHER:
-        return ", ".join(
-            ["gather", *(f"{k} {'|'.join(sorted(str(v.value) for v in c))}" for k, c in constraints.items())]
-        )
+    if rule.op in (GATHER, dynamic_gather.DYNAMIC_GATHER):
+        named = (f"{k} {'|'.join(sorted(str(v.value) for v in c))}" for k, c in constraints.items())
+        return ", ".join([rule.op.removeprefix("stablehlo."), *named])
     told = {
         fact: _NAMES.get(values, "|".join(sorted(str(v.value) for v in values))) for fact, values in constraints.items()
     }

@@ -1,11 +1,13 @@
 """Gathers in modules: which are lowered for which target, what is told, and what verification makes of them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import hlo_lower as hl
 from hlo_lower.gather import CanonicalGather
+from hlo_lower.lowerings import dynamic_gather
 from hlo_lower.targets import target_of
 
 TABLE, PAGES = jnp.zeros((6, 3, 4)), jnp.zeros((2, 3), jnp.int32)
@@ -89,11 +91,56 @@ def test_what_no_form_is_legal_for_is_left_and_told():
     assert '"stablehlo.gather"' in lowered.text
 
 
-def test_a_gather_of_dynamic_shape_is_left_and_told():
-    """Its limits are not known; binding the sizes gives them."""
+TWO = jax.lax.GatherDimensionNumbers(offset_dims=(2,), collapsed_slice_dims=(0, 1), start_index_map=(0, 1))
+
+
+def by_pairs(pool, pairs):
+    """Rows by page and place, as a gather of two components."""
+    return jax.lax.gather(pool, pairs, TWO, (1, 1, 4), mode="clip")
+
+
+@pytest.mark.parametrize("index", ["int8", "uint8", "int32", "uint32"])
+@pytest.mark.parametrize(
+    ("fn", "shapes", "indices"),
+    [
+        (lambda p, t: p.at[t].get(mode="clip"), ["n, _, _", "b, _"], (2, 3)),
+        (lambda p, t: p.at[t].get(mode="clip"), ["n, _, _", "_, _"], (2, 3)),
+        (by_pairs, ["n, m, _", "b, _, _"], (2, 3, 2)),
+        (by_pairs, ["...", "b, _, _"], (2, 3, 2)),
+    ],
+)
+def test_a_gather_of_dynamic_shape_is_clamped_by_sizes_of_run_time(fn, shapes, indices, index):
+    """One lowered module reads what XLA's own gather reads, at several sizes and beyond them."""
+    exported = hl.export(fn, TABLE, jnp.zeros(indices, index), shapes=shapes)
+    lowered = hl.lower(exported, target="iree")
+    assert "dynamic_shape_gather_to_clamped_gather" in notes(lowered)[0]
+    generator = np.random.default_rng(0)
+    for n, m, b in ((6, 3, 2), (1, 3, 2), (9, 3, 2)) if "m" not in shapes[0] else ((6, 3, 2), (1, 5, 4), (9, 2, 1)):
+        n, m = (6, 3) if shapes[0] == "..." else (n, m)
+        pool = generator.normal(size=(n, m, 4)).astype(np.float32)
+        places = generator.integers(0 if index[0] == "u" else -3, 12, (b, *indices[1:])).astype(index)
+        expected, found = exported.call(pool, places), lowered.exported.call(pool, places)
+        assert np.array_equal(expected, found)
+    assert hl.verify(exported, lowered).ok
+
+
+def test_a_limit_of_run_time_that_is_wrong_is_found(monkeypatch):
+    """Rows past the end are read where the limit is one too far."""
     exported = hl.export(lambda p, t: p.at[t].get(mode="clip"), TABLE, PAGES, shapes=["n, _, _", "b, _"])
-    assert "of dynamic shape: --bind gives the sizes" in notes(hl.lower(exported, target="iree"))[0]
-    assert hl.lower(exported, target="iree", bind={"n": 6, "b": 2}).scatters_left == 0
+    monkeypatch.setattr(dynamic_gather, "_limit", lambda build, operand, *_: 1)
+    lowered = hl.lower(exported, target="iree")
+    places = np.full((1, 3), 4, np.int32)
+    pool = np.arange(72, dtype=np.float32).reshape(6, 3, 4)
+    assert not np.array_equal(exported.call(pool, places), lowered.exported.call(pool, places))
+
+
+def test_a_gather_of_dynamic_shape_for_a_target_without_gathers_is_left_and_told():
+    """It is only clamped as it is; binding the sizes gives the other forms."""
+    exported = hl.export(lambda p, t: p.at[t].get(mode="clip"), TABLE, PAGES, shapes=["n, _, _", "b, _"])
+    assert (
+        "of dynamic shape, which is only clamped: --bind gives the sizes" in notes(hl.lower(exported, target=NONE))[0]
+    )
+    assert "stablehlo.gather" not in hl.lower(exported, target=NONE, bind={"n": 6, "b": 2}).text
 
 
 def test_element_types_that_a_gather_is_refused_for():
@@ -117,8 +164,6 @@ def test_a_gather_in_a_loop_and_in_a_function():
     """Gathers are found wherever they stand, and alike ones are told once."""
 
     def read(pool, table):
-        import jax
-
         def turn(carry, page):
             return carry + pool[page].sum(), pool[page]
 

@@ -1,0 +1,92 @@
+"""A `stablehlo.gather` whose shapes are known at run time only, for consumers that do not clamp its starts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.analysis.gathered import gather_numbers
+from hlo_lower.analysis.interval import type_range
+from hlo_lower.gather import Taken
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph.sizes import Extent, broadcast_like, extent_of, scalar, vector
+from hlo_lower.registry import RuleList
+
+rules = RuleList()
+
+DYNAMIC_GATHER = "stablehlo.gather of dynamic shape"
+"""The op name under which rules for these are registered."""
+
+DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken}
+
+
+@dataclass(frozen=True)
+class DynamicGatherFacts:
+    """How the target takes it."""
+
+    taken: Taken
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of `DYNAMIC_GATHER_DOMAINS`."""
+        if name not in DYNAMIC_GATHER_DOMAINS:
+            raise KeyError(name)
+        return self.taken
+
+
+@dataclass(frozen=True)
+class DynamicGatherLowering:
+    """What a rule is given: the gather, and a builder in front of it."""
+
+    node: Node
+    build: Builder
+
+
+@rules.lowers(DYNAMIC_GATHER, taken={Taken.WHOLE}, form="the gather itself")
+def dynamic_shape_gather_to_itself(op: DynamicGatherLowering) -> Sequence[Value]:
+    """Leave a gather that the target takes."""
+    return op.node.results
+
+
+@rules.lowers(
+    DYNAMIC_GATHER,
+    taken={Taken.IN_BOUNDS},
+    emits=tuple(
+        f"stablehlo.{name}"
+        for name in (
+            *("gather", "get_dimension_size", "constant", "convert", "reshape", "concatenate", "subtract"),
+            *("maximum", "minimum", "broadcast_in_dim", "dynamic_broadcast_in_dim"),
+        )
+    ),
+    form="gather(operand, clamp(0, starts, D - W)), D and the shape of the starts from get_dimension_size",
+)
+def dynamic_shape_gather_to_clamped_gather(op: DynamicGatherLowering) -> Sequence[Value]:
+    """Clamp the starts in front of the gather, by limits that are computed at run time.
+
+    Equal: as with static shapes (`hlo_lower.lowerings.gather`). A limit that the indices' type does not hold becomes
+    the type's greatest value before it is converted, which bounds nothing either.
+    """
+    build, node = op.build, op.node
+    operand, indices = node.operands
+    numbers, window = gather_numbers(node), node.integers("slice_sizes")
+    element = indices.element_type
+    low, high = type_range(element) or (0, 0)
+    limits = [_limit(build, operand, d, window[d], element, high) for d in numbers.start_index_map]
+    if low < 0:
+        zeros = broadcast_like(build, build.constant(0, (), element), indices)
+        indices = build.elementwise("maximum", indices, zeros)
+    if limits:
+        is_implicit = numbers.index_vector_dim == len(indices.shape)
+        bound = scalar(build, limits[0], element) if is_implicit else vector(build, limits, element)
+        bound = broadcast_like(build, bound, indices, [] if is_implicit else [numbers.index_vector_dim])
+        indices = build.elementwise("minimum", indices, bound)
+    return build.clone(node, [operand, indices], [result.raw.type for result in node.results]).results
+
+
+def _limit(build: Builder, operand: Value, dim: int, window: int, element: str, high: int) -> Extent:
+    """The greatest start in a dim, in the indices' type."""
+    extent = extent_of(build, operand, dim, "i32")
+    if isinstance(extent, int):
+        return min(extent - window, high)
+    limit = build.elementwise("subtract", extent, build.constant(window, (), "i32"))
+    if high < (1 << 31) - 1:
+        limit = build.elementwise("minimum", limit, build.constant(high, (), "i32"))
+    return build.convert(limit, element)
