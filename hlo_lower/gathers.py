@@ -1,7 +1,7 @@
 """Lower the gathers of a module that the target does not take as they are, before its scatters are planned."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hlo_lower import mlir
@@ -9,7 +9,7 @@ from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.gather import GatherForm, Taken, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_built
-from hlo_lower.legality import refused_of
+from hlo_lower.legality import dtypes_on, refused_of
 from hlo_lower.legalize.change import Change, Outcome, grouped
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER, DynamicGatherFacts, DynamicGatherLowering
 from hlo_lower.lowerings.gather import GatherLowering
@@ -37,9 +37,9 @@ def lower_gathers(graph: Graph, target: Target, registry: CompositeLoweringRegis
     if not restricts_gathers(target):
         return ()
     analysis = IndexAnalysis(graph)
-    known = [(node, _read(node, analysis, target)) for node in gathers_of(graph)]
+    known = [_read(node, analysis, target) for node in gathers_of(graph)]
     with mlir.active(graph.context):
-        changes = [change for node, gather in known if (change := _lowered(graph, node, gather, target, registry))]
+        changes = [_lowered(graph, gather, target, registry) for gather in known if gather is not None]
     graph.forget()
     return grouped(changes)
 
@@ -63,64 +63,65 @@ def gathers_of(graph: Graph) -> list[Node]:
 
 @dataclass(frozen=True)
 class _Gather:
-    """A gather and what is known of it.
+    """A gather that the target does not take as it is, whatever its starts are.
 
     Attributes:
       op: the name under which its rules are registered.
-      taken: how the target takes it.
-      forms: its facts in each form that its sizes allow, the cheapest first.
+      forms: its facts in each form that may do, the best first, the one that always does last; none where it has none.
       given: what a rule is given, from the facts that it was chosen by and a builder.
+      left: why it is left where no rule fits, in other words than the registry's; or "".
     """
 
     node: Node
     op: str
-    taken: Taken
     forms: Sequence[Facts]
     given: Callable[[Any, Builder], object]
+    left: str = ""
 
 
 def _read(node: Node, analysis: IndexAnalysis, target: Target) -> _Gather | None:
-    """What is known of a gather; None where it is of a quantized type."""
-    refused = target.refusal(GATHER, (mlir.tensor_element_name(node.operand(0).raw.type),)) is not None
+    """What is known of a gather; None where the target takes it."""
+    refused = target.refusal(GATHER, dtypes_on(node)) is not None
     takes = Taken.NOT if refused else Taken.IN_BOUNDS if target.gather else Taken.WHOLE
+    if takes is Taken.WHOLE:
+        return None
     if not all(value.is_static for value in (*node.operands, *node.results)):
+        told = "of dynamic shape, which is only clamped: --bind gives the sizes"
         forms = (DynamicGatherFacts(takes),)
-        return _Gather(node, DYNAMIC_GATHER, takes, forms, lambda _, build: DynamicGatherLowering(node, build))
+        return _Gather(node, DYNAMIC_GATHER, forms, lambda _, build: DynamicGatherLowering(node, build), told)
     gather = read_gather(node)
     if gather is None:
-        return None
+        return _Gather(node, GATHER, (), lambda _, build: None, "its element type, or an empty window, is not lowered")
     facts = gather_facts(gather, analysis, takes=takes, sizes=target.sizes)
-    forms = tuple(map(facts.in_form, (*facts.forms, GatherForm.MANY)))
-    return _Gather(node, GATHER, facts.taken, forms, lambda told, build: GatherLowering(gather, told, build))
+    if facts.taken is Taken.WHOLE:
+        return None
+    otherwise = replace(facts, taken=Taken.NOT)
+    forms = tuple(map(otherwise.in_form, (*facts.forms, GatherForm.MANY)))
+    if facts.taken is Taken.IN_BOUNDS:
+        forms = (facts, *forms)
+    return _Gather(node, GATHER, forms, lambda told, build: GatherLowering(gather, told, build))
 
 
-def _lowered(
-    graph: Graph, node: Node, gather: _Gather | None, target: Target, registry: CompositeLoweringRegistry
-) -> Change | None:
-    """Lower one gather; what became of it, or None where it stays because it is taken."""
-    where = str(graph.location(node))
-    if gather is None:
-        return Change(Outcome.LEFT, GATHER, "of a quantized element type", where)
-    without: Without = ()
+def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeLoweringRegistry) -> Change:
+    """Lower one gather; what became of it."""
+    node = gather.node
+    where, without = str(graph.location(node)), tuple[tuple[str, str], ...]()
     while True:
         try:
             told, choice = _chosen(gather, target, registry, without)
         except NoRuleError as error:
-            rule, reason = error.nearest[0]
-            why = f"{target.name} takes no form of it; {rule.short_name}: {reason}"
-            if gather.op is DYNAMIC_GATHER:
-                why = "of dynamic shape, which is only clamped: --bind gives the sizes"
-            return Change(Outcome.LEFT, GATHER, why, where)
+            nearest = "; ".join(f"{rule.short_name}: {reason}" for rule, reason in error.nearest[:1])
+            return Change(Outcome.LEFT, GATHER, gather.left or f"{target.name} takes no form of it; {nearest}", where)
         build = Builder.before(node)
         values: Sequence[Value] = tuple(choice.rule.lowering(gather.given(told, build)))
-        if tuple(values) == node.results:
-            return None
         refusal = refused_of(target, graph, build.built)
         if refusal is None:
             break
         erase_built(build.built, node)
         without = (*without, (choice.rule.name, refusal.reason))
-    values = keep_attributes(node, values, build, GATHER_ATTRIBUTES)
+    made = values[0].node
+    if made is None or made.name != GATHER:  # a clamped one has all attributes already
+        values = keep_attributes(node, values, build, GATHER_ATTRIBUTES)
     for result, value in zip(node.results, values, strict=True):
         result.raw.replace_all_uses_with(value.raw)
     erase(graph, node)
@@ -130,7 +131,7 @@ def _lowered(
 def _chosen(
     gather: _Gather, target: Target, registry: CompositeLoweringRegistry, without: Without
 ) -> tuple[Facts, Choice]:
-    """The rule of the cheapest form that has one of its own, else the one for every size.
+    """The rule of the best form that has one of its own, else the one for every size.
 
     Raises:
       NoRuleError: the target takes none.
@@ -140,6 +141,8 @@ def _chosen(
             choice = registry.select(gather.op, told, target, without)
         except NoRuleError:
             continue
-        if "size" in choice.rule.constraints or gather.taken is not Taken.NOT:
+        if "size" in choice.rule.constraints or told["taken"] is not Taken.NOT:
             return told, choice
+    if not gather.forms:
+        raise NoRuleError(gather.op, ())
     return gather.forms[-1], registry.select(gather.op, gather.forms[-1], target, without)

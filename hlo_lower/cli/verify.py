@@ -62,7 +62,7 @@ def _run_on(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.consumers import consumer_named
     from hlo_lower.consumers.verification import verify_on
-    from hlo_lower.graph import text_of, to_text
+    from hlo_lower.graph import is_symbolic, open_sizes, text_of, to_text
     from hlo_lower.report.progress import progress
 
     consumer = consumer_named(args.on)
@@ -70,11 +70,14 @@ def _run_on(args: argparse.Namespace) -> int:
     check_one_standard("input", [args.before, args.after])
     inputs = arrays_of(args.inputs) if args.inputs else None
     before = hl.bind(hl.read(module_source(args.before)), args.bind)
+    after = text_of(module_source(args.after), args.after)
+    if args.bind and "stablehlo." in after and is_symbolic(after):
+        after = to_text(hl.bind(after, open_sizes(after, args.bind)))
     with progress() as tell:
         verdict = verify_on(
             consumer,
             to_text(before),
-            text_of(module_source(args.after), args.after),
+            after,
             inputs=inputs,
             seed=args.seed,
             runs=args.runs,

@@ -127,12 +127,16 @@ class CanonicalGather:
 
 
 def read_gather(node: Node) -> CanonicalGather | None:
-    """The canonical form of a `stablehlo.gather`; None where a shape is dynamic or an element type is no plain one."""
-    if not all(value.is_static for value in (*node.operands, *node.results)):
-        return None
+    """The canonical form of a `stablehlo.gather` of static shape.
+
+    None where the element type is no plain one, or a dim that is dropped has extent 0 in the window: such a gather
+    reads at its starts, which the specification does not keep inside.
+    """
     if type_range(node.operand(1).element_type) is None or "quant" in str(node.operand(0).raw.type):
         return None
     numbers = gather_numbers(node)
+    if any(node.integers("slice_sizes")[d] == 0 for d in numbers.collapsed_slice_dims):
+        return None
     shape = node.operand(1).static_shape
     positions = tuple(size for d, size in enumerate(shape) if d != numbers.index_vector_dim)
     return CanonicalGather(node, numbers, node.integers("slice_sizes"), positions)

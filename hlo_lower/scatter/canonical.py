@@ -115,12 +115,13 @@ class CanonicalScatter(ScatterForm):
     def _in_start_type(self, build: Builder, indices: Value) -> Value:
         """Widen narrow types; saturate wider ones, and unsigned ones that could become negative (trap 6).
 
-        An index that is saturated upwards is at least every size, and one downwards so far below 0 that no run of
-        windows reaches back to 0: they are out of bounds as they were before.
+        An index that is saturated upwards is so far beyond every size that no run that ends there begins inside, and
+        one downwards so far below 0 that no run reaches back to 0: they are out of bounds as they were before.
         """
         below, above = self.saturated
         if above:
-            beyond = build.constant(max((*self.operand_shape, 1)), indices.static_shape, indices.element_type)
+            number = max((*self.operand_shape, 1)) + max((*self.scatter_shape, 1))
+            beyond = build.constant(number, indices.static_shape, indices.element_type)
             indices = build.elementwise("minimum", indices, beyond)
         if below:
             lowest, _ = type_range(self.start_type) or (0, 0)

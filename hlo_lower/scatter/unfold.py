@@ -28,17 +28,17 @@ def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis, *
       analysis: the ranges of the module's integers.
       assigns: whether the region reads no current value.
     """
-    if len(scatter.scatter_shape) != 1 or not scatter.index_dims or scatter.is_empty:
-        return scatter
+    if len(scatter.scatter_shape) != 1 or scatter.batching or not scatter.index_dims or scatter.is_empty:
+        return scatter  # a batching dim counts the scatter dim as it is
     choices = list(dict.fromkeys(_shapes(scatter.indices, scatter.positions)))
     interval = analysis.interval(scatter.indices) if choices else None
     if interval is None or interval.is_constant:
         return scatter
-    affine = AffineAnalysis(graph, analysis)
-    found, fewest = scatter, lay_out(scatter, affine, interval, assigns=assigns).positions
+    found, fewest = scatter, lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=assigns).positions
     for shape in choices:
         other = replace(scatter, unfolded=shape)
-        layout = lay_out(other, affine, interval, assigns=assigns)
+        # An analysis of its own: positions of another size are the same symbols to it.
+        layout = lay_out(other, AffineAnalysis(graph, analysis), interval, assigns=assigns)
         if layout.runs and layout.positions < fewest:
             found, fewest = other, layout.positions
     return found

@@ -16,7 +16,7 @@ from hlo_lower.verify.module import Drives, drives_of, verify_module
 from hlo_lower.verify.plain import verify_plain
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.scatters import group_cutouts, verify_group
-from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, Verdict
+from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, SecondVersion, Verdict
 
 __all__ = [
     "MEMORY_BUDGET",
@@ -114,9 +114,15 @@ def verify(
         else:
             module = _verify_instances(first, second, sizes, run_module)
     judged = verify_gathers(first, convert, seed=seed) if gathers else None
-    second_version = "run"
-    if module is None or module.status == "not run":
-        second_version = "rebuilt" if _is_rebuilt(rebuild or convert, before_text, after_text) else "not examined"
+    second_version: SecondVersion = "run"
+    is_run = module is not None and module.status != "not run"
+    is_rebuilt = _is_rebuilt(rebuild or convert, before_text, after_text)
+    if not is_run:
+        second_version = "rebuilt" if is_rebuilt else "not examined"
+    elif not is_rebuilt:
+        second_version = "run, not rebuilt"
+    if judged is not None and judged.status == "equal" and not is_rebuilt:
+        judged = replace(judged, status="not examined")
     return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full", gathers=judged)
 
 
@@ -133,9 +139,13 @@ def _verify_instances(
         told.append(", ".join(f"{name}={size}" for name, size in chosen.items()))
         try:
             bound = bind_module(first, chosen)
-            other = bind_module(second, chosen)
         except SizesError as error:
             return ModuleVerdict("not run", reason=f"at {told[-1]}: {error.what}")
+        try:
+            other = bind_module(second, chosen)
+        except SizesError as error:
+            what = f"at {told[-1]}, the second version: {error.what}"
+            return ModuleVerdict("not run", reason=f"{what}; --bind gives the sizes that it was converted with")
         index = ModuleIndex(bound)
         groups, _ = group_cutouts(index)
         verdicts.append(run_module(print_module(bound), print_module(other), index, drives_of(groups)))

@@ -78,7 +78,7 @@ def first_difference_within(
 def epsilon(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a float type."""
     one = np.ones((), np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)
-    if one.dtype.kind == "f":
+    if one.dtype.type in (np.float16, np.float32, np.float64):
         return float(np.finfo(one.dtype).eps)
     bits = one.view(f"u{one.dtype.itemsize}") + np.asarray(1, f"u{one.dtype.itemsize}")
     return float(np.asarray(bits.view(one.dtype), np.float64)) - 1.0

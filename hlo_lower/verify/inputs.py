@@ -186,9 +186,27 @@ def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 
-def small_integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Integers in [0, 4): token ids and the like, in range for most tables."""
-    return np.asarray(rng.integers(0, 4, size=shape), np.int64).astype(dtype)
+SMALL, REACH = 4, 32
+"""Below the one lie the integers of a first run, in range for most tables; below the other those of further runs."""
+
+
+def other_integers(
+    rng: np.random.Generator, number: int, shape: tuple[int, ...], dtype: np.dtype[Any], largest: int
+) -> Array:
+    """Integers that place no scatter: token ids, lengths, tables of blocks, counts of turns.
+
+    Args:
+      rng: draws them.
+      number: of the run: small ones in the first; in the second tables ascend, as blocks that lie next to each other
+        do, and other integers are wide; in the third all are wide; further runs repeat these.
+      shape, dtype: of the argument.
+      largest: the largest extent of the module's arguments, which bounds the wide ones.
+    """
+    bound = SMALL if number % 3 == 0 else max(SMALL, min(REACH, largest))
+    if number % 3 == 1 and len(shape) > 1:
+        starts = rng.integers(0, SMALL, size=(*shape[:-1], 1))
+        return np.asarray((starts + np.arange(shape[-1])) % bound, np.int64).astype(dtype)
+    return np.asarray(rng.integers(0, bound, size=shape), np.int64).astype(dtype)
 
 
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:

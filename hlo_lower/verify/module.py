@@ -23,7 +23,7 @@ from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
 from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
-from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, small_integers
+from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
@@ -351,8 +351,9 @@ def _behind_argument(index: ModuleIndex, value: Any) -> list[Any]:
 
 
 def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[Array]:
-    """Seeded arguments of run `number`: index arguments by regime, other integers small, floats normal."""
+    """Seeded arguments of run `number`: index arguments by regime, other integers small or wide, floats normal."""
     rng = np.random.default_rng([seed, number])
+    largest = max((size for struct in signature.arguments for size in struct.shape), default=1)
     regime = RUN_REGIMES[number % len(RUN_REGIMES)]
     arrays: list[Array] = []
     for k, struct in enumerate(signature.arguments):
@@ -362,7 +363,7 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
             own = [int(rng.integers(len(columns)))]
             arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
         elif dtype.kind in "iu":
-            arrays.append(small_integers(rng, struct.shape, dtype))
+            arrays.append(other_integers(rng, number, struct.shape, dtype, largest))
         else:
             arrays.append(ordinary(rng, struct.shape, dtype))
     return arrays

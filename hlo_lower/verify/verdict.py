@@ -6,6 +6,8 @@ from typing import Any, Literal
 from hlo_lower.verify.compare import Difference
 from hlo_lower.verify.cutout import Place
 
+SecondVersion = Literal["run", "run, not rebuilt", "rebuilt", "not examined"]
+
 
 @dataclass(frozen=True)
 class Regime:
@@ -83,15 +85,15 @@ class GatherVerdict:
     """The verdict on the gathers that the target does not take as they are, each run alone.
 
     Attributes:
-      status: "equal" or "differs".
-      count, distinct: how many there are, and how many that are not alike.
+      status: "equal"; "differs"; "not examined" where the second version is not what the converter makes of the first:
+        XLA, which clamps by itself, cannot tell what gathers of it do elsewhere.
+      distinct: how many there are that are not alike.
       regimes: how many choices of indices each was run with.
       difference: the first difference, with its place, the regime and the judge.
       left_out: those that were not run, each with the reason.
     """
 
-    status: Literal["equal", "differs"]
-    count: int
+    status: Literal["equal", "differs", "not examined"]
     distinct: int
     regimes: int
     difference: str = ""
@@ -106,8 +108,9 @@ class Verdict:
       scatters: one verdict for each group of alike scatters.
       module: the verdict on the whole module, or None where only scatters were asked for.
       seconds: wall time.
-      second_version: how the second version was looked at: it was "run"; or it was "rebuilt", that is, it is what the
-        converter, whose work on each scatter was judged, makes of the first one; or "not examined".
+      second_version: how the second version was looked at: it was "run", and is what the converter, whose work on each
+        scatter was judged, makes of the first one; it was "run, not rebuilt", that is, it is not that, so only the runs
+        of the module judge it; it was not run, but "rebuilt" so; or it was "not examined".
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
@@ -117,7 +120,7 @@ class Verdict:
     scatters: tuple[ScatterVerdict, ...]
     module: ModuleVerdict | None
     seconds: float = field(compare=False, default=0.0)
-    second_version: Literal["run", "rebuilt", "not examined"] = "run"
+    second_version: SecondVersion = "run"
     module_required: bool = False
     plain: ModuleVerdict | None = None
     gathers: GatherVerdict | None = None
@@ -125,7 +128,7 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether every scatter was judged equal, the second version was examined, and no gather or module differs."""
-        if self.gathers is not None and self.gathers.status == "differs":
+        if self.gathers is not None and self.gathers.status != "equal":
             return False
         if self.plain is not None and self.plain.status == "differs":
             return False
@@ -148,10 +151,9 @@ class Verdict:
         if bad:
             parts.append(f"{len(bad)} distinct {bad[0].status}")
         if self.gathers is not None:
-            told = f"{self.gathers.count} {'gather' if self.gathers.count == 1 else 'gathers'}"
-            parts.append(
-                f"{told} in {self.gathers.regimes} regimes" if self.gathers.status == "equal" else f"{told} differ"
-            )
+            told = f"{self.gathers.distinct} distinct {'gather' if self.gathers.distinct == 1 else 'gathers'}"
+            equal = f"{told} in {self.gathers.regimes} regimes"
+            parts.append(equal if self.gathers.status == "equal" else f"{told}: {self.gathers.status}")
         if self.module is not None:
             runs = f"module {self.module.runs} runs"
             parts.append(
@@ -165,6 +167,8 @@ class Verdict:
             parts.append(told.get(self.plain.status, "plain form not run"))
         if self.second_version == "not examined":
             parts.append("second version not examined")
+        elif self.second_version == "run, not rebuilt":
+            parts.append("second version only run")
         if self.module is not None and self.module.not_exercised:
             parts.append(f"not exercised: {len(self.module.not_exercised)}")
         return ", ".join(parts)
@@ -184,7 +188,9 @@ class Verdict:
                 lines.append(f"{s.where}: {s.status}: {s.difference or s.reason}")
             lines.extend(f"  left out: {reason}" for reason in s.excluded)
         if self.gathers is not None:
-            told = f"equal in {self.gathers.regimes} regimes, {self.gathers.distinct} distinct"
+            told = f"{self.gathers.distinct} distinct, each equal alone in {self.gathers.regimes} regimes"
+            if self.gathers.status == "not examined":
+                told = "not examined: the second version is not what the converter makes of the first, options included"
             lines.append(f"gathers: {self.gathers.difference or told}")
             lines.extend(f"  left out: {reason}" for reason in self.gathers.left_out)
         if self.module is not None:
@@ -196,7 +202,12 @@ class Verdict:
         if self.plain is not None:
             told = {"equal": f"equal in {self.plain.runs} runs, {self.plain.how}", "not run": self.plain.reason}
             lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
-        if self.second_version == "rebuilt":
+        if self.second_version == "run, not rebuilt":
+            lines.append(
+                "second version: is not what the converter makes of the first with these options: the scatters judged"
+                " alone are the converter's, and of this version only the runs of the module tell"
+            )
+        elif self.second_version == "rebuilt":
             lines.append("second version: is what the converter makes of the first")
         elif self.second_version == "not examined":
             lines.append(

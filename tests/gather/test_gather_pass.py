@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gather_cases import CASES
 
 import hlo_lower as hl
 from hlo_lower.gather import CanonicalGather
@@ -66,8 +67,60 @@ def test_where_there_is_no_gather_none_is_left():
     verdict = hl.verify(exported, lowered)
     assert verdict.ok
     assert verdict.gathers is not None
-    assert (verdict.gathers.count, verdict.gathers.regimes, verdict.gathers.left_out) == (1, 6, ())
-    assert "1 gather in 6 regimes" in verdict.summary()
+    assert (verdict.gathers.distinct, verdict.gathers.regimes, verdict.gathers.left_out) == (1, 6, ())
+    assert "1 distinct gather in 6 regimes" in verdict.summary()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("dense<5>", "dense<4>"), ("%7", "%5"), ("stablehlo.minimum %6", "stablehlo.maximum %6")]
+)
+def test_a_second_version_whose_gathers_are_others_does_not_verify(before, after):
+    """XLA clamps by itself, so a clamp that is lost or wrong in the text would not show in any run of it."""
+    exported = hl.export(lambda p, t: p.at[t].get(mode="clip"), TABLE, PAGES)
+    text = hl.lower(exported, target="iree").text
+    place = text.rindex(before) if before == "%7" else text.index(before)
+    wrong = text[:place] + text[place:].replace(before, after, 1)
+    assert wrong != text
+    assert hl.verify(exported, text, target="iree").ok
+    verdict = hl.verify(exported, wrong, target="iree")
+    assert not verdict.ok
+    assert verdict.gathers is not None
+    assert verdict.gathers.status == "not examined" or verdict.module.status == "differs"
+    assert any("is not what the converter makes of the first" in line for line in verdict.lines())
+
+
+@pytest.mark.parametrize("index", ["i4", "ui4", "ui8", "i64", "ui64"])
+def test_indices_of_any_type_are_verified(index):
+    """Regimes reach the ends of narrow and of wide types."""
+    text = CASES[0].text(index=index)
+    lowered = hl.lower(text, target="iree")
+    assert hl.verify(text, lowered, level="scatter").gathers.status == "equal"
+
+
+def test_what_has_no_canonical_form_is_left():
+    """A window of extent 0 in a dim that is dropped reads at its start, which may be the end: it stays, and is told."""
+    text = CASES[0].text().replace("array<i64: 1, 4>", "array<i64: 0, 4>")
+    assert "its element type, or an empty window, is not lowered" in notes(hl.lower(text, target="iree"))[0]
+    assert notes(hl.lower(text, target=hl.Target("any", op_dtypes={"stablehlo.add": ["f32"]}))) == []
+
+
+def test_a_clamp_that_the_target_refuses_gives_way_to_other_forms():
+    """Where the indices' type is refused on a maximum, or on the gather, rows are read otherwise."""
+    for op_dtypes in ({"stablehlo.maximum": ["f32"]}, {"stablehlo.gather": ["f32", "i32"]}):
+        target = hl.Target("npu", gather="in_bounds", op_dtypes=op_dtypes)
+        text = CASES[0].text(index="i8")
+        lowered = hl.lower(text, target=target)
+        if "stablehlo.maximum" in op_dtypes:
+            assert notes(lowered)[0].startswith("left: ")  # every form clamps
+        else:
+            assert '"stablehlo.gather"' not in lowered.text
+
+
+def test_a_sharding_stays_one():
+    """A clamped gather keeps its sharding as it is, and gets none behind it."""
+    text = CASES[0].text().replace("4>}>", '4>}> {mhlo.sharding = "{replicated}"}')
+    lowered = hl.lower(text, target="iree").text
+    assert lowered.count("replicated") == 1
 
 
 def test_a_gather_that_is_lowered_wrongly_does_not_verify(monkeypatch):

@@ -1,5 +1,6 @@
 """The exports of models/paged_attention.py through the tool: no scatter is left, and dense attention is the judge."""
 
+import re
 from functools import cache, partial
 from pathlib import Path
 
@@ -155,6 +156,18 @@ def test_a_bound_step_is_dense_attention(name):
         out, *pools = step(*open_arguments(args, CONFIG))
         assert judge.prefill_excess(pages, STARTS, args[0], out) <= 1
     unchanged(args, pools)
+
+
+@pytest.mark.parametrize("name", ["decode", "prefill"])
+def test_a_wrong_mask_of_either_loop_is_found(name):
+    """Runs draw tables with blocks that touch, and lengths of several blocks: the loop over pairs counts, too."""
+    source = exported(name)
+    text = hl.lower(source).text
+    masks = list(re.finditer(r"stablehlo\.compare +LE, %\w+, %\w+, +SIGNED : \(tensor<\d+x(4|8)xi32>", text))
+    assert {found[1] for found in masks} == {"4", "8"}
+    for found in masks:
+        wrong = text[: found.start()] + text[found.start() :].replace(" LE,", " GT,", 1)
+        assert hl.verify(source, wrong).module.status == "differs"
 
 
 def test_a_pool_of_one_block_is_refused():

@@ -122,6 +122,21 @@ def test_a_table_in_two_dims_is_unfolded_to_pages():
     assert hl.verify(source, hl.lower(source)).ok
 
 
+def test_a_batch_of_caches_keeps_its_sequences_apart():
+    """Slots of sequences, flattened: the one scatter dim is a batching dim, and stays one for each sequence."""
+
+    def write(caches, table, rows):
+        slots = (table[:, None] * BLOCK + jnp.arange(BLOCK)).reshape(-1)
+        return jax.vmap(lambda cache, slot, row: cache.at[slot].set(row, mode="drop"))(caches, slots, rows)
+
+    for size in (40, 4096):
+        shapes = [((12, size, 2), "float32"), ((PAGES,), "int32"), ((12, 2), "float32")]
+        source = hl.export(write, *(jax.ShapeDtypeStruct(s, d) for s, d in shapes))
+        assert hl.classify(source)[0].subset == "BatchedTile"
+        for options in ({}, {"target": "iree"}, {"prefer": ("unrolled", "few_windows=64")}, {"prefer": ("while",)}):
+            assert hl.verify(source, hl.lower(source, **options)).ok
+
+
 def test_slots_that_are_given_stay_rows():
     """Nothing is known of slots that are an argument, reshaped or not."""
 

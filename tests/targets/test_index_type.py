@@ -6,6 +6,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.scatter.canonical import canonicalize
+from hlo_lower.verify.run import Executable
 
 NARROW = hl.Target("narrow", index_type="i32")
 EXTREMES = [-(1 << 63), -(1 << 32), -(1 << 31) - 1, -(1 << 31), -3, -2, -1, 0, 1, 5, 6, 7, 8]
@@ -154,3 +155,31 @@ def test_sizes_at_run_time_are_narrowed_alike(oob):
     for value in EXTREMES:
         operand, indices, updates = _arguments("tile", "i64", [value])
         assert run(operand, indices, updates).tolist() == dropped("tile", indices, updates, oob).tolist()
+
+
+WRAPPING = """func.func public @main(%o: tensor<7x2xf32>, %t: tensor<i64>, %u: tensor<2x2xf32>) -> tensor<7x2xf32> {
+  %b = stablehlo.broadcast_in_dim %t, dims = [] : (tensor<i64>) -> tensor<2xi64>
+  %i = stablehlo.iota dim = 0 : tensor<2xi64>
+  %v = stablehlo.add %b, %i : tensor<2xi64>
+  %z = stablehlo.constant dense<0> : tensor<2xi64>
+  %c = stablehlo.compare LT, %v, %z, SIGNED : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+  %n = stablehlo.constant dense<7> : tensor<2xi64>
+  %a = stablehlo.add %v, %n : tensor<2xi64>
+  %s = stablehlo.select %c, %a, %v : tensor<2xi1>, tensor<2xi64>
+  %x = "stablehlo.scatter"(%o, %s, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+    inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+    stablehlo.return %q : tensor<f32>
+  }) : (tensor<7x2xf32>, tensor<2xi64>, tensor<2x2xf32>) -> tensor<7x2xf32>
+  return %x : tensor<7x2xf32>
+}"""
+
+
+def test_a_run_that_wraps_and_lies_past_the_end_writes_nothing():
+    """Saturated, a last row past the end stays so far out that the run that ends there does not begin inside."""
+    lowered = hl.lower(WRAPPING, target=hl.Target("narrow", index_type="i32", refused={"stablehlo.scatter": ""}))
+    assert lowered.records[0].rule == "wrapped_rows"
+    versions = [Executable(t, "exact") for t in (WRAPPING, lowered.text)]
+    for start in (-9, -8, -1, 5, 6, 7, 8, 16, 2**31, 2**40, -(2**40)):
+        arguments = [np.zeros((7, 2), np.float32), np.array(start, np.int64), np.ones((2, 2), np.float32)]
+        assert np.array_equal(*(version.run(arguments)[0] for version in versions)), start

@@ -1,5 +1,6 @@
 """What the tool itself makes of a scatter is accepted where a wrong version of it is not, and the values are told."""
 
+import numpy as np
 import pytest
 
 import hlo_lower as hl
@@ -93,6 +94,16 @@ def test_progress_is_told(scatter_text):
     for stage in ("scatters", "module"):
         steps = [(done, total) for name, done, total in told if name == stage]
         assert (steps[0][0], steps[-1][0]) == (0, steps[-1][1])
+
+
+def test_a_second_version_that_is_only_run_says_so():
+    """Lowered by another rule it is equal, but the scatters that were judged alone are not its own."""
+    source = hl.export(lambda x, i, u: x.at[i].set(u), np.zeros((8, 4)), np.zeros(3, int), np.ones((3, 4)))
+    verdict = hl.verify(source, hl.lower(source, prefer=("while",)).text)
+    assert verdict.ok
+    assert verdict.second_version == "run, not rebuilt"
+    assert verdict.summary().endswith("second version only run")
+    assert hl.verify(source, hl.lower(source).text).second_version == "run"
 
 
 def test_a_second_version_is_examined_even_where_it_is_not_run(scatter_text):
