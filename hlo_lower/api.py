@@ -9,7 +9,7 @@ import numpy as np
 from hlo_lower.export import export
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.gathers import restricts_gathers
-from hlo_lower.graph import Graph, Source, is_symbolic, open_sizes, read, to_text
+from hlo_lower.graph import Graph, Source, checked_sizes, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
 from hlo_lower.legality import REGION
@@ -127,7 +127,7 @@ def lower(
       NotLoweredError: a scatter has no lowering that the target takes.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    kept = (tuple(only), tuple(skip), tuple((bind or {}).items()))
+    kept = (tuple(only), tuple(skip), tuple(({} if bind is None else checked_sizes(bind)).items()))
     plain: dict[str, Any] = {"legalize": legalize, "demote_i64": demote_i64, "linalg_ops": linalg_ops}
     how = (target_of(target), oob, float_mode or "", trust_flags, keep_unsupported)
     options = Options(*how, *kept, prefer=names_of(prefer), **plain)
@@ -171,6 +171,7 @@ def verify(
       InputError: a version cannot be read or run.
     """
     made_with = lowered.options if isinstance(lowered, Lowered) else None
+    bind = None if bind is None else checked_sizes(bind)
     sizes = dict(made_with.sizes) if made_with is not None and bind is None else bind
     before = _text_of(source, sizes)
     after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)

@@ -508,6 +508,11 @@ def i64_attribute(value: int) -> RawAttribute:
     return cast(Any, ir.IntegerAttr).get(cast(Any, ir.IntegerType).get_signless(64), value)
 
 
+def string_attribute(text: str) -> RawAttribute:
+    """A string attribute of the active context, whatever letters the text has."""
+    return cast(Any, ir.StringAttr).get(text)
+
+
 def symbol_name(attribute: RawAttribute) -> str:
     """The name in a `@symbol` reference or a string attribute."""
     return str(attribute.value)

@@ -68,7 +68,7 @@ def _unsolved(label: str, facts: str, names: Sequence[str], shapes: Sequence[str
             if not (isinstance(dim, Expression) and set(names) & set(dim.symbols)):
                 continue
             if factor := _other_factor(dim, names):
-                next_step += f'; or write n for {dim}, with the constraint "n % ({factor}) == 0"'
+                next_step += f'; or write n for {dim}, with the constraint "n % {factor} == 0"'
             place = dim.error(what)
             return PointedError(
                 label,
@@ -86,11 +86,14 @@ def _other_factor(dim: Expression, names: Sequence[str]) -> str | None:
     """What a dim is a multiple of, where it is the product of one unknown size and what is known."""
     match dim.node:
         case ast.BinOp(left=ast.Name(id=name), op=ast.Mult(), right=other) if [name] == list(names):
-            return ast.unparse(other)
+            pass
         case ast.BinOp(left=other, op=ast.Mult(), right=ast.Name(id=name)) if [name] == list(names):
-            return ast.unparse(other)
+            pass
         case _:
             return None
+    if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(other)):
+        return None  # b*b: a multiple of what is not known
+    return ast.unparse(other) if isinstance(other, (ast.Name, ast.Constant)) else f"({ast.unparse(other)})"
 
 
 def _written(text: str) -> str:

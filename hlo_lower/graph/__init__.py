@@ -1,6 +1,6 @@
 """The graph: a typed view over a jaxlib MLIR module, its reader and writer, and the builder of new operations."""
 
-from hlo_lower.graph.binding import bind, is_symbolic, open_sizes
+from hlo_lower.graph.binding import bind, checked_sizes, is_symbolic, open_sizes
 from hlo_lower.graph.builder import Builder
 from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.graph.reader import Source, read, text_of
@@ -17,6 +17,7 @@ __all__ = [
     "Source",
     "Value",
     "bind",
+    "checked_sizes",
     "erase",
     "erase_built",
     "erase_uncalled",

@@ -9,9 +9,11 @@ import jax.export
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.graph.view import Graph
-from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
-from hlo_lower.shapes.constraints import completed, names_of, substituted_constraint
-from hlo_lower.shapes.expressions import substituted
+from hlo_lower.shapes import SizesError, Specification, specification_of
+from hlo_lower.shapes.bind import bind_and_complete
+from hlo_lower.shapes.constraints import names_of, substituted_constraint
+from hlo_lower.shapes.expressions import ExpressionError, substituted
+from hlo_lower.shapes.sizes import named_sizes
 from hlo_lower.shapes.specification import is_place
 
 
@@ -36,11 +38,17 @@ def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     given = [exported.in_avals[i].shape for i in exported.module_kept_var_idx] if exported is not None else None
     specification = specification_of(graph.module, given)
     try:
-        module = bind_module(graph.module, sizes, specification)
+        module, known = bind_and_complete(graph.module, sizes, specification)
     except SizesError as error:
         raise InputError(graph.name, error.what, facts=error.facts, next_step=error.next_step) from None
-    known = {} if specification is None else completed(specification.dims, sizes)
-    bound = None if exported is None else _with_sizes(exported, module, known, specification)
+    try:
+        bound = None if exported is None else _with_sizes(exported, module, known, specification)
+    except ExpressionError as error:
+        raise InputError(
+            graph.name,
+            f"a dim of the exported signature cannot be computed: {error.what}",
+            next_step="bind the text of its module",
+        ) from None
     return Graph(module, graph.name, has_locations=graph.has_locations, exported=bound)
 
 
@@ -81,10 +89,27 @@ def is_symbolic(text: str) -> bool:
     return specification is not None and specification.is_dynamic
 
 
+def checked_sizes(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes as a caller gives them, whole numbers of any kind, as Python's.
+
+    Raises:
+      InputError: they are no mapping from names to whole numbers.
+    """
+    try:
+        return named_sizes(sizes)
+    except SizesError as error:
+        raise InputError("bind", error.what, next_step=error.next_step) from None
+
+
 def open_sizes(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Those of the sizes whose names a module leaves open: others may have been bound in it before."""
+    """Those of the sizes whose names a module leaves open: others may have been bound in it before.
+
+    Raises:
+      InputError: they are no mapping from names.
+    """
+    sizes = checked_sizes(sizes)
     specification = specification_of(mlir.parse_module(text, mlir.make_context()))
     if specification is None:
-        return dict(sizes)
+        return sizes
     named = {*specification.symbols, *specification.scalars}
     return {name: size for name, size in sizes.items() if name in named or is_place(name)}

@@ -9,7 +9,7 @@ from hlo_lower.shapes.candidates import candidates
 from hlo_lower.shapes.constraints import check_constraints, completed, told
 from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
 from hlo_lower.shapes.partly import refine_partly
-from hlo_lower.shapes.sizes import A_SIZE, SizesError
+from hlo_lower.shapes.sizes import A_SIZE, LIMIT, SizesError, named_sizes, shortened, without_places
 from hlo_lower.shapes.specification import Specification, is_place, specification_of
 
 MAX_TRIED = 200
@@ -30,16 +30,25 @@ def bind_module(
     Raises:
       SizesError: a name is unknown or missing, or the sizes contradict the module.
     """
+    return bind_and_complete(module, sizes, specification)[0]
+
+
+def bind_and_complete(
+    module: mlir.RawModule, sizes: Mapping[str, int], specification: Specification | None = None
+) -> tuple[mlir.RawModule, dict[str, int]]:
+    """What `bind_module` gives, and the sizes with those that follow from them; it raises as that does."""
+    sizes = named_sizes(sizes)
     specification = specification or specification_of(module)
     if specification is None:
         raise SizesError("the module has no function @main", next_step="rename its entry point to @main")
-    types = _types(specification, sizes)
-    fixed = {int(name[3:]): sizes[name] for name in specification.scalars if name in sizes}
+    _check_names(specification, sizes)
     known = completed(specification.dims, sizes)
+    types = _types(specification, sizes, known)
+    fixed = {int(name[3:]): sizes[name] for name in specification.scalars if name in sizes}
     try:
         if any("?" in text for text in types):
-            return refine_partly(module, types, fixed, specification, known)
-        return mlir.refine_shapes(module, types, fixed=fixed)
+            return refine_partly(module, types, fixed, specification, known), known
+        return mlir.refine_shapes(module, types, fixed=fixed), known
     except mlir.RefinementError as error:
         _refuse_open_functions(module)
         raise SizesError(
@@ -49,23 +58,42 @@ def bind_module(
         ) from None
 
 
-def _types(specification: Specification, sizes: Mapping[str, int]) -> list[str]:
-    """The static type of each argument."""
-    places = {f"arg{n}.{i}" for n, dims in enumerate(specification.dims) for i, _ in enumerate(dims or ())}
-    facts = "; ".join(specification.lines()) or "every argument has a static shape"
+def _check_names(specification: Specification, sizes: Mapping[str, int]) -> None:
+    """Refuse what is no size or no value, names that the module does not have, and other sizes for static dims."""
+    places = {f"arg{n}.{i}": dim for n, dims in enumerate(specification.dims) for i, dim in enumerate(dims or ())}
     for name, size in sizes.items():
         if name in specification.scalars:
             _refuse_value(name, size, specification.elements[int(name[3:])])
-        elif type(size) is not int or not 0 <= size < 1 << 63:
-            raise SizesError(f"{name} = {size!r} is no size", next_step=A_SIZE)
+        elif type(size) is not int or not 0 <= size < LIMIT:
+            raise SizesError(f"{name} = {shortened(repr(size))} is no size", next_step=A_SIZE)
     names = {*specification.symbols, *places, *specification.scalars}
     unknown = sorted(set(sizes) - names)
     if unknown:
         named = ", ".join((*specification.symbols, *specification.scalars)) or "none"
         raise SizesError(
-            f"the module has no size called {', '.join(unknown)}", facts=facts, next_step=f"names are: {named}"
+            f"the module has no size called {', '.join(unknown)}",
+            facts=_facts(specification),
+            next_step=f"names are: {named}",
         )
-    known = completed(specification.dims, sizes)
+    for place, dim in places.items():
+        if dim.isdigit() and sizes.get(place, int(dim)) != int(dim):
+            raise SizesError(
+                f"{place} is {dim} in the module, not {sizes[place]}",
+                facts=_facts(specification),
+                next_step=f"leave {place} out",
+            )
+
+
+def _facts(specification: Specification) -> str:
+    return "; ".join(specification.lines()) or "every argument has a static shape"
+
+
+def _types(specification: Specification, sizes: Mapping[str, int], known: Mapping[str, int]) -> list[str]:
+    """The static type of each argument; the known sizes are the given ones and those that follow."""
+    facts = _facts(specification)
+    for name in specification.symbols:
+        if specification.is_given and not is_place(name) and known.get(name, 1) < 1:
+            raise SizesError(f"{name} = {known[name]}: every name is a size of 1 or more", facts=facts)
     missing = [s for s in specification.symbols if s not in known and not _is_placed(specification, s, sizes)]
     if missing and not _may_stay_open(specification, known):
         wanted = ",".join(f"{name}=..." for name in missing)
@@ -92,13 +120,14 @@ def _may_stay_open(specification: Specification, sizes: Mapping[str, int]) -> bo
     return solved and bool(names & set(sizes))
 
 
-def _refuse_value(name: str, value: object, element: str) -> None:
+def _refuse_value(name: str, value: int, element: str) -> None:
     """Refuse a value that an integer scalar argument of an element type cannot have."""
     bits = int(element.lstrip("sui"))
     low, high = (0, 2**bits - 1) if element.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if type(value) is not int or not low <= value <= high:
         raise SizesError(
-            f"{name} = {value!r} is no value of {element}", next_step=f"it is a whole number from {low} to {high}"
+            f"{name} = {shortened(repr(value))} is no value of {element}",
+            next_step=f"it is a whole number from {low} to {high}",
         )
 
 
@@ -142,16 +171,15 @@ def _size(argument: int, dim: int, expression: str, sizes: Mapping[str, int]) ->
         size = evaluate(expression, sizes)
     except ExpressionError as error:
         raise SizesError(f"dim {dim} of argument {argument} = {rewritten(expression)}{given}: {error}") from None
-    if sizes.get(place, size) != size and not names:
-        raise SizesError(f"{place} = {expression} is {size}, not {sizes[place]}", next_step="give one of them")
     if sizes.get(place, size) != size:
         raise SizesError(
             f"{rewritten(expression)} = {sizes[place]} ({place}) does not hold: it is {size}{given}",
             facts="a name is one size everywhere, and what is given for dims gives their names, too",
             next_step="choose sizes for which this holds",
         )
-    if size < 0:
-        raise SizesError(f"dim {dim} of argument {argument} = {rewritten(expression)} is {size}{given}")
+    if not 0 <= size < LIMIT:
+        told_dim = f"dim {dim} of argument {argument} = {rewritten(expression)}"
+        raise SizesError(f"{told_dim} is {size}{given}, which is no size", next_step=A_SIZE)
     return str(size)
 
 
@@ -160,8 +188,10 @@ def _reason(message: str) -> str:
     found = re.search(r"specification\. (.*?) Using the following", message, re.DOTALL)
     if found:
         obtained = re.search(r"Obtained dimension variables: (.*?)\. Please see", message, re.DOTALL)
-        told = obtained.group(1).strip(" ,") if obtained else ""
-        return found.group(1).rstrip(".") + (f" ({told})" if told else "")
+        told = without_places(obtained.group(1)).strip(" ,") if obtained else ""
+        if re.search(r"\{\d+\}", told):  # sizes that were not put in
+            told = ""
+        return without_places(found.group(1)).rstrip(".") + (f" ({told})" if told else "")
     errors = re.findall(r"error: (?:\"[^\"]*\":\S+ )?(.*)", message)
     return errors[0] if errors else message.splitlines()[0]
 

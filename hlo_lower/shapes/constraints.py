@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, substituted, symbols_of
+from hlo_lower.shapes.expressions import Expression, ExpressionError, rewritten, substituted, whole
 from hlo_lower.shapes.sizes import SizesError
 from hlo_lower.shapes.written import WrittenConstraint, read_written
 
@@ -66,14 +66,18 @@ def holds(constraint: str, sizes: Mapping[str, int]) -> bool:
 
 
 def check_constraints(constraints: Sequence[str], sizes: Mapping[str, int], facts: str) -> None:
-    """Refuse sizes for which a constraint does not hold.
+    """Refuse sizes for which a constraint does not hold, or a side of it has no value.
 
     Raises:
       SizesError: it names the constraint, the sizes, and what its sides are.
     """
     for constraint in constraints:
         read = _read(constraint)
-        if read is None or holds(constraint, sizes):
+        if read is None:
+            continue
+        for side in (read.left, read.right):
+            _check_value(constraint, side, sizes)
+        if holds(constraint, sizes):
             continue
         names = sorted({*read.left.symbols, *read.right.symbols})
         sides = [f"{rewritten(str(s))} is {s.value(sizes)}" for s in (read.left, read.right) if len(str(s)) > 1]
@@ -83,6 +87,19 @@ def check_constraints(constraints: Sequence[str], sizes: Mapping[str, int], fact
             facts=facts,
             next_step="choose sizes for which this holds",
         )
+
+
+def _check_value(constraint: str, side: Expression, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes for which a side of a constraint has no value; one that lacks a size is looked at when it has it."""
+    if any(name not in sizes for name in side.symbols):
+        return
+    try:
+        side.value(sizes)
+    except ExpressionError as error:
+        given = f" for {told(side.symbols, sizes)}" if side.symbols else ""
+        raise SizesError(
+            f"{readable(constraint)} has no value{given}: {error}", next_step="choose sizes for which this holds"
+        ) from None
 
 
 def told(names: Sequence[str], sizes: Mapping[str, int]) -> str:
@@ -117,22 +134,25 @@ def completed(dims: Sequence[Sequence[str] | None], sizes: Mapping[str, int]) ->
 def _solutions(equations: Sequence[tuple[str, str]], sizes: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """The names that an equation gives, linear in the one name that is not known."""
     for dim, place in equations:
-        unknown = [name for name in symbols_of(dim) if name not in sizes]
+        read = whole(dim)
+        unknown = [name for name in read.symbols if name not in sizes]
         if len(unknown) != 1:
             continue
         name = unknown[0]
+        if not read.is_linear_in(name):
+            continue
         try:
-            at = [evaluate(dim, {**sizes, name: value}) for value in (1, 2, 3)]
+            at = [read.value({**sizes, name: value}) for value in (1, 2, 3)]
         except ExpressionError:
             continue
         slope = at[1] - at[0]
-        if slope == 0 or at[2] - at[1] != slope:
+        if slope == 0:
             continue
         times, rest = divmod(sizes[place] - at[0], slope)
-        if rest == 0 and evaluate(dim, {**sizes, name: times + 1}) == sizes[place]:
+        if rest == 0:
             yield name, times + 1
-        elif rest != 0 and not re.search(r"mod|floordiv|%|//|max|min", dim):
-            known = [n for n in symbols_of(dim) if n != name]
+        else:
+            known = [n for n in read.symbols if n != name]
             given = f" for {told(known, sizes)}" if known else ""
             raise SizesError(
                 f"{rewritten(dim)} = {sizes[place]} ({place}) holds for no whole number {name}{given}",

@@ -10,13 +10,21 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
+from math import comb
 from typing import Any
 
 from hlo_lower.shapes.tokens import FUNCTIONS, ExpressionError, Token, check_order, tokens_of
 
-__all__ = ["Expression", "ExpressionError", "evaluate", "expression", "rewritten", "substituted", "symbols_of"]
+__all__ = ["Expression", "ExpressionError", "evaluate", "expression", "rewritten", "substituted", "symbols_of", "whole"]
 
 MAX_EXPONENT = 8
+"""The greatest exponent, and the greatest degree of an expression: powers of powers grow fast."""
+
+MAX_TERMS = 64
+"""Terms that a product may have when it is multiplied out: JAX does that, and takes seconds for so many."""
+
+MAX_BITS = 128
+"""Bits of a number while an expression is computed: twice as many as any size has."""
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -56,6 +64,11 @@ class Expression:
         """Its symbols, sorted."""
         return tuple(sorted({n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and n.id not in FUNCTIONS}))
 
+    def is_linear_in(self, symbol: str) -> bool:
+        """Whether it is a times the symbol plus b, neither with the symbol in it: other forms can have one value for
+        several sizes."""
+        return _degree_in(self.node, symbol) == 1
+
     def divisors(self) -> Iterator["Expression"]:
         """What it divides by."""
         for node in ast.walk(self.node):
@@ -76,7 +89,7 @@ class Expression:
           greatest: the greater of them.
 
         Raises:
-          ExpressionError: a symbol has no size, or it divides by zero.
+          ExpressionError: a symbol has no size, it divides by zero, or a number in it is out of all proportion.
         """
         return self._value(self.node, sizes, {"min": least, "max": greatest})
 
@@ -116,9 +129,12 @@ class Expression:
 
     def _applied(self, node: ast.expr, function: Callable[[Any, Any], Any], values: tuple[Any, ...]) -> Any:
         try:
-            return function(*values)
+            found = function(*values)
         except ZeroDivisionError:
             raise self._error(node, "this divides by zero") from None
+        if isinstance(found, int) and found.bit_length() > MAX_BITS:
+            raise self._error(node, f"this is a number of more than {MAX_BITS} bits")
+        return found
 
     def _place(self, node: ast.expr) -> tuple[int, int]:
         begin = self.columns[node.col_offset]
@@ -134,20 +150,26 @@ def symbols_of(text: str) -> tuple[str, ...]:
     Raises:
       ExpressionError: it is no expression.
     """
-    return _whole(text).symbols
+    return whole(text).symbols
 
 
 def evaluate(text: str, sizes: Mapping[str, int]) -> int:
     """The value of an expression for the sizes of its symbols.
 
     Raises:
-      ExpressionError: it is no expression, a symbol has no size, or it divides by zero.
+      ExpressionError: it is no expression, a symbol has no size, it divides by zero, or a number in it is out of all
+        proportion.
     """
-    return _whole(text).value(sizes)
+    return whole(text).value(sizes)
 
 
 @cache
-def _whole(text: str) -> Expression:
+def whole(text: str) -> Expression:
+    """A text that is one expression.
+
+    Raises:
+      ExpressionError: it is none.
+    """
     return expression(text, tokens_of(text), len(text.rstrip()))
 
 
@@ -170,6 +192,7 @@ def expression(text: str, tokens: Sequence[Token], stop: int) -> Expression:
         raise ExpressionError("this is nested too deeply", text, begin, stop - begin) from None
     found = Expression(text, node, columns)
     _check_powers(found)
+    _check_size(found, node)
     return found
 
 
@@ -184,6 +207,60 @@ def _check_powers(found: Expression) -> None:
                 )
             case _:
                 pass
+
+
+def _check_size(found: Expression, node: ast.expr) -> tuple[int, int]:
+    """The degree of a node and how many terms it has when it is multiplied out, from its parts; neither is great."""
+    match node:
+        case ast.Constant():
+            return 0, 1
+        case ast.UnaryOp(operand=inner):
+            return _check_size(found, inner)
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))):
+            degree, terms = _check_size(found, base)
+            degree, terms = degree * exponent, comb(terms + exponent - 1, exponent)
+        case ast.BinOp(left=left, op=op, right=right):
+            (degree, terms), (other_degree, other_terms) = _check_size(found, left), _check_size(found, right)
+            match op:
+                case ast.Mult():
+                    degree, terms = degree + other_degree, terms * other_terms
+                case ast.Add() | ast.Sub():
+                    degree, terms = max(degree, other_degree), terms + other_terms
+                case _:  # a quotient or a remainder is one term
+                    degree, terms = max(degree, other_degree), 1
+        case ast.Call(args=arguments):
+            degree, terms = 0, 1
+            for argument in arguments:
+                degree = max(degree, _check_size(found, argument)[0])
+        case _:
+            return 1, 1
+    if degree > MAX_EXPONENT:
+        raise Expression(found.text, node, found.columns).error(
+            f"this multiplies {degree} sizes: {MAX_EXPONENT} are the most"
+        )
+    is_product = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Pow))
+    if is_product and terms > MAX_TERMS:
+        raise Expression(found.text, node, found.columns).error(
+            f"multiplied out this has {terms:,} terms: {MAX_TERMS} are the most"
+        )
+    return degree, terms
+
+
+def _degree_in(node: ast.expr, symbol: str) -> int:
+    """0 where a node has no symbol in it, 1 where it is linear in it, more where it may not be."""
+    match node:
+        case ast.Constant():
+            return 0
+        case ast.Name(id=name):
+            return int(name == symbol)
+        case ast.UnaryOp(operand=inner):
+            return _degree_in(inner, symbol)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return max(_degree_in(left, symbol), _degree_in(right, symbol))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _degree_in(left, symbol) + _degree_in(right, symbol)
+        case _:
+            return 2 if any(isinstance(n, ast.Name) and n.id == symbol for n in ast.walk(node)) else 0
 
 
 class _Operators(ast.NodeTransformer):
@@ -214,7 +291,7 @@ def substituted(text: str, sizes: Mapping[str, int]) -> str:
     Raises:
       ExpressionError: it is no expression, or divides by zero.
     """
-    found = _whole(text)
+    found = whole(text)
     if all(name in sizes for name in found.symbols):
         return str(found.value(sizes))
     if not any(name in sizes for name in found.symbols):
@@ -233,6 +310,6 @@ def rewritten(text: str) -> str:
     Raises:
       ExpressionError: it is no expression.
     """
-    found = _whole(text)
+    found = whole(text)
     tree = ast.parse(ast.unparse(found.node), mode="eval").body  # a copy: the expression is kept
     return _spelled(_Operators().visit(tree))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hlo_lower import mlir
 from hlo_lower.shapes.constraints import substituted_constraint
 from hlo_lower.shapes.expressions import substituted
-from hlo_lower.shapes.sizes import SizesError
+from hlo_lower.shapes.sizes import SizesError, without_places
 from hlo_lower.shapes.specification import Specification
 
 _ASSERTION = "shape_assertion"
@@ -48,7 +48,7 @@ def refine_partly(
     copy = mlir.parse_module(mlir.module_bytecode(module), module.context)
     with mlir.active(copy.context):
         for op in _calls(copy, _ASSERTION):
-            op.attributes["call_target_name"] = mlir.parse_attribute(f'"{_HELD}"')
+            op.attributes["call_target_name"] = mlir.string_attribute(_HELD)
     refined = mlir.refine_shapes(copy, types, fixed=fixed, is_partial=True)
     listed = _listed(specification, sizes)
     with mlir.active(refined.context):
@@ -58,12 +58,13 @@ def refine_partly(
             holds = _constant(op.operands[0])
             if holds is None:
                 _tell(op, listed, sizes)
-                op.attributes["call_target_name"] = mlir.parse_attribute(f'"{_ASSERTION}"')
+                op.attributes["call_target_name"] = mlir.string_attribute(_ASSERTION)
             elif holds:
                 op.erase()
             else:
                 message = mlir.symbol_name(op.attributes["error_message"])
-                raise SizesError(f"an assertion of the module fails: {message.split(' Using the following')[0]}")
+                told = without_places(message.split(" Using the following")[0])
+                raise SizesError(f"an assertion of the module fails: {told}")
     return refined
 
 
@@ -119,4 +120,4 @@ def _tell(op: mlir.RawOperation, listed: str, sizes: Mapping[str, int]) -> None:
     message = mlir.symbol_name(op.attributes["error_message"])
     message = _SPECIFICATIONS.sub(lambda _: listed, message)
     message = _CONSTRAINT.sub(lambda found: substituted_constraint(found[0], sizes), message)
-    op.attributes["error_message"] = mlir.parse_attribute(f'"{message}"')
+    op.attributes["error_message"] = mlir.string_attribute(message)

@@ -14,6 +14,7 @@ FUNCTIONS = {"min": (2, None), "max": (2, None), "mod": (2, 2), "floordiv": (2, 
 
 MAX_TOKENS = 600
 MAX_DIGITS = 19
+MAX_NUMBER = 2**63 - 1
 
 ACCEPTED = "names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), floordiv(a, b)"
 
@@ -73,6 +74,8 @@ def tokens_of(text: str, start: int = 0, stop: int | None = None) -> list[Token]
             raise _at(text, token, f"a number of {len(token.letters):,} digits is no size")
         if token.kind == "number" and token.letters != str(int(token.letters)):
             raise _at(text, token, f"{token.letters} begins with 0: write {int(token.letters)}")
+        if token.kind == "number" and int(token.letters) > MAX_NUMBER:
+            raise _at(text, token, f"{token.letters} is no size: the greatest is 2^63 - 1")
         if token.kind != "space":
             found.append(token)
         column = match.end()

@@ -33,8 +33,8 @@ def test_with_sizes_it_is_static(symbolic, command):
     ("sizes", "says"),
     [
         ("b=6", "poly.mlir: the module has no size called b"),
-        ("arg0.1=5", "poly.mlir: no size is given for arg0.0"),
-        ("arg0.0=6,arg0.1=5", "poly.mlir: arg0.1 = 4 is 4, not 5"),
+        ("arg0.1=5", "poly.mlir: arg0.1 is 4 in the module, not 5"),
+        ("arg0.0=6,arg0.1=5", "poly.mlir: arg0.1 is 4 in the module, not 5"),
         ("arg0.0", "'arg0.0' is no NAME=SIZE; write --bind b=4,s=16"),
     ],
 )

@@ -88,7 +88,7 @@ def test_binding_by_place_and_by_value():
     [
         ({"arg0.0": 7, "arg1.1": 2, "arg2.0": 4}, "s = 4 (arg2.0) does not hold: it is 3"),
         ({"s": 3, "b": 2, "t": 1}, "no size called t"),
-        ({"s": 0, "b": 2}, "Expected value >= 1 for dimension variable 's'"),
+        ({"s": 0, "b": 2}, "s = 0: every name is a size of 1 or more"),
         ({"s": 3, "b": 2, "arg1.0": 4}, "s = 4 (arg1.0) does not hold: it is 3"),
         ({"arg0.0": 8, "b": 2, "arg1.0": 3, "arg2.0": 3}, "2*s + 1 = 8 (arg0.0) holds for no whole number s"),
         (
@@ -128,7 +128,7 @@ def test_sizes_of_the_command_line():
     assert parse_sizes("b=4, s=16,arg1.0=7") == {"b": 4, "s": 16, "arg1.0": 7}
 
 
-@pytest.mark.parametrize("text", ["", "b", "b=", "b=-1", "b=4,,s=1", "b=4,b=4", "1b=3", "b=x"])
+@pytest.mark.parametrize("text", ["", "b", "b=", "b=4,,s=1", "b=4,b=4", "1b=3", "b=x"])
 def test_sizes_that_are_none(text):
     """Anything else is refused."""
     with pytest.raises(SizesError):
@@ -225,3 +225,29 @@ def test_a_size_of_thousands_of_digits():
         with pytest.raises(SizesError) as error:
             parse_sizes(text)
         assert len(str(error.value)) < 80
+
+
+@pytest.mark.parametrize("sizes", ["s=3", None, [("s", 3)], {1: 3}, {None: 3}, {"s": 3.0}, {"s": True}, {"s": "3"}])
+def test_what_is_no_mapping_of_names_to_numbers(exported, sizes):
+    """It is an error of input, whatever a caller gives."""
+    with pytest.raises(hl.InputError, match=r"is no mapping|is no name|is no size"):
+        hl.bind(exported, sizes)
+
+
+def test_numbers_of_numpy_are_sizes(exported):
+    """What Python takes as an index is a size."""
+    assert "tensor<7x2xf32>" in hl.graph.to_text(hl.bind(exported, {"s": np.int64(3), "b": np.int32(2)}))
+
+
+def test_a_computed_size_that_no_array_has(exported):
+    """A dim that comes out at 2^63 or more is refused."""
+    with pytest.raises(hl.InputError, match="which is no size"):
+        hl.bind(exported, {"s": 1 << 62, "b": 2})
+
+
+def test_what_may_stand_after_the_equals_sign():
+    """A value of an argument may be below zero; digits are ASCII."""
+    assert parse_sizes("arg1=-7") == {"arg1": -7}
+    for text in ("b=\u0663", "b=--1", "b=-"):
+        with pytest.raises(SizesError, match="is no NAME=SIZE"):
+            parse_sizes(text)

@@ -153,3 +153,23 @@ def test_without_constraints_sizes_are_small_and_different():
 def test_constraints_that_nothing_fits():
     """Where no size fits, none is tried, and it ends."""
     assert list(candidates(specification("size % 5000 == 0", "size >= 1"))) == []
+
+
+@pytest.mark.parametrize("dim", ["mod(b, 100)", "b % 100", "min(b, 8)", "max(b, 4)", "b // 3", "b^2", "b*b"])
+def test_a_size_follows_only_from_what_is_linear(dim):
+    """A dim that can have one value for several sizes gives no size, whichever dim comes first."""
+    assert "b" not in completed(((dim,),), {"arg0.0": 5})
+    assert completed(((dim,), ("b",)), {"arg0.0": 5, "arg1.0": 105})["b"] == 105
+    assert completed((("b",), (dim,)), {"arg0.0": 105, "arg1.0": 5})["b"] == 105
+
+
+def test_a_name_may_begin_like_a_function():
+    """`mode` and `minutes` are names: an equation on them without a solution is refused."""
+    with pytest.raises(SizesError, match="holds for no whole number mode"):
+        completed((("2*mode + 1",),), {"arg0.0": 8})
+
+
+def test_a_remainder_is_bound_from_both_dims():
+    """A dim and its remainder, given by their places, fit each other."""
+    exported = hl.export(lambda x, y: x.sum() + y, shapes=["b % 100", "b", "b >= 2"])
+    assert "tensor<105xf32>" in hl.graph.to_text(hl.bind(exported, {"arg0.0": 5, "arg1.0": 105}))

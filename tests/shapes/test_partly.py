@@ -147,3 +147,29 @@ def test_a_text_that_is_bound_in_part_is_verified_at_the_same_sizes():
     assert hl.verify(source, lowered.text, bind={"n": 4, "m": 3}).ok
     with pytest.raises(hl.InputError):
         hl.verify(source, lowered.text, bind={"n": 4, "m": 3, "q": 1})
+
+
+TEXT = "Input shapes do not match"
+
+
+def test_a_message_may_have_any_letters(exported):
+    """Quotes and backslashes in an assertion's message stay as they are when some names are bound."""
+    text = hl.graph.to_text(hl.read(exported)).replace(TEXT, r"a \22b\22 \5C " + TEXT)
+    assert r"a \22b\22 " in hl.graph.to_text(hl.bind(text, {"size": 16}))
+
+
+def test_a_tower_of_powers_in_a_message_names_nothing(exported):
+    """A module whose message has powers of powers without end has no names for its sizes."""
+    tower = "(" * 20 + "n" + ")^8" * 20
+    text = hl.graph.to_text(hl.read(exported)).replace("args[1].shape = (n,)", f"args[1].shape = ({tower},)")
+    with pytest.raises(hl.InputError, match="no size called n"):
+        hl.bind(text, {"n": 4})
+
+
+@pytest.mark.parametrize("sizes", ["n=8", [("n", 8)], {1: 2}, {"n": "8"}, {"n": True}])
+def test_sizes_that_are_no_mapping_from_names_are_refused_everywhere(sizes):
+    """Lowering and verifying say what is wrong with them, as binding does."""
+    source = hl.export(lambda x: x + 1, shapes=["n"])
+    for call in (hl.bind, lambda s, b: hl.lower(s, bind=b), lambda s, b: hl.verify(s, s, bind=b)):
+        with pytest.raises(hl.InputError):
+            call(source, sizes)
