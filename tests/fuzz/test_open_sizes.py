@@ -24,7 +24,7 @@ def test_sizes_are_left_open():
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 def test_fuzzed_scatters_of_dynamic_shape(oob):
     """No case differs from the reference, whichever of its sizes are left open."""
-    assert failures(oob, range(100)) == []
+    assert failures(oob, range(60)) == []
 
 
 @pytest.mark.sweep

@@ -91,6 +91,6 @@ def test_a_lost_update_is_found(monkeypatch):
             else right(build, value, step, filling)
         ),
     )
-    cases = [case_of_seed(seed) for seed in sums(24)]
+    cases = [case_of_seed(seed) for seed in sums(12)]
     outcomes = judge(cases, built_in("xla", ("sorted_segments",), "reassociate"), "xla").outcomes
     assert sum(bool(o.failure) for o in outcomes) >= 2

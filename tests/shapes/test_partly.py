@@ -125,6 +125,7 @@ def test_an_assertion_without_a_constraint_is_checked():
         hl.bind(text, {"size": 12})
 
 
+@pytest.mark.sweep
 def test_a_partly_bound_module_is_verified(exported):
     """The sizes that it is verified at are those of the names left open, and the verification can fail."""
     lowered = hl.lower(exported, bind={"size": 16})
