@@ -149,7 +149,10 @@ print("\\n".join(verdict.lines()))
 
 @pytest.mark.parametrize(
     "text",
-    [ABORTS["while"], pytest.param(ABORTS["case"], marks=pytest.mark.sweep), scatter(WHILE, n="?", p="?")],
+    [
+        ABORTS["while"],
+        *(pytest.param(t, marks=pytest.mark.sweep) for t in (ABORTS["case"], scatter(WHILE, n="?", p="?"))),
+    ],
     ids=["while", "case", "?"],
 )
 def test_where_xla_aborts_the_interpreter_judges(text):
