@@ -84,6 +84,8 @@ def test_what_a_target_takes_whole_is_kept(legalized, results):
         "stablehlo.custom_call @mhlo.topk": Outcome.LEGALIZED,
         "chlo.tan": Outcome.LEGALIZED,
     }
+    if jax.__version_info__ < (0, 10):
+        return  # it does not run chlo operations
     x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
     before, now = results(text, x), results(after, x)
     assert first_difference(before[1:], now[1:]) is None
