@@ -127,7 +127,7 @@ def lower(
       NotLoweredError: a scatter has no lowering that the target takes.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    kept = (tuple(only), tuple(skip), tuple(({} if bind is None else checked_sizes(bind)).items()))
+    kept = (tuple(only), tuple(skip), tuple(checked_sizes({} if bind is None else bind).items()))
     plain: dict[str, Any] = {"legalize": legalize, "demote_i64": demote_i64, "linalg_ops": linalg_ops}
     how = (target_of(target), oob, float_mode or "", trust_flags, keep_unsupported)
     options = Options(*how, *kept, prefer=names_of(prefer), **plain)

@@ -8,7 +8,7 @@ from hlo_lower import mlir
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.gather import GatherForm, Taken, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
-from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_built
+from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_built, replace_results
 from hlo_lower.legality import dtypes_on, refused_of
 from hlo_lower.legalize.change import Change, Outcome, grouped
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER, DynamicGatherFacts, DynamicGatherLowering
@@ -39,9 +39,9 @@ def lower_gathers(graph: Graph, target: Target, registry: CompositeLoweringRegis
     analysis = IndexAnalysis(graph)
     known = [_read(node, analysis, target) for node in gathers_of(graph)]
     with mlir.active(graph.context):
-        changes = [_lowered(graph, gather, target, registry) for gather in known if gather is not None]
+        found = [_lowered(graph, gather, target, registry) for gather in known if gather is not None]
     graph.forget()
-    return grouped(changes)
+    return grouped(change for change in found if change is not None)
 
 
 def restricts_gathers(target: Target) -> bool:
@@ -63,7 +63,7 @@ def gathers_of(graph: Graph) -> list[Node]:
 
 @dataclass(frozen=True)
 class _Gather:
-    """A gather that the target does not take as it is, whatever its starts are.
+    """A gather and what is known of it.
 
     Attributes:
       op: the name under which its rules are registered.
@@ -80,30 +80,28 @@ class _Gather:
 
 
 def _read(node: Node, analysis: IndexAnalysis, target: Target) -> _Gather | None:
-    """What is known of a gather; None where the target takes it."""
+    """What is known of a gather; None where it has no canonical form and needs none."""
     refused = target.refusal(GATHER, dtypes_on(node)) is not None
     takes = Taken.NOT if refused else Taken.IN_BOUNDS if target.gather else Taken.WHOLE
-    if takes is Taken.WHOLE:
-        return None
     if not all(value.is_static for value in (*node.operands, *node.results)):
         told = "of dynamic shape, which is only clamped: --bind gives the sizes"
         forms = (DynamicGatherFacts(takes),)
         return _Gather(node, DYNAMIC_GATHER, forms, lambda _, build: DynamicGatherLowering(node, build), told)
     gather = read_gather(node)
+    if gather is None and takes is Taken.WHOLE:
+        return None
     if gather is None:
         return _Gather(node, GATHER, (), lambda _, build: None, "its element type, or an empty window, is not lowered")
     facts = gather_facts(gather, analysis, takes=takes, sizes=target.sizes)
-    if facts.taken is Taken.WHOLE:
-        return None
     otherwise = replace(facts, taken=Taken.NOT)
     forms = tuple(map(otherwise.in_form, (*facts.forms, GatherForm.MANY)))
-    if facts.taken is Taken.IN_BOUNDS:
+    if facts.taken is not Taken.NOT:
         forms = (facts, *forms)
     return _Gather(node, GATHER, forms, lambda told, build: GatherLowering(gather, told, build))
 
 
-def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeLoweringRegistry) -> Change:
-    """Lower one gather; what became of it."""
+def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeLoweringRegistry) -> Change | None:
+    """Lower one gather; what became of it, or None where its rule leaves it."""
     node = gather.node
     where, without = str(graph.location(node)), tuple[tuple[str, str], ...]()
     while True:
@@ -114,6 +112,8 @@ def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeL
             return Change(Outcome.LEFT, GATHER, gather.left or f"{target.name} takes no form of it; {nearest}", where)
         build = Builder.before(node)
         values: Sequence[Value] = tuple(choice.rule.lowering(gather.given(told, build)))
+        if values == node.results:
+            return None
         refusal = refused_of(target, graph, build.built)
         if refusal is None:
             break
@@ -122,8 +122,7 @@ def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeL
     made = values[0].node
     if made is None or made.name != GATHER:  # a clamped one has all attributes already
         values = keep_attributes(node, values, build, GATHER_ATTRIBUTES)
-    for result, value in zip(node.results, values, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    replace_results(node, values)
     erase(graph, node)
     return Change(Outcome.LOWERED, GATHER, f"{choice.rule.form} ({choice.rule.short_name})", where)
 

@@ -23,6 +23,7 @@ from hlo_lower.graph import (
     erase_built,
     erase_uncalled,
     read,
+    replace_results,
     to_bytecode,
     to_portable_artifact,
     to_text,
@@ -377,8 +378,7 @@ def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tupl
             raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
         return _rewrite(graph, other, planner, target)
     values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES)
-    for result, value in zip(node.results, values, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    replace_results(node, values)
     return erase(graph, node), plan
 
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import Literal
 
 from hlo_lower import mlir
-from hlo_lower.analysis import IndexAnalysis, classify_region
+from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.analysis.twins import Trail, Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
@@ -159,8 +159,7 @@ class Planner:
         except NotCanonicalError as error:
             record = describe_refused(graph, number, node, options.oob, str(error))
             return Plan(node, record, error=_refused(graph, node, str(error)))
-        assigns = not classify_region(scatter.region).reads_current
-        scatter = unfolded(graph, scatter, self._analysis, assigns=assigns)
+        scatter = unfolded(graph, scatter, self._analysis)
         facts = classify_scatter(
             graph,
             scatter,

@@ -43,7 +43,7 @@ class GatherFacts:
 
     Attributes:
       taken, size: the facts that rules constrain, one for each of `GATHER_DOMAINS`.
-      in_bounds: whether every start is proved to be inside.
+      in_bounds: whether every start is proved to be inside; not looked at where the target takes every gather.
       forms: what each form is estimated to cost, in nanoseconds, the cheapest first.
     """
 
@@ -73,7 +73,7 @@ def gather_facts(gather: CanonicalGather, analysis: IndexAnalysis, *, takes: Tak
       takes: which gathers the target takes: all, those in bounds, or none.
       sizes: the target's table of costs.
     """
-    in_bounds = is_inside(gather, analysis)
+    in_bounds = takes is not Taken.WHOLE and is_inside(gather, analysis)
     taken = Taken.WHOLE if takes is Taken.IN_BOUNDS and in_bounds else takes
     forms = _costs(gather, sizes)
     return GatherFacts(taken, next(iter(forms)), in_bounds, forms)

@@ -207,6 +207,16 @@ class Builder:
             },
         )
 
+    def concatenate(self, values: Sequence[Value], dim: int) -> Value:
+        """Values one after the other along a dim; one value is given back."""
+        first = values[0]
+        if len(values) == 1:
+            return first
+        size = sum(value.static_shape[dim] for value in values)
+        shape = [size if d == dim else n for d, n in enumerate(first.static_shape)]
+        joined = mlir.tensor_type(shape, mlir.tensor_element(first.raw.type))
+        return self._value("stablehlo.concatenate", values, joined, {"dimension": mlir.i64_attribute(dim)})
+
     def gather_rows(self, value: Value, rows: Value, axis: int) -> Value:
         """The rows along an axis that a column of row numbers [n, 1] names."""
         shape, count = value.static_shape, rows.static_shape[0]

@@ -41,6 +41,12 @@ def erase(graph: Graph, node: Node) -> set[str]:
     return called
 
 
+def replace_results(node: Node, values: Sequence[Value]) -> None:
+    """Put values in the place of a node's results, everywhere; the node itself stays."""
+    for result, value in zip(node.results, values, strict=True):
+        result.raw.replace_all_uses_with(value.raw)
+
+
 def erase_built(built: Sequence[Node], beside: Node) -> None:
     """Erase operations that were built beside a node, which nothing uses yet, with what stands in their regions."""
     parent = beside.raw.parent

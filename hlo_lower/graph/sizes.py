@@ -33,11 +33,7 @@ def scalar(build: Builder, extent: Extent, element: str) -> Value:
 
 def vector(build: Builder, extents: Sequence[Extent], element: str) -> Value:
     """Extents as a tensor [n] of this integer type."""
-    parts = [build.reshape(scalar(build, e, element), (1,)) for e in extents]
-    if len(parts) == 1:
-        return parts[0]
-    raw_type = mlir.tensor_type((len(parts),), element)
-    return build.op("stablehlo.concatenate", parts, [raw_type], {"dimension": mlir.i64_attribute(0)}).results[0]
+    return build.concatenate([build.reshape(scalar(build, e, element), (1,)) for e in extents], 0)
 
 
 def _type(value: Value, extents: Sequence[Extent]) -> mlir.RawType:

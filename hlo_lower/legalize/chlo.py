@@ -7,7 +7,7 @@ touches nothing else. It drops attributes that it does not know, so a sharding i
 from collections.abc import Sequence
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.graph import Builder, Graph, Node, replace_results
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 
 TO_STABLEHLO = "func.func(chlo-legalize-to-stablehlo)"
@@ -35,12 +35,12 @@ def write_out(graph: Graph, function: Node, nodes: Sequence[Node], kept: Sequenc
     is_static = all(value.is_static for node in nodes for value in (*node.operands, *node.results))
     names, attributes = [node.name for node in kept], [mlir.attributes_of(node.raw) for node in kept]
     named = {"call_target_name": mlir.parse_attribute(f'"{KEPT}"')}
-    away = [_replaced(node, "stablehlo.custom_call", named) for node in kept]
+    away = [replaced(node, "stablehlo.custom_call", named) for node in kept]
     mlir.run_pass(function.raw, TO_STABLEHLO)
     if not is_static:
         mlir.run_pass(function.raw, FROM_SHAPE)
     for name, stand_in, own in zip(names, away, attributes, strict=True):
-        _replaced(stand_in, name, own)
+        replaced(stand_in, name, own)
     for mark in marks:
         producer = mark.operand(0).node
         for name in CARRIED:
@@ -50,11 +50,10 @@ def write_out(graph: Graph, function: Node, nodes: Sequence[Node], kept: Sequenc
         mark.raw.erase()
 
 
-def _replaced(node: Node, name: str, attributes: dict[str, mlir.RawAttribute]) -> Node:
-    """Another operation with a node's operands and results in its place."""
+def replaced(node: Node, name: str, attributes: dict[str, mlir.RawAttribute]) -> Node:
+    """Another operation with a node's operands and result types, in its place."""
     made = Builder.before(node).op(name, node.operands, [result.raw.type for result in node.results], attributes)
-    for result, value in zip(node.results, made.results, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    replace_results(node, made.results)
     node.raw.erase()
     return made
 

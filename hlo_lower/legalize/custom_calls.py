@@ -8,7 +8,8 @@ XLA encodes operations that StableHLO has not as custom calls of version 1, the 
 from collections.abc import Mapping
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Node
+from hlo_lower.graph import Node
+from hlo_lower.legalize.chlo import replaced
 
 CUSTOM_CALL = "stablehlo.custom_call"
 ENCODED = "mhlo.attributes"
@@ -70,9 +71,5 @@ def to_chlo(node: Node) -> str | None:
         own = {"k": encoded["k"]}
     known = {"k", "largest"} if name == TOP_K else set[str]()
     extra = {key: value for key, value in {**encoded, **attributes}.items() if key not in OWN | known}
-    build = Builder.before(node)
-    made = build.op(KNOWN[name], node.operands, [r.raw.type for r in node.results], {**own, **extra})
-    for result, value in zip(node.results, made.results, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
-    node.raw.erase()
+    replaced(node, KNOWN[name], {**own, **extra})
     return None

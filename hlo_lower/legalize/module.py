@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
+from hlo_lower.graph import Builder, Graph, Node, erase_uncalled, replace_results
 from hlo_lower.legalize.change import Change, Outcome, grouped
 from hlo_lower.legalize.chlo import write_out
 from hlo_lower.legalize.custom_calls import CUSTOM_CALL, KNOWN, NOTES, target_name, to_chlo
@@ -94,8 +94,7 @@ def _of_composite(
     if values == node.results:
         return Change(Outcome.KEPT, op, f"{target.name} takes it whole", where)
     values = keep_attributes(node, values, build, COMPOSITE_ATTRIBUTES)
-    for result, value in zip(node.results, values, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
+    replace_results(node, values)
     node.raw.erase()
     unnamed.add(body)
     return Change(Outcome.LEGALIZED, op, f"{rule.form} ({rule.name})", where)

@@ -5,7 +5,7 @@ beyond the operand, or end. Where the target says so, and the starts are not pro
 front of the gather; where it has no gather at all, windows are read otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -48,7 +48,9 @@ STARTS = (*CLAMPING, *_ops("convert", "transpose", "slice", "reshape", "iota"))
 def gather_to_itself(op: GatherLowering) -> Sequence[Value]:
     """Leave a gather that the target takes: any, or one whose starts are proved to be in bounds.
 
-    %r = stablehlo.gather %operand, %indices   ->   the same
+        %r = stablehlo.gather %operand, %indices   ->   the same
+
+    Equal: it is the same operation, and clamping starts that are inside changes none of them.
     """
     return op.gather.node.results
 
@@ -79,7 +81,10 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     form="a constant without elements",
 )
 def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
-    """Give a result without elements: nothing is read."""
+    """Give a result without elements.
+
+    Equal: two tensors without elements, of one type, are the same whatever is read.
+    """
     result = op.gather.node.result()
     return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
 
@@ -102,8 +107,11 @@ def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
     """
     build, gather = op.build, op.gather
     starts = op.starts()
-    windows = [_window(build, gather, gather.operand, starts, k) for k in range(gather.count)]
-    return [gather.result_of(build, _joined(build, windows))]
+    windows: list[Value] = []
+    for k in range(gather.count):
+        own = {d: build.reshape(build.slice(column, [k], [k + 1]), ()) for d, column in starts.items()}
+        windows.append(_window(build, gather, gather.operand, own))
+    return [gather.result_of(build, build.concatenate(windows, 0))]
 
 
 @rules.lowers(
@@ -183,35 +191,24 @@ def gather_to_while(op: GatherLowering) -> Sequence[Value]:
         inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
     ) -> Sequence[Value]:
         operand, *columns = invariant
-        at = {
+        own = {
             d: inner.reshape(inner.dynamic_slice(column, [turn], [1]), ())
             for d, column in zip(starts, columns, strict=True)
         }
         zero = inner.constant(0, (), gather.start_type)
-        window = inner.dynamic_slice(operand, [at.get(d, zero) for d in range(len(gather.shape))], gather.window)
-        place = [turn, *(zero for _ in gather.window)]
-        return [inner.dynamic_update_slice(carried[0], inner.reshape(window, (1, *gather.window)), place)]
+        window = _window(inner, gather, operand, own)
+        return [inner.dynamic_update_slice(carried[0], window, [turn, *(zero for _ in gather.window)])]
 
     loop = StructuredLoop(gather.count, gather.start_type)
     found = loop.emit_while(build, [empty], [gather.operand, *starts.values()], iteration)
     return [gather.result_of(build, found[0])]
 
 
-def _window(build: Builder, gather: CanonicalGather, operand: Value, starts: dict[int, Value], k: int) -> Value:
-    """Window k, [1, *window]."""
-    at = {d: build.reshape(build.slice(column, [k], [k + 1]), ()) for d, column in starts.items()}
+def _window(build: Builder, gather: CanonicalGather, operand: Value, starts: Mapping[int, Value]) -> Value:
+    """The window at scalar starts, 0 where a dim has none: [1, *window]."""
     zero = build.constant(0, (), gather.start_type)
-    window = build.dynamic_slice(operand, [at.get(d, zero) for d in range(len(gather.shape))], gather.window)
-    return build.reshape(window, (1, *gather.window))
-
-
-def _joined(build: Builder, windows: Sequence[Value]) -> Value:
-    """Windows one after the other along the first axis."""
-    if len(windows) == 1:
-        return windows[0]
-    first = windows[0]
-    joined = mlir.tensor_type((len(windows), *first.static_shape[1:]), mlir.tensor_element(first.raw.type))
-    return build.op("stablehlo.concatenate", windows, [joined], {"dimension": mlir.i64_attribute(0)}).results[0]
+    at = [starts.get(d, zero) for d in range(len(gather.shape))]
+    return build.reshape(build.dynamic_slice(operand, at, gather.window), (1, *gather.window))
 
 
 def _row(build: Builder, gather: CanonicalGather, starts: dict[int, Value]) -> Value:

@@ -206,9 +206,7 @@ def _columns(build: Builder, value: Value) -> Value:
     finite = build.select(is_finite, value, zero)
     above = build.select(build.compare(value, "LT", zero), zero, unusual)
     below = build.select(build.compare(value, "GT", zero), zero, unusual)
-    joined = mlir.tensor_type((*shape[:2], 3 * shape[2]), element)
-    dimension = {"dimension": mlir.i64_attribute(2)}
-    return build.op("stablehlo.concatenate", [finite, above, below], [joined], dimension).results[0]
+    return build.concatenate([finite, above, below], 2)
 
 
 def _sum(build: Builder, product: Value, update: Value, shape: tuple[int, int, int]) -> Value:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis
+from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, classify_region
 from hlo_lower.graph import Graph, Value
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.layout import lay_out
@@ -19,14 +19,13 @@ MAX_LOOKED_AT = 64
 """Producers of the indices that are looked at for a reshape."""
 
 
-def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis, *, assigns: bool) -> CanonicalScatter:
+def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
     """The scatter with its positions counted in the dims that leave the fewest windows; most often as it is.
 
     Args:
       graph: the module.
       scatter: the scatter.
       analysis: the ranges of the module's integers.
-      assigns: whether the region reads no current value.
     """
     if len(scatter.scatter_shape) != 1 or scatter.batching or not scatter.index_dims or scatter.is_empty:
         return scatter  # a batching dim counts the scatter dim as it is
@@ -34,6 +33,7 @@ def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis, *
     interval = analysis.interval(scatter.indices) if choices else None
     if interval is None or interval.is_constant:
         return scatter
+    assigns = not classify_region(scatter.region).reads_current
     found, fewest = scatter, lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=assigns).positions
     for shape in choices:
         other = replace(scatter, unfolded=shape)

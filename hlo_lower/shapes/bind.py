@@ -60,7 +60,7 @@ def bind_and_complete(
 
 def _check_names(specification: Specification, sizes: Mapping[str, int]) -> None:
     """Refuse what is no size or no value, names that the module does not have, and other sizes for static dims."""
-    places = {f"arg{n}.{i}": dim for n, dims in enumerate(specification.dims) for i, dim in enumerate(dims or ())}
+    places = specification.places()
     for name, size in sizes.items():
         if name in specification.scalars:
             _refuse_value(name, size, specification.elements[int(name[3:])])
@@ -113,9 +113,7 @@ def _may_stay_open(specification: Specification, sizes: Mapping[str, int]) -> bo
     """Whether the names without a size can be left open: the module has names, some have sizes, and no dim has a size
     without its names."""
     names = set(specification.symbols)
-    placed = [
-        dim for n, dims in enumerate(specification.dims) for i, dim in enumerate(dims or ()) if f"arg{n}.{i}" in sizes
-    ]
+    placed = [dim for place, dim in specification.places().items() if place in sizes]
     solved = specification.is_given and all(set(symbols_of(dim)) <= set(sizes) for dim in placed)
     return solved and bool(names & set(sizes))
 
@@ -149,12 +147,7 @@ def _refuse_open_functions(module: mlir.RawModule) -> None:
 
 def _is_placed(specification: Specification, symbol: str, sizes: Mapping[str, int]) -> bool:
     """Whether each dim that a symbol stands in is given by its place."""
-    places = [
-        f"arg{n}.{i}"
-        for n, dims in enumerate(specification.dims)
-        for i, dim in enumerate(dims or ())
-        if not is_place(dim) and symbol in symbols_of(dim)
-    ]
+    places = [place for place, dim in specification.places().items() if not is_place(dim) and symbol in symbols_of(dim)]
     return bool(places) and all(place in sizes for place in places)
 
 

@@ -62,6 +62,10 @@ class Specification:
             if dims == () and re.fullmatch(r"[su]?i\d+", element) and element != "i1" and f"arg{n}" not in symbols
         )
 
+    def places(self) -> dict[str, str]:
+        """Every dim by its place: "arg1.0" is dim 0 of argument 1."""
+        return {f"arg{n}.{i}": dim for n, dims in enumerate(self.dims) for i, dim in enumerate(dims or ())}
+
     def lines(self) -> list[str]:
         """The arguments with unknown sizes, for a reader: "argument 0 is (2*s + 1, 8)"; then the constraints."""
         return [

@@ -84,6 +84,12 @@ class Place:
         return f"scatter {self.number} at {self.location} in @{self.function}"
 
 
+def location_of(op: mlir.RawOperation) -> str:
+    """The source line of an operation ("llama.py:260"), or the module's own ("line 12")."""
+    file, line, _ = mlir.file_position(op.location)
+    return f"{file.rsplit('/', 1)[-1]}:{line}" if file not in ("", mlir.PARSE_BUFFER) else f"line {line}"
+
+
 class ModuleIndex:
     """Scatters, functions and calls of a module."""
 
@@ -105,9 +111,7 @@ class ModuleIndex:
     def place(self, number: int) -> Place:
         """The place of the scatter of this number."""
         op = self.scatters[number - 1]
-        file, line, _ = mlir.file_position(op.location)
-        location = f"{file.rsplit('/', 1)[-1]}:{line}" if file not in ("", mlir.PARSE_BUFFER) else f"line {line}"
-        return Place(number, mlir.symbol_name(function_of(op).attributes["sym_name"]), location)
+        return Place(number, mlir.symbol_name(function_of(op).attributes["sym_name"]), location_of(op))
 
     def call_paths(self, function: mlir.RawOperation) -> list[tuple[mlir.RawOperation, ...]]:
         """Ways from a public function to this one, innermost call first; at most one more than `MAX_CALL_SITES`."""

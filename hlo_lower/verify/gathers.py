@@ -18,6 +18,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import HloLowerError
 from hlo_lower.gather.reference import GatherNumbers, gather
 from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.cutout import location_of
 from hlo_lower.verify.inputs import ordinary, with_special_values
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.verdict import GatherVerdict
@@ -145,10 +146,8 @@ def _alone(module: mlir.RawModule) -> Iterator[_Alone]:
     mlir.walk(module.operation, visit)
     for text, ops in texts.items():
         first = ops[0]
-        file, line, _ = mlir.file_position(first.location)
-        where = f"{file.rsplit('/', 1)[-1]}:{line}" if file not in ("", mlir.PARSE_BUFFER) else f"line {line}"
         numbers = GatherNumbers.read(str(first.attributes["dimension_numbers"]))
-        yield _Alone(text, numbers, mlir.integers_of(first.attributes["slice_sizes"]), where)
+        yield _Alone(text, numbers, mlir.integers_of(first.attributes["slice_sizes"]), location_of(first))
 
 
 def _as_module(op: mlir.RawOperation) -> str:

@@ -1,6 +1,6 @@
 """The sizes of paged attention, the shapes that follow from them, and block tables to plan with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -63,33 +63,24 @@ class Config:
         return self.total_pool_blocks * self.block_size
 
 
+# The attention of Llama 3.1 8B, eight sequences of 4096 tokens.
+LLAMA_8B = Config(
+    batch=8,
+    heads=32,
+    kv_heads=8,
+    head_dim=128,
+    block_size=16,
+    total_pool_blocks=2048,
+    max_blocks=256,
+    tile=64,
+    chunk=64,
+    dtype="bfloat16",
+)
+
 PRESETS = {
     "tiny": Config(),
-    # The attention of Llama 3.1 8B, eight sequences of 4096 tokens.
-    "llama_8b": Config(
-        batch=8,
-        heads=32,
-        kv_heads=8,
-        head_dim=128,
-        block_size=16,
-        total_pool_blocks=2048,
-        max_blocks=256,
-        tile=64,
-        chunk=64,
-        dtype="bfloat16",
-    ),
-    "llama_8b_large_blocks": Config(
-        batch=8,
-        heads=32,
-        kv_heads=8,
-        head_dim=128,
-        block_size=128,
-        total_pool_blocks=256,
-        max_blocks=32,
-        tile=64,
-        chunk=128,
-        dtype="bfloat16",
-    ),
+    "llama_8b": LLAMA_8B,
+    "llama_8b_large_blocks": replace(LLAMA_8B, block_size=128, total_pool_blocks=256, max_blocks=32, chunk=128),
 }
 
 

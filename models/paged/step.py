@@ -1,13 +1,11 @@
 """A step of paged attention: the new tokens' keys and values are written, then each attends up to itself."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from paged.attention import attend
 from paged.config import Config
-from paged.plan import plan_tiers
+from paged.plan import Integers, plan_tiers
 from paged.writes import write_slots
 
 Step = tuple[jax.Array, jax.Array, jax.Array]
@@ -20,7 +18,7 @@ def step(
     k_pool: jax.Array,
     v_pool: jax.Array,
     slots: jax.Array,
-    table: Any,
+    table: Integers,
     positions: jax.Array,
     offsets: jax.Array,
     config: Config,
@@ -61,7 +59,7 @@ def decode_step(
     k_pool: jax.Array,
     v_pool: jax.Array,
     slots: jax.Array,
-    table: Any,
+    table: Integers,
     lengths: jax.Array,
     offsets: jax.Array,
     config: Config,
