@@ -8,7 +8,6 @@ import numpy as np
 
 from hlo_lower.export import export
 from hlo_lower.gather.facts import GATHER
-from hlo_lower.gathers import restricts_gathers
 from hlo_lower.graph import Graph, Source, checked_sizes, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
@@ -20,14 +19,14 @@ from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options, check_preference
+from hlo_lower.plan import SCATTER, Options
 from hlo_lower.plugins import installed_registry
 from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import STABLEHLO, TargetLike, target_of
-from hlo_lower.verify import MEMORY_BUDGET, ModuleVerdict, Progress, Verdict, verify_plain
+from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
 
 __all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"]
@@ -142,29 +141,34 @@ def verify(
     oob: Literal["xla", "spec"] | None = None,
     float_mode: Literal["exact", "reassociate"] | None = None,
     trust_flags: bool | None = None,
-    prefer: Sequence[str] | None = None,
     legalize: bool | None = None,
     demote_i64: bool | None = None,
     registry: CompositeLoweringRegistry | None = None,
-    level: Literal["auto", "scatter", "full"] = "auto",
+    level: Level = "auto",
     inputs: Inputs = None,
     bind: Mapping[str, int] | None = None,
     seed: int = 0,
     runs: int = 3,
+    accept_runs: bool = False,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Run both versions of a module and compare; and each scatter of the first one alone, in all index regimes.
+    """Verify that two versions of a module are the same function, whoever wrote the second one.
+
+    The versions are aligned; what they do not have in common falls into regions, and each region is judged alone on
+    driven inputs (`hlo_lower.verify`); then both versions are run.
 
     Args:
-      source, lowered: the two versions; the first one holds the scatters.
-      target, oob, float_mode, trust_flags, prefer, legalize, demote_i64, registry: as they were given to `lower`; by
-        default what lowered says, where it is a `Lowered`, else the defaults of `lower`. What is legalized or narrowed
-        first is compared with the module as it was given, then the lowered one with that (`Verdict.plain`).
-      level: "scatter" runs each scatter alone, "full" the whole module too, "auto" the whole module if it fits.
+      source, lowered: the two versions; what the scatters of the first one mean out of bounds is said by `oob`.
+      oob, float_mode, trust_flags: as they were given to `lower`; by default what lowered says, where it is a
+        `Lowered`, else the defaults of `lower` for the target.
+      target, legalize, demote_i64, registry: likewise; what was narrowed or legalized first is made anew and compared
+        with the module as it was given, then the lowered one with that (`Verdict.plain`).
+      level: "regions" judges the regions alone, "full" runs the whole module too, "auto" runs it if it fits.
       inputs: arguments of the whole module; by default seeded random ones.
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
         version has symbolic sizes, a few small ones that fit.
       seed, runs: of the random inputs.
+      accept_runs: whether what could not be judged, only run, counts as verified.
       progress: called with a stage, how much of it is done and how much there is.
 
     Raises:
@@ -177,43 +181,34 @@ def verify(
     after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
     if bind and is_symbolic(after):
         after = _text_of(after, open_sizes(after, bind))
-    rules_used = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
     by_default = made_with or Options(STABLEHLO if target is None else target_of(target))
-    asked = Options(
-        by_default.target if target is None else target_of(target),
-        by_default.oob if oob is None else oob,
-        float_mode or (made_with.float_mode if made_with else ""),
-        by_default.trust_flags if trust_flags is None else trust_flags,
-        # Where the second version keeps scatters, on request, the cut-outs keep what they cannot lower, too.
-        keep_unsupported="stablehlo.scatter" in after,
-        prefer=by_default.prefer if prefer is None else names_of(prefer),
+    asked = replace(
+        by_default,
+        target=by_default.target if target is None else target_of(target),
+        oob=by_default.oob if oob is None else oob,
+        float_mode=float_mode or (made_with.float_mode if made_with else ""),
+        trust_flags=by_default.trust_flags if trust_flags is None else trust_flags,
         legalize=by_default.legalize if legalize is None else legalize,
         demote_i64=by_default.demote_i64 if demote_i64 is None else demote_i64,
     )
-    check_preference(asked, rules_used or installed_registry())
     about_plain = None
     if asked.legalize or asked.demote_i64:
-        plain = plain_form(read(before), asked, rules_used)
+        plain = plain_form(read(before), asked, registry or (lowered.registry if isinstance(lowered, Lowered) else None))
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, seed=seed, runs=runs)
         before, inputs = plain.text, _narrowed(inputs, plain.demotion)
-    options = replace(asked, legalize=False, demote_i64=False)
-    again = options
-    if isinstance(lowered, Lowered):  # by number: a pattern of a line would miss in a module that is printed anew
-        kept = tuple(f"#{record.number}" for record in lowered.records if not record.rule)
-        again = replace(lowered.options, only=(), skip=kept, sizes=(), legalize=False, demote_i64=False)
     verdict = _verify(
         before,
         after,
-        convert=lambda text: _lower(text, options=options, name="cut-out", registry=rules_used).stablehlo,
-        rebuild=lambda text: _lower(text, options=again, name="first version", registry=rules_used).stablehlo,
-        oob=options.oob,
-        reassociated=options.float_mode == "reassociate",
-        gathers=restricts_gathers(options.target),
+        oob=asked.oob,
+        reassociated=asked.float_mode == "reassociate",
+        trust_flags=asked.trust_flags,
         level=level,
         inputs=inputs,
         seed=seed,
         runs=runs,
+        accept_runs=accept_runs,
+        rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         progress=progress,
     )
     return replace(verdict, plain=about_plain)

@@ -10,6 +10,7 @@ EXIT_OK = 0
 EXIT_DIFFERS = 1
 EXIT_BAD_INPUT = 2
 EXIT_NOT_LOWERED = 3
+EXIT_ONLY_RUN = 4
 
 
 @dataclass(eq=False)

@@ -323,6 +323,31 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
     return cast(Any, stablehlo).ScatterDimensionNumbers(attribute)
 
 
+@dataclass(frozen=True)
+class GatherNumbers:
+    """`#stablehlo.gather<...>`, named as in the StableHLO specification, section gather."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...]
+    start_indices_batching_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    index_vector_dim: int
+
+
+def gather_dimension_numbers(operation: RawOperation) -> GatherNumbers:
+    """The dimension numbers of a gather."""
+    read = cast(Any, stablehlo).GatherDimensionNumbers(operation.attributes["dimension_numbers"])
+    return GatherNumbers(
+        tuple(read.offset_dims),
+        tuple(read.collapsed_slice_dims),
+        tuple(read.operand_batching_dims),
+        tuple(read.start_indices_batching_dims),
+        tuple(read.start_index_map),
+        int(read.index_vector_dim),
+    )
+
+
 # --- locations --------------------------------------------------------------------------------------------------
 
 

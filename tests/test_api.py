@@ -56,7 +56,7 @@ def test_verify_takes_its_options_from_what_was_lowered():
     """A module lowered under another policy, target and registry is verified under these, without saying so again."""
     source = jax.jit(lambda x, i, u: x.at[i].set(u, mode="drop")).lower(STATE["cache"], np.int32(0), ROW)
     lowered = hl.lower(source, oob="spec", target=hl.Target("npu"), trust_flags=True)
-    verdict = hl.verify(source, lowered, level="scatter")
+    verdict = hl.verify(source, lowered, level="regions")
     assert verdict.ok
     assert lowered.options.target.name == "npu"
     with pytest.raises(hl.InputError, match="no target named 'tpu9'"):
@@ -74,9 +74,9 @@ def test_verify_uses_the_registry_of_what_was_lowered():
     registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
     registry.extend(wrong)
     source = jax.jit(lambda x, i, u: x.at[i].set(u)).lower(STATE["cache"], np.int32(0), ROW)
-    verdict = hl.verify(source, hl.lower(source, registry=registry), level="scatter")
+    verdict = hl.verify(source, hl.lower(source, registry=registry), level="regions")
     assert [scatter.status for scatter in verdict.scatters] == ["differs"]
-    assert hl.verify(source, hl.lower(source), level="scatter").ok
+    assert hl.verify(source, hl.lower(source), level="regions").ok
 
 
 def test_rules_have_rows():

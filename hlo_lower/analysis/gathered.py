@@ -1,46 +1,11 @@
-"""The dimension numbers of a `stablehlo.gather`, and where in its operand the element at a place comes from."""
+"""Where in the operand of a `stablehlo.gather` the element at a place of its result comes from."""
 
-import re
 from dataclasses import dataclass
 
+from hlo_lower import mlir
 from hlo_lower.analysis.linear import Linear
 from hlo_lower.analysis.places import Place
 from hlo_lower.graph import Node
-
-
-@dataclass(frozen=True)
-class GatherNumbers:
-    """`#stablehlo.gather<...>`, named as in the StableHLO specification, section gather."""
-
-    offset_dims: tuple[int, ...]
-    collapsed_slice_dims: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...]
-    start_indices_batching_dims: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    index_vector_dim: int
-
-    @classmethod
-    def read(cls, text: str) -> "GatherNumbers":
-        """Read them as printed; a field that is not printed is empty, or 0."""
-
-        def dims(name: str) -> tuple[int, ...]:
-            found = re.search(rf"\b{name} = \[([^\]]*)\]", text)
-            return () if found is None else tuple(int(d) for d in found.group(1).split(",") if d.strip())
-
-        vector = re.search(r"\bindex_vector_dim = (\d+)", text)
-        return cls(
-            dims("offset_dims"),
-            dims("collapsed_slice_dims"),
-            dims("operand_batching_dims"),
-            dims("start_indices_batching_dims"),
-            dims("start_index_map"),
-            0 if vector is None else int(vector.group(1)),
-        )
-
-
-def gather_numbers(node: Node) -> GatherNumbers:
-    """The dimension numbers of a gather."""
-    return GatherNumbers.read(str(node.attribute("dimension_numbers")))
 
 
 @dataclass(frozen=True)
@@ -58,7 +23,7 @@ class Origin:
 
 def origin_of(node: Node, place: Place) -> Origin:
     """Where the element at a place of a gather's result comes from."""
-    numbers = gather_numbers(node)
+    numbers = mlir.gather_dimension_numbers(node.raw)
     ivd, rank = numbers.index_vector_dim, len(node.operand(0).shape)
     batch = tuple(c for d, c in enumerate(place) if d not in numbers.offset_dims)
     within = iter(place[d] for d in sorted(numbers.offset_dims))

@@ -12,7 +12,7 @@ from hlo_lower.analysis.asked import Asked, Axes, Rule
 from hlo_lower.analysis.comparator import sort_order
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.gathered import gather_numbers, origin_of
+from hlo_lower.analysis.gathered import origin_of
 from hlo_lower.analysis.linear import Linear, Position, positions
 from hlo_lower.analysis.places import Place
 from hlo_lower.analysis.running import running_sum
@@ -100,7 +100,7 @@ def _gather(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fr
 
 def _component_hull(asked: Asked, indices: Value, node: Node, dim: int, frame: Frame | None) -> tuple[int, int]:
     """The hull of the component of an index vector that addresses a dim of the operand."""
-    numbers = gather_numbers(node)
+    numbers = mlir.gather_dimension_numbers(node.raw)
     told, ivd = asked.intervals.interval(indices, frame), numbers.index_vector_dim
     if ivd == len(told.shape):
         return told.hull()

@@ -20,7 +20,7 @@ def check_target(name: str) -> "Target":
 
 def check_inputs(inputs: str | None, level: str) -> None:
     """Check that arrays for the whole module are not given where it is not run."""
-    if inputs and level in ("scatter", "off"):
+    if inputs and level in ("regions", "off"):
         raise InputError(
             inputs,
             f"inputs are for the whole module, and --verify {level} does not run it",

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, check_target
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_bind, add_exactness, add_linalg, add_plain, add_policy
+from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_linalg, add_plain, add_policy
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
 
 if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
     from hlo_lower.targets import Target
     from hlo_lower.verify import Verdict
 
-VERIFY_LEVELS = ("auto", "scatter", "full", "off")
+VERIFY_LEVELS = ("auto", "regions", "full", "off")
 PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
 
 
@@ -40,8 +40,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
     )
-    command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help="each scatter, the module, or both")
+    command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both")
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
+    add_accept_runs(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON")
@@ -71,12 +72,12 @@ def run(args: argparse.Namespace) -> int:
     lowered = lower(source, name=args.input, **kept, **how)
     data = lowered_bytes(lowered, args.emit or form_for(args.output))
     converted = time.perf_counter()
-    verdict = _verified(args, source, lowered, inputs, how)
+    verdict = _verified(args, source, lowered, inputs)
     verified = time.perf_counter()
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {_in_words(verdict)}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in verdict.lines()))
-        return EXIT_DIFFERS
+        return verdict.exit_code
     report = ModuleReport(
         args.input,
         lowered.op_count,
@@ -109,26 +110,23 @@ def _check(args: argparse.Namespace) -> "Target":
     return target
 
 
-def _verified(
-    args: argparse.Namespace, source: Any, lowered: Any, inputs: Any, how: dict[str, Any]
-) -> "Verdict | None":
+def _verified(args: argparse.Namespace, source: Any, lowered: Any, inputs: Any) -> "Verdict | None":
     """The verdict, or None where verification is off."""
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
     if args.verify == "off":
         return None
+    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs}
     with progress() as tell:
-        return hl.verify(source, lowered, level=args.verify, inputs=inputs, progress=tell, **how)
+        return hl.verify(source, lowered, inputs=inputs, progress=tell, **how)
 
 
 def _in_words(verdict: "Verdict") -> str:
     """What is wrong with a verdict that is not ok."""
-    differs = [verdict.module is not None and verdict.module.status == "differs"]
-    differs += [scatter.status == "differs" for scatter in verdict.scatters]
-    if any(differs):
+    if verdict.differs:
         return "the lowered module computes something else"
-    return "not every scatter could be verified (--no-verify converts without)"
+    return "not everything could be verified (--accept-runs takes runs for a proof, --no-verify converts without)"
 
 
 def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> None:

@@ -1,8 +1,9 @@
 """What commands read: modules from files or standard input, and arrays to run them on."""
 
+import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,3 +46,12 @@ def arrays_of(file: str) -> list[Any] | dict[str, Any]:
     if all(re.fullmatch(r"arr_\d+", key) for key in arrays):
         return [arrays[f"arr_{number}"] for number in range(len(arrays))]
     return arrays
+
+
+def archive_of(arrays: Mapping[int, Any]) -> bytes:
+    """An .npz file of a function's arguments, by place, as `arrays_of` reads it."""
+    import numpy as np
+
+    file = io.BytesIO()
+    np.savez(file, **{f"arr_{place}": arrays[place] for place in sorted(arrays)})
+    return file.getvalue()

@@ -51,6 +51,12 @@ def add_linalg(command: argparse.ArgumentParser) -> None:
     command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
 
 
+def add_accept_runs(command: argparse.ArgumentParser) -> None:
+    """Add --accept-runs."""
+    told = "take what was run, and not judged alone, for verified; else exit 4"
+    command.add_argument("--accept-runs", action="store_true", help=told)
+
+
 def add_bind(command: argparse.ArgumentParser) -> None:
     """Add --bind: sizes of symbolic shapes."""
     command.add_argument(

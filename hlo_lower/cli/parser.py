@@ -13,7 +13,8 @@ EXIT_CODES = """exit codes:
   0  fine
   1  the two versions of a module differ
   2  bad usage, or an input that cannot be read
-  3  something was not lowered"""
+  3  something was not lowered
+  4  no difference was found, and not everything is verified: some of it was only run"""
 
 
 class Command(NamedTuple):

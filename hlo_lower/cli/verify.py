@@ -1,12 +1,13 @@
 """`hlo-lower verify`: two versions of a module, run and compared; the second one under XLA or on a consumer."""
 
 import argparse
+import json
 
 from hlo_lower.cli.checks import check_one_standard, check_target
-from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_bind, add_exactness, add_plain, add_policy, count
+from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
+from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_plain, add_policy, count
+from hlo_lower.cli.output import check_writable, write_whole
 from hlo_lower.cli.streams import show
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -16,6 +17,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
     command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
+    add_accept_runs(command)
+    command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
+    command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
     command.add_argument(
         "--on", metavar="NAME", help="run AFTER on this consumer, against BEFORE under XLA: iree, litert, coreml"
     )
@@ -31,6 +35,9 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.report.progress import progress
 
     target = check_target(args.target)
+    for path in (args.report, args.save_inputs):
+        if path:
+            check_writable(path)
     if args.on:
         return _run_on(args)
     check_one_standard("input", [args.before, args.after])
@@ -44,17 +51,22 @@ def run(args: argparse.Namespace) -> int:
             oob=args.oob,
             float_mode=args.float_mode,
             trust_flags=args.trust_flags,
-            prefer=args.prefer,
             legalize=args.legalize,
             demote_i64=args.demote_i64,
             inputs=inputs,
             bind=args.bind,
             seed=args.seed,
             runs=args.runs,
+            accept_runs=args.accept_runs,
             progress=tell,
         )
+    if args.report:
+        write_whole(args.report, f"{json.dumps(verdict.to_json(), indent=1)}\n".encode())
+    found = next((region.inputs for region in verdict.regions if region.status == "differs" and region.inputs), None)
+    if args.save_inputs and found is not None:
+        write_whole(args.save_inputs, archive_of(found))
     show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
-    return EXIT_OK if verdict.ok else EXIT_DIFFERS
+    return verdict.exit_code
 
 
 def _run_on(args: argparse.Namespace) -> int:

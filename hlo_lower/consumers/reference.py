@@ -11,11 +11,10 @@ from hlo_lower import mlir
 from hlo_lower.consumers.outcome import Array, Run
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.errors import InputError
-from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.module import RUN_REGIMES, draw, drives_of, given
+from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
-from hlo_lower.verify.scatters import group_cutouts
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
@@ -87,7 +86,7 @@ def reference_of(
     if inputs is not None:
         sets = [("given", given(inputs, signature, index))]
     else:
-        drives = drives_of(group_cutouts(index)[0])
+        drives = drives_of(module)
         sets = [(RUN_REGIMES[k % len(RUN_REGIMES)], draw(signature, drives, seed, k)) for k in range(max(runs, 1))]
     executable = Executable(text, "exact")
     told = tuple(Run(arguments, executable.run(arguments), what) for what, arguments in sets)

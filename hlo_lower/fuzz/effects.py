@@ -10,7 +10,7 @@ from hlo_lower.fuzz.arguments import Arguments
 from hlo_lower.fuzz.case import Case
 from hlo_lower.fuzz.element_types import TYPES
 from hlo_lower.fuzz.regions import evaluate
-from hlo_lower.scatter.reference import scatter, windows
+from hlo_lower.verify.reference.scatter import scatter, windows
 from hlo_lower.verify.compare import first_difference
 
 Array = NDArray[Any]

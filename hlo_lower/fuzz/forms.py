@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hlo_lower.fuzz.columns import Column
-from hlo_lower.scatter.reference import ScatterNumbers
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 
 @dataclass(frozen=True)

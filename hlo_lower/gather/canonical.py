@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from hlo_lower.analysis.gathered import GatherNumbers, gather_numbers
 from hlo_lower.analysis.interval import type_range
+from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 
 WIDE = 1 << 31
@@ -30,7 +30,7 @@ class CanonicalGather:
     """
 
     node: Node
-    numbers: GatherNumbers
+    numbers: mlir.GatherNumbers
     window: tuple[int, ...]
     positions: tuple[int, ...]
 
@@ -134,7 +134,7 @@ def read_gather(node: Node) -> CanonicalGather | None:
     """
     if type_range(node.operand(1).element_type) is None or "quant" in str(node.operand(0).raw.type):
         return None
-    numbers = gather_numbers(node)
+    numbers = mlir.gather_dimension_numbers(node.raw)
     if any(node.integers("slice_sizes")[d] == 0 for d in numbers.collapsed_slice_dims):
         return None
     shape = node.operand(1).static_shape

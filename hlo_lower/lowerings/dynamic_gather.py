@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hlo_lower.analysis.gathered import gather_numbers
+from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.gather import Taken
 from hlo_lower.graph import Builder, Node, Value
@@ -66,7 +66,7 @@ def dynamic_shape_gather_to_clamped_gather(op: DynamicGatherLowering) -> Sequenc
     """
     build, node = op.build, op.node
     operand, indices = node.operands
-    numbers, window = gather_numbers(node), node.integers("slice_sizes")
+    numbers, window = mlir.gather_dimension_numbers(node.raw), node.integers("slice_sizes")
     element = indices.element_type
     low, high = type_range(element) or (0, 0)
     limits = [_limit(build, operand, d, window[d], element, high) for d in numbers.start_index_map]

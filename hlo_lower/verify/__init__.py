@@ -1,36 +1,53 @@
-"""Verification: from the text of the two versions alone, so that a bug in the reader cannot hide one in the writer."""
+"""Verification: a translation validator for StableHLO, from two texts and nothing else, whoever wrote the second one.
+
+The two modules are aligned; what they do not have in common falls into regions; each region is judged as a function of
+its inputs, and the whole module is run. Nothing of the analysis, the rules or the rewriting is used here, so that no
+mistake of theirs can hide itself.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
-from hlo_lower.errors import HloLowerError
-from hlo_lower.mlir import RawModule, make_context, parse_module, print_module
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
-from hlo_lower.verify.cutout import ModuleIndex
-from hlo_lower.verify.gathers import verify_gathers
+from hlo_lower.verify.align import Aligner
+from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.instances import sizes_of_module
+from hlo_lower.verify.interface import effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
-from hlo_lower.verify.module import Drives, drives_of, verify_module
+from hlo_lower.verify.judge import Terms
+from hlo_lower.verify.module import verify_module
+from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain import verify_plain
+from hlo_lower.verify.program import Program, TooLargeError
+from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
-from hlo_lower.verify.scatters import group_cutouts, verify_group
-from hlo_lower.verify.verdict import ModuleVerdict, Regime, ScatterVerdict, SecondVersion, Verdict
+from hlo_lower.verify.verdict import ModuleVerdict, Verdict
+from hlo_lower.verify.whole import WholeModules
 
 __all__ = [
+    "LEVELS",
     "MEMORY_BUDGET",
+    "Level",
     "ModuleVerdict",
     "Progress",
-    "Regime",
-    "ScatterVerdict",
+    "RegionVerdict",
     "Verdict",
     "verify",
     "verify_plain",
 ]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told of a stage ("scatters", "module"), how much of it is done, and how much there is."""
+"""Told of a stage ("regions", "module"), how much of it is done, and how much there is."""
+
+Level: TypeAlias = Literal["auto", "regions", "full"]
+
+LEVELS: tuple[Level, ...] = ("auto", "regions", "full")
+"""What is verified: the regions, and the whole module if it fits the memory budget; the regions alone; or both."""
 
 MEMORY_BUDGET = 2 << 30
 """Bytes of arguments and results up to which level "auto" runs the whole module."""
@@ -44,32 +61,32 @@ def verify(
     before: str | bytes,
     after: str | bytes,
     *,
-    convert: Callable[[str], str],
-    rebuild: Callable[[str], str] | None = None,
     oob: Literal["xla", "spec"] = "xla",
-    level: Literal["auto", "scatter", "full"] = "auto",
+    level: Level = "auto",
     inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     seed: int = 0,
     runs: int = 3,
     memory_budget: int = MEMORY_BUDGET,
     reassociated: bool = False,
-    gathers: bool = False,
+    trust_flags: bool = False,
+    accept_runs: bool = False,
+    rules: Mapping[int, str] | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Verify a converted module.
+    """Verify that two modules are the same function.
 
     Args:
       before, after: the two versions, text or bytes.
-      convert: lowers the text of a module; it is given each scatter alone.
-      rebuild: lowers the whole of the first version as the second one was made, where that differs from `convert`
-        (only some of the scatters); it is called where the second version is not run.
-      oob: the out-of-bounds policy that it was converted under.
-      level: "scatter" is level one alone; "full" runs the module whatever it needs; "auto" runs it within the budget.
+      oob: what a scatter of the first version does out of bounds: as XLA, drop whole windows, or as the specification,
+        single elements.
+      level: one of `LEVELS`.
       inputs: the module's arguments, by position or by name; by default seeded ones.
-      seed, runs: of the seeded inputs.
+      seed, runs: of the seeded inputs of the whole module.
       memory_budget: bytes for "auto".
-      gathers: whether the converter may change gathers: then each that it changes is judged alone, too.
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
+      trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
+      accept_runs: whether what was only run counts as verified.
+      rules: by the number of a scatter of the first version, the rule that lowered it.
       progress: told how far it is.
 
     Raises:
@@ -79,60 +96,68 @@ def verify(
     tell = progress or _silent
     first, second = parse_or_refuse(before, "before"), parse_or_refuse(after, "after")
     # From here on as text: what was read is what is run, whatever form it came in.
-    before_text, after_text = (_text(source) for source in ((before, first), (after, second)))
-    index = ModuleIndex(first)
-    groups, refused = group_cutouts(index)
-    verdicts = list(refused)
-    interpreter = shared_interpreter()
-    if groups:
-        interpreter.start()
-    for number, group in enumerate(groups):
-        tell("scatters", number, len(groups))
-        verdicts.append(verify_group(group, convert, oob, seed, interpreter, reassociated=reassociated))
-    tell("scatters", len(groups), len(groups))
-    module = None
-    if level != "scatter":
+    texts = [_text(source, module) for source, module in ((before, first), (after, second))]
+    terms = Terms(oob, seed, reassociated, trust_flags)
 
-        def run_module(one: str, other: str, own: ModuleIndex, driven: Drives) -> ModuleVerdict:
-            return verify_module(
-                one,
-                other,
-                own,
-                driven,
-                oob=oob,
-                inputs=inputs,
-                seed=seed,
-                runs=runs,
-                memory_budget=None if level == "full" else memory_budget,
-                reassociated=reassociated,
-                progress=tell,
-            )
+    def run_module(one: str, other: str) -> ModuleVerdict:
+        budget = None if level == "full" else memory_budget
+        how: dict[str, Any] = {"oob": oob, "inputs": inputs, "seed": seed, "runs": runs}
+        return verify_module(one, other, **how, memory_budget=budget, reassociated=reassociated, progress=tell)
 
-        sizes = sizes_of_module(first, inputs, "before")
-        if sizes is None:
-            module = run_module(before_text, after_text, index, drives_of(groups))
-        else:
-            module = _verify_instances(first, second, sizes, run_module)
-    judged = verify_gathers(first, convert, seed=seed) if gathers else None
-    second_version: SecondVersion = "run"
-    is_run = module is not None and module.status != "not run"
-    is_rebuilt = _is_rebuilt(rebuild or convert, before_text, after_text)
-    if not is_run:
-        second_version = "rebuilt" if is_rebuilt else "not examined"
-    elif not is_rebuilt:
-        second_version = "run, not rebuilt"
-    if judged is not None and judged.status == "equal" and not is_rebuilt:
-        judged = replace(judged, status="not examined")
-    return Verdict(tuple(verdicts), module, perf_counter() - start, second_version, level == "full", gathers=judged)
+    sizes = sizes_of_module(first, inputs, "before")
+    module: ModuleVerdict | None = None
+    if sizes is None:
+        interface, regions = _compared(texts[0], texts[1], terms, tell)
+        if level != "regions":
+            module = run_module(*texts)
+    else:
+        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module)
+        module = None if level == "regions" else module
+    regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
+    verdict = Verdict(tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs)
+    return replace(verdict, seconds=perf_counter() - start)
 
 
-def _verify_instances(
-    first: RawModule,
-    second: RawModule,
+def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[list[str], list[RegionVerdict]]:
+    """The differences of two modules of static shapes beside what they compute, and their regions."""
+    context = mlir.make_context()
+    whole = WholeModules(before, after)
+    try:
+        given = [Program(mlir.parse_module(text, context)) for text in (before, after)]
+        interface = interface_differences(*given)
+        if max(devices_of(before), devices_of(after)) > 1:
+            alone = [on_one_device(text) for text in (before, after)]
+            texts = [text for text in alone if text is not None]
+            if len(texts) == len(alone):
+                context = mlir.make_context()
+                given = [Program(mlir.parse_module(text, context)) for text in texts]
+    except TooLargeError as error:
+        raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
+    first, second = given
+    if interface:  # what they compute cannot be compared where the signatures differ
+        return interface, []
+    regions: list[RegionVerdict] = []
+    judge = RegionJudge(
+        first, second, terms, shared_interpreter(), whole.differ, lambda done, all_of: tell("regions", done, all_of)
+    )
+    for name in first.entries:
+        pairs = Aligner(first, second, frozenset(), {}).align(name)
+        interface += [what for pair in pairs for what in effect_differences(pair)]
+        regions += judge.verify(name)
+    return interface, regions
+
+
+def _at_sizes(
+    first: mlir.RawModule,
+    second: mlir.RawModule,
     sizes: Sequence[Mapping[str, int]],
-    run_module: Callable[[str, str, ModuleIndex, Drives], ModuleVerdict],
-) -> ModuleVerdict:
-    """Run two versions with symbolic sizes, with each choice of them."""
+    terms: Terms,
+    tell: Progress,
+    run_module: Callable[[str, str], ModuleVerdict],
+) -> tuple[list[str], list[RegionVerdict], ModuleVerdict]:
+    """Verify two versions with symbolic sizes, with each choice of them."""
+    interface: list[str] = []
+    regions: list[RegionVerdict] = []
     verdicts: list[ModuleVerdict] = []
     told: list[str] = []
     for chosen in sizes:
@@ -140,39 +165,42 @@ def _verify_instances(
         try:
             bound = bind_module(first, chosen)
         except SizesError as error:
-            return ModuleVerdict("not run", reason=f"at {told[-1]}: {error.what}")
+            return interface, regions, ModuleVerdict("not run", reason=f"at {told[-1]}: {error.what}")
         try:
             other = bind_module(second, chosen)
         except SizesError as error:
-            what = f"at {told[-1]}, the second version: {error.what}"
-            return ModuleVerdict("not run", reason=f"{what}; --bind gives the sizes that it was converted with")
-        index = ModuleIndex(bound)
-        groups, _ = group_cutouts(index)
-        verdicts.append(run_module(print_module(bound), print_module(other), index, drives_of(groups)))
-        if verdicts[-1].status != "equal":
+            return [f"at {told[-1]} the second version does not take the sizes: {error.what}"], [], ModuleVerdict("not run")
+        texts = mlir.print_module(bound), mlir.print_module(other)
+        differences, found = _compared(*texts, terms, tell)
+        interface += [f"at {told[-1]}: {what}" for what in differences]
+        regions += [replace(region, where=f"{region.where} at {told[-1]}") for region in found]
+        verdicts.append(run_module(*texts))
+        if verdicts[-1].status != "equal" or differences:
             break
     if not verdicts:
-        return ModuleVerdict("not run", reason="no sizes were found that fit it; --bind gives them")
+        return interface, regions, ModuleVerdict("not run", reason="no sizes were found that fit it; --bind gives them")
     notes = dict.fromkeys(note for verdict in verdicts for note in verdict.not_exercised)
     last = verdicts[-1]
-    return replace(
+    module = replace(
         last,
         runs=sum(verdict.runs for verdict in verdicts),
         reason=f"at {told[-1]}: {last.reason}" if last.reason else "",
         not_exercised=tuple(notes),
         how=f"{last.how}, at {' and at '.join(told)}",
     )
+    return interface, regions, module
 
 
-def _is_rebuilt(rebuild: Callable[[str], str], before: str, after: str) -> bool:
-    """Whether the second version is what the converter makes of the first one, locations aside."""
-    try:
-        texts = [print_module(parse_module(t, make_context())) for t in (rebuild(before), after)]
-    except HloLowerError:
-        return False
-    return texts[0] == texts[1]
+def _run_at_least(region: RegionVerdict, module: ModuleVerdict | None) -> RegionVerdict:
+    """A region that could not be judged was only run where the whole module was."""
+    if region.status == "not judged" and module is not None and module.status == "equal":
+        return replace(region, status="only run", reason=f"only in the module's runs: {region.reason}")
+    return region
 
 
-def _text(source: tuple[str | bytes, Any]) -> str:
-    given, module = source
-    return given if isinstance(given, str) else print_module(module, locations=True)
+def _named(region: RegionVerdict, rules: Mapping[int, str]) -> RegionVerdict:
+    return replace(region, rules=tuple(dict.fromkeys(rules[n] for n in region.scatters if n in rules)))
+
+
+def _text(given: str | bytes, module: mlir.RawModule) -> str:
+    return given if isinstance(given, str) else mlir.print_module(module, locations=True)

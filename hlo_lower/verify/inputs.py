@@ -27,7 +27,7 @@ REGIMES = (
     "all dropped",
     "mixed",
 )
-"""Where the window starts are drawn from; see `_starts`."""
+"""Where the window starts are drawn from; see `starts_in`."""
 
 SPECIAL_VALUES = ("mixed", "duplicates")
 """Regimes whose operands and updates hold NaN, infinities and signed zeros; the others hold ordinary numbers."""
@@ -101,14 +101,14 @@ def draw_leaves(
             continue
         chosen = [columns[k] for k in own] or list(columns) or [Column(4, 1)]
         if len(chosen) > 1 and shape and shape[-1] == len(chosen):  # the leaf holds whole index vectors
-            parts = [_starts(rng, regime, shape[:-1], dtype, c, turn) for c in chosen]
+            parts = [starts_in(rng, regime, shape[:-1], dtype, c, turn) for c in chosen]
             arrays.append(np.stack(parts, axis=-1))
         else:
-            arrays.append(_starts(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))], turn))
+            arrays.append(starts_in(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))], turn))
     return arrays
 
 
-def _starts(
+def starts_in(
     rng: np.random.Generator,
     regime: str,
     shape: tuple[int, ...],

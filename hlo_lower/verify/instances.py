@@ -4,8 +4,7 @@ Only the sizes are chosen here; jaxlib's shape refinement makes the static modul
 converted to alike, so a lowering that takes its bounds from the wrong dim is refined into one that differs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,154 +13,9 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
 from hlo_lower.shapes.bind import instances
-from hlo_lower.verify.cutout import Cutout, ModuleIndex
-from hlo_lower.verify.run import CannotRunError
 
 MODULE_INSTANCES = 2
 """Choices of sizes that a whole module is run with."""
-
-_OPERAND_SIZES = (5, 7, 4, 6, 3, 8)
-_POSITIONS = (3, 2, 4, 1)
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A cut-out and what it was converted to, both of static shape.
-
-    Attributes:
-      cutout: the cut-out.
-      converted: what it was converted to.
-      sizes: the sizes that were chosen, for a reader: "5x8, 3x1, 3x8"; "" where none had to be.
-    """
-
-    cutout: Cutout
-    converted: str
-    sizes: str
-
-
-def instances_of(cutout: Cutout, converted: str) -> list[Instance]:
-    """A cut-out as it is, or, where its shapes are dynamic, with several choices of sizes.
-
-    Raises:
-      CannotRunError: no sizes fit both versions.
-    """
-    module = mlir.parse_module(cutout.text, mlir.make_context())
-    specification = specification_of(module)
-    if specification is None or not specification.is_dynamic:
-        return [Instance(cutout, converted, "")]
-    found: list[Instance] = []
-    refusal = ""
-    tried: list[dict[str, int]] = []
-    for sizes in _sizes(module, specification):
-        if sizes in tried:
-            continue
-        tried.append(sizes)
-        try:
-            texts = [_bound(text, sizes) for text in (cutout.text, converted)]
-            indices = _bound(cutout.indices_text, _index_sizes(cutout, sizes))
-        except SizesError as error:
-            refusal = error.what
-            continue
-        told = ", ".join(_shape_text(t) for t in _argument_types(texts[0]))
-        found.append(Instance(replace(cutout, text=texts[0], indices_text=indices), texts[1], told))
-    if not found:
-        raise CannotRunError(f"no sizes were found that fit it: {refusal}")
-    return found
-
-
-def _bound(text: str, sizes: Mapping[str, int]) -> str:
-    module = mlir.parse_module(text, mlir.make_context())
-    return mlir.print_module(bind_module(module, sizes))
-
-
-def _index_sizes(cutout: Cutout, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes for the module that computes the indices: its arguments come after operands and updates."""
-    skipped = 2 * cutout.arity
-    found: dict[str, int] = {}
-    for place, size in sizes.items():
-        number, _, dim = place.removeprefix("arg").partition(".")
-        if skipped <= int(number) < skipped + cutout.index_leaves:
-            found[f"arg{int(number) - skipped}.{dim}"] = size
-    return found
-
-
-def _argument_types(text: str) -> list[tuple[int | None, ...]]:
-    module = mlir.parse_module(text, mlir.make_context())
-    specification = specification_of(module)
-    assert specification is not None
-    return [tuple(int(d) for d in dims or ()) for dims in specification.dims]
-
-
-def _shape_text(shape: Sequence[int | None]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
-
-
-def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dict[str, int]]:
-    """Sizes for the dynamic dims of a cut-out, which belong together as the specification of scatter says.
-
-    Windows smaller than the operand, windows that fill it, and one position.
-    """
-    scatter = ModuleIndex(module).scatters[0]
-    arity = len(scatter.results)
-    shapes = [mlir.tensor_shape(v.type) for v in scatter.operands]
-    numbers = mlir.scatter_dimension_numbers(scatter)
-    operand, indices, updates = _known(shapes[:arity]), shapes[arity], _known(shapes[arity + 1 :])
-    in_indices = map(int, numbers.scatter_indices_batching_dims)
-    batching = dict(zip(map(int, numbers.input_batching_dims), in_indices, strict=True))
-    kept = [d for d in range(len(operand)) if d not in {*numbers.inserted_window_dims, *batching}]
-    window_of = dict(zip(kept, map(int, numbers.update_window_dims), strict=True))
-    scatter_dims = [d for d in range(len(updates)) if d not in numbers.update_window_dims]
-    index_dims = [d for d in range(len(indices)) if d != int(numbers.index_vector_dim)]
-    for variant in range(3):
-        own = [
-            _positions(indices[i], updates[u], variant, k)
-            for k, (i, u) in enumerate(zip(index_dims, scatter_dims, strict=True))
-        ]
-        position_of = dict(zip(index_dims, own, strict=True))
-        full: list[int] = []
-        for dim, size in enumerate(operand):
-            extent = updates[window_of[dim]] if dim in window_of else 1
-            chosen = max(extent or 1, _OPERAND_SIZES[(dim + variant) % len(_OPERAND_SIZES)])
-            full.append(position_of[batching[dim]] if dim in batching else chosen if size is None else size)
-        windows = {u: full[d] if variant == 1 else max(1, min(2, full[d])) for d, u in window_of.items()}
-        windows |= {u: size for u in windows if (size := updates[u]) is not None}
-        update_size = {**windows, **dict(zip(scatter_dims, own, strict=True))}
-        yield _by_place(specification, arity, full, update_size, position_of)
-
-
-def _known(shapes: Sequence[tuple[int | None, ...]]) -> list[int | None]:
-    """The shape that several tensors have: each size that one of them knows."""
-    return [next((size for size in sizes if size is not None), None) for sizes in zip(*shapes, strict=True)]
-
-
-def _positions(in_indices: int | None, in_updates: int | None, variant: int, k: int) -> int:
-    """The size of a scatter dim: what either side says, or one chosen."""
-    if in_indices is not None:
-        return in_indices
-    return in_updates if in_updates is not None else 1 if variant == 2 else _POSITIONS[(k + variant) % 3]
-
-
-def _by_place(
-    specification: Specification,
-    arity: int,
-    operand: Sequence[int],
-    updates: Mapping[int, int],
-    positions: Mapping[int, int],
-) -> dict[str, int]:
-    """Sizes under the places of the cut-out's arguments: operands, updates, the indices or what they are made of."""
-    found: dict[str, int] = {}
-    for name in specification.symbols:
-        number, dim = (int(part) for part in name.removeprefix("arg").split("."))
-        if number < arity:
-            found[name] = operand[dim]
-        elif number < 2 * arity:
-            found[name] = updates[dim]
-        else:
-            found[name] = positions.get(dim, 1)
-    return found
-
-
-# --- the whole module ---
 
 
 def sizes_of_module(

@@ -2,8 +2,7 @@
 
 Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound.
 The runs say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the
-outputs stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not
-exercised`.
+outputs are mostly NaN, the verdict says `not exercised`.
 
 A module that is partitioned over several devices is compared bit for bit as the same program on one device: a
 partitioner may sum a scatter's updates device by device, and so round differently. Then both versions run on all
@@ -21,12 +20,13 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
-from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
+from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
 from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
-from hlo_lower.verify.scatters import Group, columns_of
+from hlo_lower.verify.program import Program, is_public
+from hlo_lower.verify.roles import argument_columns
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
@@ -47,10 +47,10 @@ MOSTLY_NAN = 0.5
 
 @dataclass(frozen=True)
 class Drives:
-    """What the scatters of a module are driven by.
+    """What the arguments of an entry point are driven by.
 
     Attributes:
-      columns: for each argument of the entry point that reaches scatter indices, the columns that it may feed.
+      columns: for each argument that reaches the starts of windows, the columns that it may feed.
       may_overhang: whether some window is wider than 1 where it is indexed, so that the two policies may differ.
     """
 
@@ -58,28 +58,21 @@ class Drives:
     may_overhang: bool
 
 
-def drives_of(groups: Sequence[Group]) -> Drives:
-    """The entry point's arguments that are leaves of some scatter's indices."""
-    columns: dict[int, list[Column]] = {}
-    may_overhang = any(column.window > 1 for group in groups for column in _columns(group))
-    for group in groups:
-        own = _columns(group)
-        for argument in {leaf.main_argument for leaves in group.leaves for leaf in leaves}:
-            if argument is not None:
-                columns.setdefault(argument, []).extend(own)
-    return Drives({number: tuple(dict.fromkeys(found)) for number, found in columns.items()}, may_overhang)
+def drives_of(module: mlir.RawModule) -> Drives:
+    """What the arguments of a module's entry point are driven by.
 
-
-def _columns(group: Group) -> list[Column]:
-    module = mlir.parse_module(group.cutout.text, mlir.make_context())
-    return columns_of(ModuleIndex(module).scatters[0])
+    Raises:
+      CannotRunError: it has no public function.
+    """
+    program = Program(module)
+    body = program.entries[mlir.symbol_name(entry_function(module).attributes["sym_name"])]
+    columns = argument_columns(program, body)
+    return Drives(columns, any(column.window > 1 for found in columns.values() for column in found))
 
 
 def verify_module(
     before: str,
     after: str,
-    index: ModuleIndex,
-    drives: Drives,
     *,
     oob: str,
     inputs: Sequence[Any] | Mapping[str, Any] | None,
@@ -93,8 +86,6 @@ def verify_module(
 
     Args:
       before, after: the two versions.
-      index: scatters and functions of the first one.
-      drives: what its arguments feed.
       oob: the policy of the second version.
       inputs: the user's arguments, or None for seeded ones.
       seed, runs: of the seeded inputs.
@@ -107,6 +98,8 @@ def verify_module(
       InputError: the user's inputs do not fit the signature.
     """
     try:
+        index = ModuleIndex(mlir.parse_module(before, mlir.make_context()))
+        drives = drives_of(index.module)
         signature = read_signature(index.module)
         changed = _changed_signature(signature, after)
         if changed is not None:
@@ -202,7 +195,7 @@ class _Comparison:
             self._how = f"bit for bit on {devices} devices"
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
-        """Bit for bit on all inputs, then the default level and the blinded module."""
+        """Bit for bit on all inputs, then the default level."""
         steps = len(sets) + 2
         self._progress("module", 0, steps)
         native, lowered = self._compiled(self._exact, "exact")
@@ -228,7 +221,7 @@ class _Comparison:
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
-        not_exercised = (*not_run, *self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
+        not_exercised = (*not_run, *self._unreachable(), *_mostly_nan(expected))
         self._progress("module", steps, steps)
         return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
 
@@ -270,19 +263,6 @@ class _Comparison:
         }
         numbers = range(1, len(self._index.scatters) + 1)
         return [f"{self._index.place(n)}: no result depends on it" for n in numbers if n not in reached]
-
-    def _blinded(self, sets: Sequence[list[Array]], expected: Sequence[list[Array]]) -> list[str]:
-        """Whether the runs notice when every scatter is replaced by its operand."""
-        text = blind(self._exact[0])
-        if text is None:
-            return []
-        try:
-            blinded = executable(text, "exact")
-            if all(first_difference(e, blinded.run(a)) is None for a, e in zip(sets, expected, strict=True)):
-                return ["no scatter: the results are the same when all updates are dropped"]
-        except CannotRunError:
-            return []
-        return []
 
 
 def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:

@@ -1,60 +1,14 @@
-"""The verdict: what was compared, what was not, and where the two versions differ."""
+"""The verdict: what was compared and how, what was not, and where the two versions differ."""
 
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.cutout import Place
-
-SecondVersion = Literal["run", "run, not rebuilt", "rebuilt", "not examined"]
-
-
-@dataclass(frozen=True)
-class Regime:
-    """One run of a scatter: where its windows lay, and who judged.
-
-    Attributes:
-      name: the regime that was aimed at.
-      inside, overhanging, outside: windows by where they really lay.
-      most: how often the most often written element was written.
-      judges: the oracles that compared.
-      sizes: the sizes that were chosen for a scatter of dynamic shape, "" where there are none.
-    """
-
-    name: str
-    inside: int
-    overhanging: int
-    outside: int
-    most: int
-    judges: tuple[str, ...]
-    sizes: str = ""
-
-
-@dataclass(frozen=True)
-class ScatterVerdict:
-    """The verdict on scatters that are alike.
-
-    Attributes:
-      places: where they are.
-      status: "equal"; "differs"; "not judged" where no oracle could; "refused" where it was not cut out or converted.
-      regimes: what was run.
-      excluded: oracles that did not judge some or all runs, each with the reason.
-      difference: what differs, with the judge and the regime.
-      reason: why it was refused or not judged.
-    """
-
-    places: tuple[Place, ...]
-    status: Literal["equal", "differs", "not judged", "refused"]
-    regimes: tuple[Regime, ...] = ()
-    excluded: tuple[str, ...] = ()
-    difference: str = ""
-    reason: str = ""
-
-    @property
-    def where(self) -> str:
-        """The first place, and how many more there are."""
-        more = len(self.places) - 1
-        return f"{self.places[0]}{f' and {more} alike' if more else ''}"
+from hlo_lower.verify.module_index import Place
+from hlo_lower.verify.regions import RegionVerdict
 
 
 @dataclass(frozen=True)
@@ -67,7 +21,7 @@ class ModuleVerdict:
       reason: why it was not run.
       difference: the first difference.
       on_path: the scatters that the differing result depends on.
-      not_exercised: scatters, or the module, that the runs say nothing about, each with the reason.
+      not_exercised: what the runs say nothing about, each with the reason.
       how: what the runs were compared by, and on how many devices where the module is for several.
     """
 
@@ -81,152 +35,178 @@ class ModuleVerdict:
 
 
 @dataclass(frozen=True)
-class GatherVerdict:
-    """The verdict on the gathers that the target does not take as they are, each run alone.
-
-    Attributes:
-      status: "equal"; "differs"; "not examined" where the second version is not what the converter makes of the first:
-        XLA, which clamps by itself, cannot tell what gathers of it do elsewhere.
-      distinct: how many there are that are not alike.
-      regimes: how many choices of indices each was run with.
-      difference: the first difference, with its place, the regime and the judge.
-      left_out: those that were not run, each with the reason.
-    """
-
-    status: Literal["equal", "differs", "not examined"]
-    distinct: int
-    regimes: int
-    difference: str = ""
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What verification found.
 
     Attributes:
-      scatters: one verdict for each group of alike scatters.
-      module: the verdict on the whole module, or None where only scatters were asked for.
+      regions: the regions in which the two modules differ, alike ones together.
+      interface: differences of what is not computed: public functions, signatures, attributes of arguments and results,
+        effects.
+      module: the verdict on the runs of the whole module; None where only regions were asked for.
       seconds: wall time.
-      second_version: how the second version was looked at: it was "run", and is what the converter, whose work on each
-        scatter was judged, makes of the first one; it was "run, not rebuilt", that is, it is not that, so only the runs
-        of the module judge it; it was not run, but "rebuilt" so; or it was "not examined".
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
-      gathers: the verdict on the gathers that were lowered, None where there are none.
+      accepts_runs: whether regions that were only run count as verified.
     """
 
-    scatters: tuple[ScatterVerdict, ...]
-    module: ModuleVerdict | None
+    regions: tuple[RegionVerdict, ...]
+    interface: tuple[str, ...] = ()
+    module: ModuleVerdict | None = None
     seconds: float = field(compare=False, default=0.0)
-    second_version: SecondVersion = "run"
     module_required: bool = False
     plain: ModuleVerdict | None = None
-    gathers: GatherVerdict | None = None
+    accepts_runs: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference was found."""
+        return (
+            bool(self.interface)
+            or any(region.status == "differs" for region in self.regions)
+            or any(verdict is not None and verdict.status == "differs" for verdict in (self.module, self.plain))
+        )
+
+    @property
+    def only_run(self) -> bool:
+        """Whether no difference was found, and some of it is not proved: runs are all that there is."""
+        if self.differs:
+            return False
+        if self.module_required and (self.module is None or self.module.status != "equal"):
+            return True
+        return any(region.status != "equal" for region in self.regions)
 
     @property
     def ok(self) -> bool:
-        """Whether every scatter was judged equal, the second version was examined, and no gather or module differs."""
-        if self.gathers is not None and self.gathers.status != "equal":
+        """Whether the two modules are verified to be equal."""
+        if self.differs or any(region.status == "not judged" for region in self.regions):
             return False
-        if self.plain is not None and self.plain.status == "differs":
-            return False
-        if self.second_version == "not examined" or not all(s.status == "equal" for s in self.scatters):
-            return False
-        status = self.module.status if self.module is not None else "not run"
-        return status == "equal" or (status == "not run" and not self.module_required)
+        return not self.only_run or (self.accepts_runs and not self._lacks_module())
+
+    def _lacks_module(self) -> bool:
+        return self.module_required and (self.module is None or self.module.status != "equal")
+
+    @property
+    def exit_code(self) -> int:
+        """0 verified; 1 the versions differ; 4 no difference was found, and some of it was only run or not judged."""
+        return EXIT_OK if self.ok else EXIT_DIFFERS if self.differs else EXIT_ONLY_RUN
+
+    def counts(self) -> dict[str, int]:
+        """How many regions were judged how: "as it stands", "widened", "proved", "only run", "not judged", "differs"."""
+        found: Counter[str] = Counter()
+        for region in self.regions:
+            found[region.how if region.status == "equal" else region.status] += region.count
+        return dict(found)
 
     def summary(self) -> str:
-        """One line: "160 scatters (2 distinct) in 11 regimes, module 3 runs"."""
-        places = {place.number for s in self.scatters for place in s.places}
-        if not places:
-            parts = ["no scatter"]
-        else:
-            regimes = max((len(s.regimes) for s in self.scatters), default=0)
-            noun = "scatter" if len(places) == 1 else "scatters"
-            distinct = f" ({len(self.scatters)} distinct)" if 1 < len(self.scatters) < len(places) else ""
-            parts = [f"{len(places)} {noun}{distinct} in {regimes} {'regime' if regimes == 1 else 'regimes'}"]
-        bad = [s for s in self.scatters if s.status != "equal"]
-        if bad:
-            parts.append(f"{len(bad)} distinct {bad[0].status}")
-        if self.gathers is not None:
-            told = f"{self.gathers.distinct} distinct {'gather' if self.gathers.distinct == 1 else 'gathers'}"
-            equal = f"{told} in {self.gathers.regimes} regimes"
-            parts.append(equal if self.gathers.status == "equal" else f"{told}: {self.gathers.status}")
+        """One line: "160 regions (2 distinct): 158 as they stand, 2 widened; module 3 runs"."""
+        parts = [self._about_regions()]
+        if self.interface:
+            parts.insert(0, f"{_counted(len(self.interface), 'difference')} beside what is computed")
         if self.module is not None:
-            runs = f"module {self.module.runs} runs"
-            parts.append(
-                {"equal": runs, "differs": "module differs"}.get(
-                    self.module.status, f"module not run: {self.module.reason}"
-                )
-            )
+            told = {"equal": f"module {_counted(self.module.runs, 'run')}", "differs": "module differs"}
+            parts.append(told.get(self.module.status, f"module not run: {self.module.reason}"))
+            if self.module.not_exercised:
+                parts.append(f"not exercised: {len(self.module.not_exercised)}")
         if self.plain is not None:
-            runs = f"plain form {self.plain.runs} runs"
-            told = {"equal": runs, "differs": "plain form differs"}
+            told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
-        if self.second_version == "not examined":
-            parts.append("second version not examined")
-        elif self.second_version == "run, not rebuilt":
-            parts.append("second version only run")
-        if self.module is not None and self.module.not_exercised:
-            parts.append(f"not exercised: {len(self.module.not_exercised)}")
-        return ", ".join(parts)
+        return "; ".join(parts)
+
+    def _about_regions(self) -> str:
+        total = sum(region.count for region in self.regions)
+        if not total:
+            return "the same operations"
+        distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
+        counts = self.counts()
+        names = {"as it stands": "as it stands" if total == 1 else "as they stand"}
+        if total == 1:
+            (what,) = counts
+            return f"1 region {names.get(what, what)}"
+        told = ", ".join(f"{count} {names.get(what, what)}" for what, count in counts.items())
+        return f"{total:,} regions{distinct}: {told}" if len(counts) > 1 else f"{total:,} regions{distinct} {told[len(str(total)) + 1 :]}"
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""
-        lines: list[str] = []
+        lines = [f"differs: {what}" for what in self.interface]
         if self.module is not None and self.module.difference is not None:
             lines.append(f"module differs: {self.module.difference}")
             lines.extend(f"  on its path: {place}" for place in self.module.on_path)
-        for s in sorted(self.scatters, key=lambda s: s.status == "equal"):
-            if s.status == "equal":
-                judges = sorted({judge for r in s.regimes for judge in r.judges})
-                lines.append(f"{s.where}: equal in {len(s.regimes)} regimes, judged by {', '.join(judges)}")
-                lines.append(f"  windows: {_windows(s.regimes)}")
-            else:
-                lines.append(f"{s.where}: {s.status}: {s.difference or s.reason}")
-            lines.extend(f"  left out: {reason}" for reason in s.excluded)
-        if self.gathers is not None:
-            told = f"{self.gathers.distinct} distinct, each equal alone in {self.gathers.regimes} regimes"
-            if self.gathers.status == "not examined":
-                told = "not examined: the second version is not what the converter makes of the first, options included"
-            lines.append(f"gathers: {self.gathers.difference or told}")
-            lines.extend(f"  left out: {reason}" for reason in self.gathers.left_out)
+        order = ("differs", "not judged", "only run", "equal")
+        for region in sorted(self.regions, key=lambda region: order.index(region.status)):
+            lines.extend(_lines_of(region))
         if self.module is not None:
             if self.module.status == "not run":
                 lines.append(f"module not run: {self.module.reason}")
             elif self.module.status == "equal":
-                lines.append(f"module: equal in {self.module.runs} runs, {self.module.how}")
+                lines.append(f"module: equal in {_counted(self.module.runs, 'run')}, {self.module.how}")
             lines.extend(f"  not exercised: {reason}" for reason in self.module.not_exercised)
         if self.plain is not None:
-            told = {"equal": f"equal in {self.plain.runs} runs, {self.plain.how}", "not run": self.plain.reason}
+            told = {
+                "equal": f"equal in {_counted(self.plain.runs, 'run')}, {self.plain.how}",
+                "not run": self.plain.reason,
+            }
             lines.append(f"plain form: {self.plain.status}: {told.get(self.plain.status, self.plain.difference)}")
-        if self.second_version == "run, not rebuilt":
-            lines.append(
-                "second version: is not what the converter makes of the first with these options: the scatters judged"
-                " alone are the converter's, and of this version only the runs of the module tell"
-            )
-        elif self.second_version == "rebuilt":
-            lines.append("second version: is what the converter makes of the first")
-        elif self.second_version == "not examined":
-            lines.append(
-                "second version: not examined: it was not run, and is not what the converter makes of the first"
-            )
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as plain data."""
-        return {"ok": self.ok, "summary": self.summary(), **asdict(self)}
+        """The verdict as plain data; the arguments of a counterexample are not in it (`--save-inputs` writes them)."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("regions", "module", "plain")}
+        for name in ("module", "plain"):
+            verdict = getattr(self, name)
+            plain[name] = None if verdict is None else asdict(verdict)
+        regions = [
+            {f.name: getattr(region, f.name) for f in fields(region) if f.name != "inputs"} for region in self.regions
+        ]
+        return {"ok": self.ok, "summary": self.summary(), "counts": self.counts(), **plain, "regions": regions}
 
 
-def _windows(regimes: tuple[Regime, ...]) -> str:
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _lines_of(region: RegionVerdict) -> list[str]:
+    """A region's verdict, readable."""
+    alike = f" and {region.count - 1} alike" if region.count > 1 else ""
+    what = _named(region)
+    rules = f", written by {', '.join(region.rules)}" if region.rules else ""
+    head = f"{what}{alike}{rules}"
+    if region.status == "equal":
+        how = {
+            "as it stands": "as it stands",
+            "widened": f"with {_counted(region.producers, 'producer')} of its inputs",
+            "proved": "proved",
+        }[region.how]
+        judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
+        lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
+        if region.scatters and any(region.windows):
+            lines.append(f"  windows: {_windows(region.windows)}")
+    else:
+        lines = [f"{head}: {region.status}: {region.difference or region.reason}"]
+    lines.extend(f"  left out: {reason}" for reason in region.excluded)
+    return lines
+
+
+def _named(region: RegionVerdict) -> str:
+    """A region by its scatters, or by where its operations are."""
+    where = _listed(region.first) or _listed(region.second) or "what is returned"
+    if region.scatters:
+        noun = "scatter" if len(region.scatters) == 1 else "scatters"
+        return f"{noun} {_listed([str(n) for n in region.scatters])} at {where} in {region.where}"
+    return f"{where} in {region.where}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    most = 3
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _windows(windows: tuple[int, int, int, int]) -> str:
     """Where the windows of all runs lay; what was never hit is said, too."""
-    counts = {what: sum(getattr(r, what) for r in regimes) for what in ("inside", "overhanging", "outside")}
+    counts = dict(zip(("inside", "overhanging", "outside"), windows, strict=False))
     hit = [f"{count} {what}" for what, count in counts.items() if count]
     never = [what for what, count in counts.items() if not count]
-    repeated = max((r.most for r in regimes), default=0)
     parts = [", ".join(hit) or "none"]
     if never:
         parts.append(f"never {' nor '.join(never)}")
-    return "; ".join([*parts, f"one element written up to {repeated} times"])
+    return "; ".join([*parts, f"one element written up to {windows[3]} times"])

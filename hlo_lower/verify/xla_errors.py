@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.verify.cutout import ModuleIndex, function_of
+from hlo_lower.verify.module_index import ModuleIndex, function_of
 
 _NARROW = {"i2": 1, "ui2": 2, "i4": 3, "ui4": 4, "i8": 7, "ui8": 8, "i16": 15, "ui16": 16}
 """Bits of the largest value of an index type in which XLA's bounds may wrap."""

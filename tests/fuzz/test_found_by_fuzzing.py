@@ -56,7 +56,7 @@ def test_a_negative_i2_constant_is_not_judged_by_xla():
   return %r : tensor<2x2xi2>
 }
 """
-    verdict = hl.verify(text, hl.lower(text, prefer=["while"]), level="scatter")
+    verdict = hl.verify(text, hl.lower(text, prefer=["while"]), level="regions")
     assert verdict.ok
     assert any("over its neighbours in the byte" in reason for reason in verdict.scatters[0].excluded)
 
@@ -77,7 +77,7 @@ def test_a_nan_among_minima_is_kept():
     for prefer in ((), ("compare_reduce",), ("sorted_segments",)):
         lowered = hl.lower(text, prefer=prefer)
         assert lowered.records[0].rule == (prefer or ("compare_reduce",))[0]
-        assert hl.verify(text, lowered, level="scatter").ok
+        assert hl.verify(text, lowered, level="regions").ok
 
 
 def test_rows_of_windows_do_not_ascend():
@@ -97,4 +97,4 @@ def test_rows_of_windows_do_not_ascend():
         lowered = hl.lower(text, prefer=(rule,), float_mode=float_mode)
         assert lowered.records[0].rule == rule
         assert "stablehlo.sort" in lowered.text
-        assert hl.verify(text, lowered, level="scatter", float_mode=float_mode).ok
+        assert hl.verify(text, lowered, level="regions", float_mode=float_mode).ok

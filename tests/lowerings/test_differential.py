@@ -9,8 +9,8 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir
-from hlo_lower.scatter.reference import ScatterNumbers, scatter
-from hlo_lower.verify.region import combine_of
+from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.verify.reference.update_computation import combine_of
 from hlo_lower.verify.run import Executable
 
 DTYPES = {

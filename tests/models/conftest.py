@@ -28,7 +28,7 @@ def lowered_and_verified():
     The whole module is run where level says so: that takes most of the time, and the marker `sweep` is for it.
     """
 
-    def run(function, level="scatter", **settings):
+    def run(function, level="regions", **settings):
         exported = load_function(f"{MODELS}/{function}", {key: str(value) for key, value in settings.items()}).export()
         scatters = len(hl.read(exported).scatters)
         lowered = hl.lower(exported)

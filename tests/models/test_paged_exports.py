@@ -67,7 +67,7 @@ PROVED = ("decode", "decode_open", "write_blocks", "write_pages", "write_page_sl
 @pytest.mark.parametrize("name", PROVED)
 def test_each_write_verifies(name):
     """Every scatter of an export is proved in all regimes of its indices: negative, past the end, repeated."""
-    verdict = hl.verify(exported(name), lowered(name), level="scatter")
+    verdict = hl.verify(exported(name), lowered(name), level="regions")
     assert verdict.ok, "\n".join(verdict.lines())
 
 
@@ -148,7 +148,7 @@ def test_a_bound_step_is_dense_attention(name):
     result = hl.lower(exported(name), bind=BOUND)
     assert "?x" not in result.text
     assert not hl.read(result.text).scatters
-    verdict = hl.verify(exported(name), result, level="scatter")
+    verdict = hl.verify(exported(name), result, level="regions")
     assert verdict.ok, "\n".join(verdict.lines())
     step = jax.jit(result.exported.call, compiler_options=QUICKLY)
     if name == "decode_open":

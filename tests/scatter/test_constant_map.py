@@ -12,7 +12,7 @@ import hlo_lower as hl
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.constant_map import Piece, row_major_boxes, solve
-from hlo_lower.scatter.reference import windows
+from hlo_lower.verify.reference.scatter import windows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
 from index_programs import Program, case_of

@@ -133,7 +133,7 @@ def test_a_batch_of_caches_keeps_its_sequences_apart():
     source = hl.export(write, *(jax.ShapeDtypeStruct(s, d) for s, d in shapes))
     assert hl.classify(source)[0].subset == "BatchedTile"
     for options in ({}, {"prefer": ("while",)}):
-        assert hl.verify(source, hl.lower(source, **options), level="scatter").ok
+        assert hl.verify(source, hl.lower(source, **options), level="regions").ok
 
 
 def test_slots_that_are_given_stay_rows():

@@ -155,7 +155,7 @@ def test_a_target_without_loops_compares_at_once(combiner, rule):
     lowered = hl.lower(text, target=litert)
     assert lowered.records[0].rule == rule
     assert "stablehlo.while" not in lowered.text
-    assert hl.verify(text, lowered, level="scatter").ok
+    assert hl.verify(text, lowered, level="regions").ok
     in_parts = dataclasses.replace(litert, sizes=litert.sizes.with_entry("mask_elements", 100), keep=())
     with pytest.raises(hl.NotLoweredError, match="no lowering for target litert"):
         hl.lower(text, target=in_parts)

@@ -24,7 +24,7 @@ def verdict_of(module, rule):
         text = text.replace("(%o, %j, %up)", "(%o, %i, %one)")
     lowered = hl.lower(text, prefer=(rule,))
     assert [record.rule for record in lowered.records] == [rule]
-    return hl.verify(text, lowered, level="scatter", prefer=(rule,))
+    return hl.verify(text, lowered, level="regions", prefer=(rule,))
 
 
 # --- faults ---

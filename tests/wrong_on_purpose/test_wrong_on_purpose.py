@@ -49,14 +49,14 @@ def lowered_wrongly(name: str) -> hl.Lowered:
 @cache
 def right(text: str, oob: str) -> Verdict:
     """The verdict on the built-in rules' lowering."""
-    return hl.verify(text, hl.lower(text, oob=oob), level="scatter")
+    return hl.verify(text, hl.lower(text, oob=oob), level="regions")
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_lowering_is_caught(name):
     """The scatter alone differs, and the verdict names it."""
     case = WRONG[name]
-    verdict = hl.verify(case.module.text, lowered_wrongly(name), level="scatter")
+    verdict = hl.verify(case.module.text, lowered_wrongly(name), level="regions")
     assert not verdict.ok
     assert [s.status for s in verdict.scatters] == ["differs"]
     assert verdict.scatters[0].where.startswith("scatter 1 at ")
@@ -111,4 +111,4 @@ def test_the_harness_accepts_what_is_right(monkeypatch):
         return one_by_one(op)
 
     monkeypatch.setitem(WRONG, "in_order", Wrong(in_order, POINTS, "xla", "equal"))
-    assert hl.verify(POINTS.text, lowered_wrongly("in_order"), level="scatter").ok
+    assert hl.verify(POINTS.text, lowered_wrongly("in_order"), level="regions").ok

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.scatter.reference import Combine
+from hlo_lower.verify.reference.scatter import Combine
 
 Array = NDArray[Any]
 

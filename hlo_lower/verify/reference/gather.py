@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.analysis.gathered import GatherNumbers
+from hlo_lower.mlir import GatherNumbers
 
 Array = NDArray[Any]
 

@@ -14,7 +14,7 @@ Under "spec" an update element whose result element lies outside the operand is 
 is dropped if any of its elements would be (openxla/stablehlo#1931).
 
 It decides where the other two judges are wrong or refuse, in jaxlib 0.9.0 to 0.10.2; upstream issues as far as there is
-one (`hlo_lower.verify.xla_errors` and `hlo_lower.verify.scatters` leave them out there):
+one (`hlo_lower.verify.xla_errors` and `hlo_lower.verify.judge` leave them out there):
 
     XLA on CPU
       an empty index vector at several positions: one update is applied, or none        openxla/xla#48716
@@ -43,6 +43,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower import mlir
+
 Array = NDArray[Any]
 Combine = Callable[[list[Array], list[Array]], list[Array]]
 """The update computation on windows: current values and updates, one array per operand, to new values."""
@@ -58,6 +60,19 @@ class ScatterNumbers:
     scatter_indices_batching_dims: tuple[int, ...]
     scatter_dims_to_operand_dims: tuple[int, ...]
     index_vector_dim: int
+
+    @classmethod
+    def of(cls, operation: mlir.RawOperation) -> "ScatterNumbers":
+        """The dimension numbers of a `stablehlo.scatter`."""
+        read = mlir.scatter_dimension_numbers(operation)
+        return cls(
+            tuple(read.update_window_dims),
+            tuple(read.inserted_window_dims),
+            tuple(read.input_batching_dims),
+            tuple(read.scatter_indices_batching_dims),
+            tuple(read.scattered_dims_to_operand_dims),
+            int(read.index_vector_dim),
+        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,108 @@
+"""Loop counters: which values an argument of a loop's body takes, by the judge's own reading.
+
+    while (i = c) cond: i < n  body: ..., i + s
+
+with constants c, n and s > 0: in the body i is one of c, c + s, ... below n, and no sum on the way wraps around as long
+as n + s is a number of the type. In the condition the first value that is not below n comes, too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import BodyPair, Side
+from hlo_lower.verify.program import Body, Op, ValueId
+
+MAX_VALUES = 1 << 12
+"""Values of a counter that are listed; of a longer loop the first and the last ones."""
+
+UNKNOWN_END = 64
+"""Values that are listed where the end is not a constant."""
+
+_BEFORE_END = {"LT": 0, "LE": 1}
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter's values: start, step, and its end, which it does not reach in the body; None where not constant."""
+
+    start: int
+    step: int
+    end: int | None
+
+    def values(self, *, in_condition: bool = False) -> list[int]:
+        """Its values in the body, or in the condition."""
+        if self.end is None:
+            return [self.start + k * self.step for k in range(UNKNOWN_END)]
+        found = range(self.start, self.end + (self.step if in_condition else 0), self.step)
+        if len(found) <= MAX_VALUES:
+            return list(found)
+        return [*found[: MAX_VALUES // 2], *found[-(MAX_VALUES // 2) :]]
+
+
+def counters_of(pair: BodyPair) -> dict[int, list[int]]:
+    """The values of those arguments of a pair of bodies that count an enclosing loop's iterations, by place."""
+    if pair.around is None:
+        return {}
+    outer, op, _ = pair.around
+    if op.name != "stablehlo.while":
+        return {}
+    is_condition = pair.first.body is op.bodies[0]
+    found: dict[int, list[int]] = {}
+    for place in range(len(op.inputs)):
+        counter = counter_at(outer.first, op, place)
+        if counter is not None:
+            found[place] = counter.values(in_condition=is_condition)
+    return found
+
+
+def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
+    """The counter that a loop carries at a place, or None."""
+    condition, body = loop.bodies
+    start = _scalar_of(side, loop.inputs[place])
+    step = _step(side, body, place)
+    test = side.program.makers[condition.returned[0]]
+    if start is None or step is None or step < 1 or test is None or test.name != "stablehlo.compare":
+        return None
+    direction = next(mlir.enum_value(value) for name, value in test.attributes if name == "comparison_direction")
+    if test.inputs[0] != condition.arguments[place] or direction not in _BEFORE_END:
+        return None
+    end = _constant(side, test.inputs[1])
+    tensor = side.program.type_of(loop.inputs[place])
+    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    if dtype is None or dtype.kind not in "iu":
+        return None
+    if end is not None:
+        end += _BEFORE_END[direction]
+        if end + step > int(np.iinfo(dtype).max):
+            return None
+    return Counter(start, step, end)
+
+
+def _step(side: Side, body: Body, place: int) -> int | None:
+    """What a body adds to an argument that it carries on, or None."""
+    adder = side.program.makers[body.returned[place]]
+    if adder is None or adder.name != "stablehlo.add":
+        return None
+    for own, other in (adder.inputs, adder.inputs[::-1]):
+        if own == body.arguments[place]:
+            return _constant(side, other)
+    return None
+
+
+def _scalar_of(side: Side, value: ValueId) -> int | None:
+    """A value of the loop's own body that is a known integer scalar."""
+    known = side.table.known.get(side.numbers.get(value, -1))
+    return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
+
+
+def _constant(side: Side, value: ValueId) -> int | None:
+    """An integer scalar constant, in a loop's regions or around them."""
+    if value in side.numbers:
+        return _scalar_of(side, value)
+    maker = side.program.makers[value]
+    if maker is None or maker.name != "stablehlo.constant":
+        return None
+    array = mlir.constant_value(maker.raw)
+    return int(array[()]) if array is not None and array.shape == () and array.dtype.kind in "iu" else None

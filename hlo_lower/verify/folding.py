@@ -1,0 +1,198 @@
+"""Constants by value: what an operation gives where all its operands are known.
+
+Numbers that are moved, and integer arithmetic, are folded; no float arithmetic, so nothing rounds here. A tensor of one
+value (a splat) is one value with its shape, never an array of that shape (the arrays below are broadcast views).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+
+Array = NDArray[Any]
+
+MAX_ELEMENTS = 1 << 16
+"""Elements up to which a tensor is known element by element."""
+
+
+def is_splat(array: Array) -> bool:
+    """Whether an array is one value, everywhere; one that is not stored so is not looked at."""
+    return array.size > 0 and not any(s for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+
+
+def identity(array: Array) -> tuple[str, bytes]:
+    """What tells a known tensor from others of its type."""
+    if is_splat(array):
+        return "splat", array[(0,) * array.ndim].tobytes()
+    return "dense", array.tobytes()
+
+
+def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | None:
+    """The value of an operation with one result of static shape, or None where it is not known.
+
+    Args:
+      raw: the operation.
+      known: the values of its operands.
+    """
+    fold = _FOLDS.get(raw.name.removeprefix("stablehlo."))
+    tensor = mlir.read_tensor_type(raw.results[0].type) if fold is not None and len(raw.results) == 1 else None
+    if fold is None or tensor is None or not tensor.is_static:
+        return None
+    operands = [value for value in known if value is not None]
+    dtype = mlir.dtype_of(tensor.element_name)
+    if dtype is None or len(operands) < len(known):
+        return None
+    shape = tuple(int(size or 0) for size in tensor.shape)
+    if prod(shape) > MAX_ELEMENTS and not _stays_splat(raw, operands):
+        return None
+    with np.errstate(all="ignore"):
+        value = fold(raw, operands, shape, dtype)
+    if value is None:
+        return None
+    if value.size and is_splat(value):  # kept as one value
+        return np.broadcast_to(np.asarray(value[(0,) * value.ndim]).astype(dtype), shape)
+    return np.asarray(value).astype(dtype, copy=False).reshape(shape)
+
+
+def _stays_splat(raw: mlir.RawOperation, operands: Sequence[Array]) -> bool:
+    if raw.name == "stablehlo.constant":
+        return mlir.is_splat(raw)
+    return raw.name != "stablehlo.iota" and bool(operands) and all(is_splat(value) for value in operands)
+
+
+_Fold = Callable[[mlir.RawOperation, Sequence[Array], tuple[int, ...], np.dtype[Any]], Array | None]
+
+
+def _one(array: Array) -> Array:
+    return array[(0,) * array.ndim]
+
+
+def _moved(move: Callable[[mlir.RawOperation, Sequence[Array], tuple[int, ...]], Array]) -> _Fold:
+    """An operation that moves elements: of splats of one value it makes a splat."""
+
+    def fold(
+        raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Array | None:
+        if all(is_splat(o) for o in operands) and len({_one(o).tobytes() for o in operands}) == 1 and 0 not in shape:
+            return np.broadcast_to(_one(operands[0]), shape)
+        return move(raw, operands, shape) if prod(shape) <= MAX_ELEMENTS else None
+
+    return fold
+
+
+def _computed(compute: Callable[..., Array]) -> _Fold:
+    """Integer arithmetic, element by element."""
+
+    def fold(
+        raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Array | None:
+        if any(o.dtype.kind not in "iub" for o in operands) or dtype.kind not in "iub":
+            return None
+        if all(is_splat(o) for o in operands) and 0 not in shape:
+            return np.broadcast_to(np.asarray(compute(*map(_one, operands))).astype(dtype), shape)
+        return compute(*operands) if prod(shape) <= MAX_ELEMENTS else None
+
+    return fold
+
+
+def _constant(
+    raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    return mlir.constant_value(raw) if mlir.is_splat(raw) or prod(shape) <= MAX_ELEMENTS else None
+
+
+def _iota(raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    if dtype.kind not in "iu":
+        return None
+    dim = mlir.integer_of(raw.attributes["iota_dimension"])
+    along = np.arange(shape[dim]).astype(dtype).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+    return np.ascontiguousarray(np.broadcast_to(along, shape))
+
+
+def _broadcast_in_dim(raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    dims = mlir.integers_of(raw.attributes["broadcast_dimensions"])
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    sizes = [1] * len(shape)
+    for i, dim in enumerate(dims):
+        sizes[dim] = operands[0].shape[i]
+    return np.ascontiguousarray(np.broadcast_to(operands[0].transpose(order).reshape(sizes), shape))
+
+
+def _slice(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
+    names = ("start_indices", "limit_indices", "strides")
+    bounds = zip(*(mlir.integers_of(raw.attributes[name]) for name in names), strict=True)
+    return np.ascontiguousarray(operands[0][tuple(slice(*b) for b in bounds)])
+
+
+def _concatenate(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
+    return np.concatenate(operands, mlir.integer_of(raw.attributes["dimension"]))
+
+
+_COMPARE = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _compare(
+    raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    return _computed(_COMPARE[mlir.enum_value(raw.attributes["comparison_direction"])])(raw, operands, shape, dtype)
+
+
+def _convert(
+    raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    if operands[0].dtype.kind not in "iub" or dtype.kind not in "iu":
+        return None
+    return _computed(lambda x: np.asarray(x).astype(dtype))(raw, operands, shape, dtype)
+
+
+def _select(
+    raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    predicate, on_true, on_false = operands
+    if predicate.size and is_splat(predicate):
+        return on_true if bool(_one(predicate)) else on_false
+    return np.where(predicate, on_true, on_false) if prod(shape) <= MAX_ELEMENTS else None
+
+
+_FOLDS: Mapping[str, _Fold] = {
+    "constant": _constant,
+    "iota": _iota,
+    "broadcast_in_dim": _moved(_broadcast_in_dim),
+    "reshape": _moved(lambda raw, operands, shape: np.ascontiguousarray(operands[0]).reshape(shape)),
+    "transpose": _moved(
+        lambda raw, operands, _: np.ascontiguousarray(
+            operands[0].transpose(mlir.integers_of(raw.attributes["permutation"]))
+        )
+    ),
+    "slice": _moved(_slice),
+    "reverse": _moved(
+        lambda raw, operands, _: np.ascontiguousarray(
+            np.flip(operands[0], mlir.integers_of(raw.attributes["dimensions"]))
+        )
+    ),
+    "concatenate": _moved(_concatenate),
+    "compare": _compare,
+    "select": _select,
+    "convert": _convert,
+    "add": _computed(lambda a, b: a | b if a.dtype == np.bool_ else a + b),
+    "subtract": _computed(lambda a, b: a ^ b if a.dtype == np.bool_ else a - b),
+    "multiply": _computed(lambda a, b: a & b if a.dtype == np.bool_ else a * b),
+    "minimum": _computed(np.minimum),
+    "maximum": _computed(np.maximum),
+    "and": _computed(np.bitwise_and),
+    "or": _computed(np.bitwise_or),
+    "xor": _computed(np.bitwise_xor),
+    "not": _computed(np.invert),
+    "clamp": _computed(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
+}

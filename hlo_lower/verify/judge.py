@@ -1,0 +1,442 @@
+"""Judge a region: both pieces as functions of its inputs, run on driven inputs and compared bit for bit.
+
+Four who may say what the first piece gives, each left out, with the reason, where it is known to be wrong or speaks of
+another policy:
+
+- XLA at level 0 (`run.COMPILER_OPTIONS`), with a second look without fusion where it differs;
+- the scatters' and gathers' definitions in NumPy (`hlo_lower.verify.stepwise`), the only judge of windows that overhang
+  under oob="spec" beside the next one;
+- StableHLO's interpreter, in a child process, where XLA does not run a piece at all;
+- and for the second piece the interpreter again, on runs with signed zeros: XLA runs `x + 0.0` as `x` at every level,
+  and so hides a piece that loses the sign of zeros (TRAPS 20, 46).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.interpreter import Interpreter, InterpreterError
+from hlo_lower.verify.module_index import ModuleIndex
+from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.piece import Pieces, pieces_of, types_of
+from hlo_lower.verify.program import Op, ops_within
+from hlo_lower.verify.reference import Hits
+from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
+from hlo_lower.verify.roles import Roles, roles_of
+from hlo_lower.verify.run import CannotRunError, Executable, compile_all
+from hlo_lower.verify.stepwise import NoReferenceError, Policy, Stepwise
+from hlo_lower.verify.xla_aborts import why_xla_aborts
+from hlo_lower.verify.xla_errors import why_xla_errs
+
+Array = NDArray[Any]
+
+FAILURES_KEPT = 16
+"""Runs in which the pieces differ that are kept, to be looked for where the inputs are computed."""
+
+INTERPRETED = ((1 << 13, 12), (1 << 16, 4), (1 << 19, 1))
+"""How many elements the operations of a piece give, and how many runs the interpreter judges of one of at most so many:
+it takes about a microsecond for each."""
+
+LOOP_WORK = 64
+"""Iterations of a loop that are counted for the interpreter's work."""
+
+ROUNDING_UNITS = 1 << 12
+"""Machine epsilons of the largest result up to which a difference is looked at a second time."""
+
+DEFAULT_LEVEL_UNITS = 4
+"""Machine epsilons for each update of an element by which sums in another order may differ."""
+
+_INEXACT = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh", "sine", "cosine", "tan"),
+        *("power", "rsqrt", "cbrt", "atan2", "dot_general", "dot", "convolution", "fft", "cholesky"),
+        *("triangular_solve", "reduce", "reduce_window", "custom_call", "erf", "reduce_precision", "rng"),
+    )
+)
+"""Operations on floats whose results are not one right number, or depend on an order: the judges round each its own."""
+
+
+class Runs(Protocol):
+    """A piece that can be run."""
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]: ...
+
+
+@dataclass
+class Places:
+    """Where the windows of all runs lay, and how often the most often written element was written."""
+
+    inside: int = 0
+    overhanging: int = 0
+    outside: int = 0
+    most: int = 0
+
+    def add(self, hits: Sequence[Hits]) -> None:
+        """Count those of a run."""
+        for hit in hits:
+            self.inside += hit.inside
+            self.overhanging += hit.overhanging
+            self.outside += hit.outside
+            self.most = max(self.most, hit.most)
+
+
+@dataclass
+class Judgement:
+    """What was found of two pieces.
+
+    Attributes:
+      status: "equal", "differs", or "not judged".
+      runs: how many.
+      judges: who compared.
+      places: where the windows of the first piece's scatters lay.
+      difference: the first one, with its judge and the run's aim.
+      reason: why it was not judged.
+      excluded: judges that were left out of some or all runs, each with the reason.
+      failures: runs in which the pieces differ.
+      outputs: numbers of the outputs that differ in them.
+      seen: distinct values at each of those, over all runs.
+    """
+
+    status: Literal["equal", "differs", "not judged"] = "equal"
+    runs: int = 0
+    judges: tuple[str, ...] = ()
+    places: Places = field(default_factory=Places)
+    difference: str = ""
+    reason: str = ""
+    excluded: tuple[str, ...] = ()
+    failures: list[Run] = field(default_factory=list[Run])
+    outputs: set[int] = field(default_factory=set[int])
+    seen: dict[Number, set[bytes]] = field(default_factory=dict[Number, set[bytes]])
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How regions are judged.
+
+    Attributes:
+      oob: the policy of the second module.
+      seed: of the drawn inputs.
+      reassociated: whether sums may be in another order, so that floats are compared within a bound.
+      trust_flags: whether runs that violate a scatter's `unique_indices = true` are left out.
+    """
+
+    oob: Policy = "xla"
+    seed: int = 0
+    reassociated: bool = False
+    trust_flags: bool = False
+
+
+def judge(
+    region: Region,
+    terms: Terms,
+    interpreter: Interpreter,
+    *,
+    seen: Sequence[Number] = (),
+    more: "Sequence[Run] | Sought | None" = None,
+    stop_at_first: bool = False,
+) -> Judgement:
+    """Judge the two pieces of a region as they stand.
+
+    Args:
+      region: the region.
+      terms: how.
+      interpreter: StableHLO's.
+      seen: values within the first piece that are watched.
+      more: runs behind the driven ones.
+      stop_at_first: whether the first difference ends it.
+    """
+    try:
+        return _Case(region, terms, interpreter, pieces_of(region, seen)).judged(more, stop_at_first=stop_at_first)
+    except CannotRunError as error:
+        return Judgement("not judged", reason=str(error))
+
+
+class Sought(Protocol):
+    """Runs that are made while others are looked at: told what the watched values were, asked for the next ones."""
+
+    def next(self, case: "_Case") -> Iterator[Run]: ...
+
+
+class _Case:
+    """Two pieces with everything that is compiled for them."""
+
+    def __init__(self, region: Region, terms: Terms, interpreter: Interpreter, pieces: Pieces) -> None:
+        self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
+        self.excluded: dict[str, str] = {}
+        types = [mlir.read_tensor_type(t) for t in types_of(region)]
+        tensors = [t for t in types if t is not None and t.is_static and mlir.dtype_of(t.element_name) is not None]
+        if len(tensors) < len(types):
+            told = next(str(t) for t in types_of(region) if mlir.read_tensor_type(t) not in tensors)
+            raise CannotRunError(f"an input of type {told}")
+        self.roles: Roles = roles_of(region, tensors)
+        self._count = len(region.outputs)
+        self._elements = sum(prod(role.shape) for role in self.roles.inputs)
+        modules = [mlir.parse_module(text, mlir.make_context()) for text in (pieces.first, pieces.second)]
+        aborts = [why_xla_aborts(module) for module in modules]
+        self._native = None if aborts[0] else self._compiled_native(modules[0])
+        if aborts[0]:
+            self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
+        self._second: Runs = self._runner(pieces.second, aborts[1])
+        self._unfused: tuple[Executable, Executable] | None = None
+        self._stepwise = self._reference()
+        self._is_exact = not any(_is_inexact(region, op) for op in ops_within(region.first))
+        work = _work(region.pair.second, region.second)
+        self._interpreted_runs = next((runs for most, runs in INTERPRETED if work <= most), 0)
+        self._may_interpret = self._interpreted_runs > 0
+        self._interpreted = 0
+        self.judges: dict[str, None] = {}
+
+    def _compiled_native(self, module: mlir.RawModule) -> Executable | None:
+        index = ModuleIndex(module)
+        for scatter in index.scatters:
+            reason = why_xla_errs(index, scatter)
+            if reason:
+                self.excluded["xla"] = f"XLA: {reason}"
+                return None
+        try:
+            return Executable(self._pieces.first, "exact")
+        except CannotRunError as error:
+            self.excluded["xla"] = f"XLA: {error}"
+            return None
+
+    def _runner(self, text: str, aborts: str) -> Runs:
+        """What runs a piece: XLA, or where it would end the process the interpreter."""
+        if aborts:
+            return _InInterpreter(text, self._interpreter, aborts)
+        return Executable(text, "exact")
+
+    def _reference(self) -> Stepwise | None:
+        try:
+            return Stepwise(self._region, self._terms.oob)
+        except (NoReferenceError, CannotRunError) as error:
+            if any(op.name == "stablehlo.scatter" for op in ops_within(self._region.first)):
+                self.excluded["reference"] = f"reference: {error}"
+            return None
+
+    # --- runs ---
+
+    def judged(self, more: "Sequence[Run] | Sought | None", *, stop_at_first: bool) -> Judgement:
+        """Run everything."""
+        found = Judgement(seen={number: set() for number in self._pieces.seen})
+        for run in self._runs(more):
+            try:
+                told = self._run(run, found)
+            except CannotRunError as error:
+                return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())
+            if told is None:
+                continue
+            found.runs += 1
+            if told:
+                found.status = "differs"
+                found.difference = found.difference or f"{run.aim}: {told}"
+                found.failures.append(run)
+                if stop_at_first or len(found.failures) >= FAILURES_KEPT:
+                    break
+        found.judges, found.excluded = tuple(self.judges), self._left_out()
+        if found.status == "equal" and not self.judges:
+            found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
+        return found
+
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.excluded.values()))
+
+    def _runs(self, more: "Sequence[Run] | Sought | None") -> Iterator[Run]:
+        yield from runs_of(self.roles, [self._terms.seed])
+        if more is None:
+            return
+        if isinstance(more, Sequence):
+            yield from more
+        else:
+            yield from more.next(self)
+
+    def watched(self, arguments: Sequence[Array]) -> list[Array]:
+        """What the first piece has at the watched values."""
+        return self._native.run(arguments)[self._count :] if self._native is not None else []
+
+    def _run(self, run: Run, found: Judgement) -> str | None:
+        """One run: "" where all agree, what differs, or None where the run does not count."""
+        reference, hits = self._by_definition(run)
+        if self._terms.trust_flags and self._violates_claims(hits):
+            return None
+        found.places.add(hits)
+        overhangs = any(hit.overhanging for hit in hits)
+        expectations: list[tuple[str, list[Array]]] = []
+        if self._native is not None and self._may_judge_policy(overhangs):
+            results = self._native.run(run.arguments)
+            for number, value in zip(self._pieces.seen, results[self._count :], strict=True):
+                found.seen[number].add(value.tobytes())
+            expectations.append(("XLA", results[: self._count]))
+        if reference is not None:
+            expectations.append(("reference", reference))
+        if not expectations:
+            expectations.extend(self._by_interpreter(run, overhangs))
+        if not expectations:
+            return None
+        actual = self._second.run(run.arguments)
+        for name, expected in expectations:
+            self.judges[name] = None
+            difference = self._compare(name, expected, actual, run, hits)
+            if difference is not None:
+                found.outputs.add(difference.result)
+                return f"{name} says {difference}"
+        return self._signed_zeros(run, reference, hits, found)
+
+    def _may_judge_policy(self, overhangs: bool) -> bool:
+        """Whether XLA's policy is the one that is asked for, or the same on this run."""
+        if self._terms.oob == "xla" or not any(
+            op.name == "stablehlo.scatter" for op in ops_within(self._region.first)
+        ):
+            return True
+        if self._stepwise is None:
+            self.excluded["xla windows"] = "XLA: drops whole windows, and where they lie is not known"
+            return False
+        if overhangs:
+            self.excluded["xla windows"] = "XLA: drops whole windows, not judged where one overhangs"
+        return not overhangs
+
+    def _by_definition(self, run: Run) -> tuple[list[Array] | None, tuple[Hits, ...]]:
+        if self._stepwise is None:
+            return None, ()
+        try:
+            stepped = self._stepwise.run(run.arguments)
+        except UnsupportedRegionError as error:
+            self.excluded["reference"] = f"reference: {error}"
+            return None, ()
+        return stepped.results, stepped.hits
+
+    def _violates_claims(self, hits: Sequence[Hits]) -> bool:
+        scatters = [op for op in self._region.first if op.name == "stablehlo.scatter"]
+        return any(
+            hit.most > 1 and str(dict(op.attributes).get("unique_indices", "")) == "true"
+            for op, hit in zip(scatters, hits, strict=False)
+        )
+
+    def _by_interpreter(self, run: Run, overhangs: bool) -> Iterator[tuple[str, list[Array]]]:
+        """What the interpreter says of the first piece: where nobody else can."""
+        if not self._may_interpret or (overhangs and self._terms.oob == "xla"):
+            return
+        try:
+            yield "interpreter", self._interpreter.run(self._pieces.first, run.arguments)[: self._count]
+        except InterpreterError as error:
+            self._may_interpret = False
+            self.excluded["interpreter"] = f"interpreter: {error}"
+
+    def _compare(
+        self, name: str, expected: list[Array], actual: list[Array], run: Run, hits: Sequence[Hits]
+    ) -> Difference | None:
+        found = first_difference(expected, actual)
+        if found is None:
+            return None
+        if self._terms.reassociated or (name == "reference" and not self._rounds_alike()):
+            return self._beyond_bound(expected, actual, run, hits)
+        if name == "XLA" and not isinstance(self._second, _InInterpreter) and _may_be_rounding(expected, actual):
+            # A second look without fusion, which may contract a multiply and an add on one side only.
+            try:
+                if self._unfused is None:
+                    first, second = compile_all([(t, "unfused") for t in (self._pieces.first, self._pieces.second)])
+                    self._unfused = first, second
+                results = [version.run(run.arguments)[: self._count] for version in self._unfused]
+            except CannotRunError:
+                return found
+            return first_difference(results[0], results[1])
+        return found
+
+    def _rounds_alike(self) -> bool:
+        return self._stepwise is not None and self._stepwise.rounds_correctly
+
+    def _beyond_bound(
+        self, expected: list[Array], actual: list[Array], run: Run, hits: Sequence[Hits]
+    ) -> Difference | None:
+        most = max((hit.most for hit in hits), default=1)
+        scale = max((largest_magnitude(a) for a in run.arguments), default=0.0) * (1 + most)
+        units = DEFAULT_LEVEL_UNITS * (1 + most)
+        return first_difference_within(expected, actual, units, [scale] * len(expected))
+
+    def _signed_zeros(
+        self, run: Run, reference: list[Array] | None, hits: Sequence[Hits], told: Judgement
+    ) -> str:
+        """Compare the second piece under the interpreter: "" where it agrees, or where it does not judge."""
+        if not (run.is_special and self._may_interpret and self._is_exact):
+            return ""
+        if self._interpreted >= self._interpreted_runs:
+            return ""
+        if not _has_floats(self._region):
+            return ""
+        expected = reference if reference is not None and self._rounds_alike() else None
+        self._interpreted += 1
+        try:
+            if expected is None:
+                if any(op.name == "stablehlo.scatter" for op in ops_within(self._region.first)):
+                    return ""
+                expected = self._interpreter.run(self._pieces.first, run.arguments)[: self._count]
+            actual = self._interpreter.run(self._pieces.second, run.arguments)
+        except InterpreterError as error:
+            self._may_interpret = False
+            self.excluded["signed zeros"] = f"interpreter, on the second piece: {error}"
+            return ""
+        found = first_difference(expected, actual)
+        if found is not None and self._terms.reassociated:
+            found = self._beyond_bound(expected, actual, run, hits)
+        self.judges["interpreter"] = None
+        if found is None:
+            return ""
+        told.outputs.add(found.result)
+        return f"the interpreter says {found}"
+
+
+class _InInterpreter:
+    """A piece that the interpreter runs in the place of XLA, whose compiler would end the process on it."""
+
+    def __init__(self, text: str, interpreter: Interpreter, reason: str) -> None:
+        self._text, self._interpreter, self._reason = text, interpreter, reason
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        try:
+            return self._interpreter.run(self._text, arguments)
+        except InterpreterError as error:
+            raise CannotRunError(f"XLA: {self._reason}; the interpreter: {error}") from None
+
+
+def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+    """Whether a difference is so small that it may come from another rounding."""
+    scales = [largest_magnitude(e) for e in expected]
+    return first_difference_within(expected, actual, ROUNDING_UNITS, scales) is None
+
+
+def _work(side: Side, ops: Sequence[Op]) -> int:
+    """How many elements operations give, those of loops several times."""
+    total = 0
+    for op in ops:
+        for value in op.results:
+            tensor = side.program.type_of(value)
+            total += prod(int(n or 0) for n in tensor.shape) if tensor is not None else 0
+        inner = sum(_work(side, body.ops) for body in op.bodies)
+        total += inner * (LOOP_WORK if op.name == "stablehlo.while" else 1)
+    return total
+
+
+def _is_inexact(region: Region, op: Op) -> bool:
+    """Whether an operation on floats is rounded by each judge in its own way."""
+    if op.name in _INEXACT or not op.name.startswith("stablehlo."):
+        return any(_is_float(region, v) for v in (*op.inputs, *op.results))
+    return op.name in ("stablehlo.multiply", "stablehlo.divide") and any(
+        "complex" in str(region.pair.first.program.types[v]) for v in op.results
+    )
+
+
+def _is_float(region: Region, value: int) -> bool:
+    tensor = region.pair.first.program.type_of(value)
+    return tensor is not None and tensor.element_name.startswith(("f", "bf", "complex"))
+
+
+def _has_floats(region: Region) -> bool:
+    return any(_is_float(region, o.first) for o in region.outputs)

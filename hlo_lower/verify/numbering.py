@@ -1,0 +1,106 @@
+"""Structural value numbers: two values of the same number are computed alike from values of the same numbers.
+
+The number of an operation is that of its name, its attributes, its result types, the numbers of its operands and of its
+regions; known tensors are numbered by value (`hlo_lower.verify.folding`). Order of pure operations, names, locations,
+duplicates and dead code do not enter. An operation with effects has a number of its own, by its place among those with
+effects, so that it equals only the one at the same place of the other module.
+
+Sound by induction over a body: values of one number are equal whenever the values numbered as inputs are. The arguments
+of a region are numbered by depth and place, so two regions of one number are one function of what they capture.
+"""
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.folding import folded, identity
+from hlo_lower.verify.program import Body, Op, Program, ValueId
+
+Number = int
+"""A value number: equal ones, of two modules that share a table, are equal values."""
+
+_COMMUTATIVE = frozenset(f"stablehlo.{name}" for name in ("add", "multiply", "and", "or", "xor"))
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+class Table:
+    """The numbers of both modules, which have to be of one context.
+
+    Attributes:
+      known: the tensors that are known, by number.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, Number] = {}
+        self.known: dict[Number, NDArray[np.generic]] = {}
+
+    def of(self, key: Hashable) -> Number:
+        """The number of a key, a new one where it is new."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def argument(self, depth: int, place: int, raw_type: mlir.RawType) -> Number:
+        """The number of a body's argument."""
+        return self.of(("argument", depth, place, raw_type))
+
+    def results(
+        self, program: Program, op: Op, numbers: Mapping[ValueId, Number], depth: int, effect: int | None
+    ) -> list[Number]:
+        """The numbers of an operation's results.
+
+        Args:
+          program: its module.
+          op: the operation.
+          numbers: those of what it reads.
+          depth: of the body that it stands in.
+          effect: its place among the operations with effects, None for one without.
+        """
+        types = tuple(program.types[r] for r in op.results)
+        if len(op.results) == 1 and not op.bodies:
+            value = folded(op.raw, [self.known.get(numbers[v]) for v in op.inputs])
+            if value is not None:
+                number = self.of(("known", types[0], *identity(value)))
+                self.known.setdefault(number, value)
+                return [number]
+        inputs, attributes = tuple(numbers[v] for v in op.inputs), op.attributes
+        if op.name in _COMMUTATIVE and len(inputs) == 2:
+            inputs = (min(inputs), max(inputs))
+        elif op.name == "stablehlo.compare":
+            attributes = _with_direction(op, mirrored=inputs[0] > inputs[1])
+            inputs = (min(inputs), max(inputs))
+        regions = tuple(self._region(program, body, numbers, depth + 1) for body in op.bodies)
+        own = self.of((op.name, attributes, inputs, types, regions, effect))
+        return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
+
+    def _region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:
+        """The number of a region as a function of what it captures."""
+        numbers = _Within(around)
+        types = tuple(program.types[a] for a in body.arguments)
+        for place, argument in enumerate(body.arguments):
+            numbers[argument] = self.argument(depth, place, types[place])
+        effects: list[Number] = []
+        for op in body.ops:
+            found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None)
+            if op.has_effects:
+                effects.append(self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, op.attributes)))
+            numbers.update(zip(op.results, found, strict=True))
+        return self.of(("region", types, tuple(numbers[v] for v in body.returned), tuple(effects)))
+
+
+class _Within(dict[ValueId, Number]):
+    """Numbers of a region, and behind them those of what stands around it."""
+
+    def __init__(self, around: Mapping[ValueId, Number]) -> None:
+        super().__init__()
+        self._around = around
+
+    def __missing__(self, value: ValueId) -> Number:
+        return self._around[value]
+
+
+def _with_direction(op: Op, *, mirrored: bool) -> tuple[tuple[str, Hashable], ...]:
+    """The attributes of a comparison with its direction as text, that of exchanged operands where they are."""
+    direction = next(mlir.enum_value(value) for name, value in op.attributes if name == "comparison_direction")
+    told = _MIRRORED[direction] if mirrored else direction
+    return tuple((name, told if name == "comparison_direction" else value) for name, value in op.attributes)

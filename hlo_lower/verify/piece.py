@@ -1,0 +1,148 @@
+"""Pieces of modules as modules of their own: main(inputs of the region) -> its outputs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.program import Op, Program, ValueId
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Both pieces of a region as text.
+
+    Attributes:
+      first, second: the two modules, of one signature.
+      seen: what the first one returns behind the outputs: values inside that are to be looked at.
+    """
+
+    first: str
+    second: str
+    seen: tuple[Number, ...] = ()
+
+
+def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
+    """Both pieces of a region.
+
+    Args:
+      region: the region.
+      seen: numbers of values within the first piece that it returns behind its outputs.
+    """
+    pair = region.pair
+    outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]
+    values = pair.first.value_of
+    watched = [values[number] for number in seen]
+    first = piece(pair.first, region.first, region.inputs, [*outputs[0], *watched], types_of(region))
+    second = piece(pair.second, region.second, region.inputs, outputs[1], types_of(region))
+    return Pieces(first, second, tuple(seen))
+
+
+def types_of(region: Region) -> list[mlir.RawType]:
+    """The types of a region's inputs."""
+    found: list[mlir.RawType] = []
+    for number in region.inputs:
+        side = region.pair.first if number in region.pair.first.value_of else region.pair.second
+        found.append(side.program.types[side.value_of[number]])
+    return found
+
+
+def piece(
+    side: Side, ops: Iterable[Op], inputs: Sequence[Number], outputs: Sequence[ValueId], types: Sequence[mlir.RawType]
+) -> str:
+    """The module that computes some values by some operations.
+
+    Args:
+      side: the body that the operations are of.
+      ops: the operations, in order.
+      inputs: the numbers of the values that are given, in the order of the arguments.
+      outputs: the values that are returned.
+      types: the types of the arguments.
+    """
+    return module_of(side.program, ops, dict(enumerate(inputs)), side.numbers, outputs, types)
+
+
+def module_of(
+    program: Program,
+    ops: Iterable[Op],
+    inputs: Mapping[int, Number],
+    numbers: Mapping[ValueId, Number],
+    outputs: Sequence[ValueId],
+    types: Sequence[mlir.RawType],
+) -> str:
+    """See `piece`."""
+    context = program.raw.context
+    with mlir.active(context):
+        module = mlir.parse_module("module {}", context)
+        location = mlir.unknown_location(context)
+        main = mlir.create_operation(
+            "func.func",
+            [],
+            [],
+            {"sym_name": mlir.string_attribute("main"), "function_type": mlir.parse_attribute("() -> ()")},
+            regions=1,
+            location=location,
+            insertion_point=mlir.insert_at_end(module.body),
+        )
+        block = mlir.append_block(main, 0, list(types), location)
+        given = {number: block.arguments[place] for place, number in inputs.items()}
+        made: dict[ValueId, mlir.RawValue] = {}
+        by_number: dict[Number, mlir.RawValue] = {}
+
+        def value(number: ValueId) -> mlir.RawValue:
+            if number in made:
+                return made[number]
+            own = numbers[number]
+            return by_number[own] if own in by_number else given[own]
+
+        called: set[str] = set()
+        for op in ops:
+            replaced = {raw: value(inner) for raw, inner in op.captured.items()}
+            copy = mlir.clone_into(op.raw, block, replaced)
+            for name in [name for name in mlir.attributes_of(copy) if "." in name]:  # shardings name a mesh
+                del copy.attributes[name]
+            for place, operand in enumerate(op.inputs):
+                copy.operands[place] = value(operand)
+            for result, raw in zip(op.results, copy.results, strict=True):
+                made[result] = raw
+                by_number.setdefault(numbers[result], raw)
+            called |= _symbols(op.raw)
+        mlir.create_operation(
+            "func.return",
+            [value(v) for v in outputs],
+            [],
+            location=location,
+            insertion_point=mlir.insert_at_end(block),
+        )
+        mlir.set_signature(main)
+        _add_functions(module, program, called)
+        return mlir.print_module(module)
+
+
+def _symbols(raw: mlir.RawOperation) -> set[str]:
+    """The functions that an operation, or one in its regions, may name."""
+    found: set[str] = set()
+
+    def visit(op: mlir.RawOperation) -> None:
+        if op.name in ("func.call", "stablehlo.composite", "stablehlo.custom_call"):
+            found.update(mlir.symbols_in(op))
+
+    mlir.walk(raw, visit)
+    return found
+
+
+def _add_functions(module: mlir.RawModule, program: Program, called: set[str]) -> None:
+    """Copy the functions of these names, and those that they name, as private ones."""
+    pending, added = list(called), set[str]()
+    while pending:
+        name = pending.pop()
+        function = program.functions.get(name)
+        if function is None or name in added:
+            continue
+        added.add(name)
+        copy = function.clone(ip=mlir.insert_at_end(module.body)).operation
+        copy.attributes["sym_visibility"] = mlir.string_attribute("private")
+        if name == "main":
+            raise ValueError("a function calls @main")
+        pending.extend(_symbols(function))

@@ -1,0 +1,284 @@
+"""A module as the judge reads it: bodies of operations over numbered values, calls inlined.
+
+Nothing of the reader that the converter uses is used here, so that a mistake of that one cannot hide a mistake of the
+writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.piece`).
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hlo_lower import mlir
+
+ValueId: TypeAlias = int
+"""The number of a value in its program."""
+
+MAX_OPS = 2_000_000
+"""Operations, calls inlined, up to which a module is read."""
+
+TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.return"})
+
+_EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed", "send", "recv", "create_token"))
+"""Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
+
+_NAMED_BODIES = {"stablehlo.composite": "decomposition"}
+"""Attributes that name the function which an operation stands for; it is read as a body of the operation."""
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """An operation.
+
+    Attributes:
+      name, raw: its name and the operation of jaxlib's bindings.
+      attributes: name and attribute, sorted by name; attributes of one context are compared by identity.
+      inputs, results: its operands and results.
+      bodies: its regions, one block each.
+      captured: what its regions take from around them, by the raw value that they name.
+      parent: the body that it stands in.
+      order: its place there.
+      has_effects: whether it, or what its regions hold, does more than compute.
+    """
+
+    name: str
+    raw: mlir.RawOperation
+    attributes: tuple[tuple[str, Hashable], ...]
+    inputs: tuple[ValueId, ...]
+    results: tuple[ValueId, ...]
+    bodies: "tuple[Body, ...]"
+    captured: dict[mlir.RawValue, ValueId]
+    parent: "Body"
+    order: int
+    has_effects: bool
+
+    @property
+    def reads(self) -> tuple[ValueId, ...]:
+        """Its operands, and what its regions capture."""
+        return (*self.inputs, *self.captured.values())
+
+    @property
+    def short_name(self) -> str:
+        """Its name without the dialect."""
+        return self.name.split(".", 1)[-1]
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A block: arguments, operations, and what it returns."""
+
+    arguments: tuple[ValueId, ...] = ()
+    ops: list[Op] = field(default_factory=list[Op])
+    returned: tuple[ValueId, ...] = ()
+    owner: Op | None = None
+    called: dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]] = field(
+        default_factory=dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]]
+    )
+    """Results of calls that were inlined here: the same call of a function without effects is inlined once."""
+
+    def live(self) -> list[Op]:
+        """The operations on which what is returned depends, and those with effects, in order."""
+        needed = set(self.returned)
+        found: list[Op] = []
+        for op in reversed(self.ops):
+            if op.has_effects or any(result in needed for result in op.results):
+                found.append(op)
+                needed.update(op.reads)
+        return found[::-1]
+
+
+class TooLargeError(Exception):
+    """The module has more operations than are read, its calls inlined."""
+
+
+class Program:
+    """A module that is compared.
+
+    Attributes:
+      raw: the module.
+      types: the type of each value.
+      makers: the operation that gives each value, None for a body's argument.
+      functions: all functions by name.
+      entries: the bodies of the public ones.
+      op_count: operations read, calls inlined.
+
+    Raises:
+      TooLargeError: it has more than `MAX_OPS` operations.
+    """
+
+    def __init__(self, raw: mlir.RawModule) -> None:
+        self.raw = raw
+        self.types: list[mlir.RawType] = []
+        self.makers: list[Op | None] = []
+        self.homes: list[Body] = []
+        self.op_count = 0
+        self.functions: dict[str, mlir.RawOperation] = {
+            mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
+            for op in raw.body.operations
+            if op.operation.name == "func.func"
+        }
+        self._effects: dict[str, bool] = {}
+        self.scatters: list[Op] = []
+        self.entries = {
+            name: self._body(function.regions[0].blocks[0], {}, (name,), None)
+            for name, function in self.functions.items()
+            if is_public(function) and len(function.regions[0].blocks)
+        }
+
+    def type_of(self, value: ValueId) -> mlir.TensorType | None:
+        """A value's tensor type; None for a token or a tuple."""
+        return mlir.read_tensor_type(self.types[value])
+
+    def _value(self, raw: mlir.RawValue, maker: Op | None, home: Body, env: dict[mlir.RawValue, ValueId]) -> ValueId:
+        number = len(self.types)
+        self.types.append(raw.type)
+        self.makers.append(maker)
+        self.homes.append(home)
+        env[raw] = number
+        return number
+
+    def _body(
+        self, block: mlir.RawBlock, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...], owner: Op | None
+    ) -> Body:
+        body = Body(owner=owner)
+        body.arguments = tuple(self._value(argument, None, body, env) for argument in block.arguments)
+        body.returned = self._fill(body, block, env, stack)
+        return body
+
+    def _fill(
+        self, body: Body, block: mlir.RawBlock, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> tuple[ValueId, ...]:
+        """Read a block's operations into a body; what it returns."""
+        for operation in block.operations:
+            raw = operation.operation
+            if raw.name in TERMINATORS:
+                return tuple(env[v] for v in raw.operands)
+            if raw.name == "func.call" and self._inlined(body, raw, env, stack):
+                continue
+            self._op(body, raw, env, stack)
+        return ()
+
+    def _inlined(
+        self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> bool:
+        """Read a called function in the place of the call; False where it has no body or calls itself."""
+        name = mlir.symbol_name(call.attributes["callee"])
+        function = self.functions.get(name)
+        if function is None or not len(function.regions[0].blocks) or name in stack:
+            return False
+        inputs = tuple(env[v] for v in call.operands)
+        known = body.called.get((name, inputs))
+        if known is None or self._function_has_effects(name):
+            block = function.regions[0].blocks[0]
+            inner = dict(zip(block.arguments, inputs, strict=True))
+            known = self._fill(body, block, inner, (*stack, name))
+            body.called[name, inputs] = known
+        env.update(zip(call.results, known, strict=True))
+        return True
+
+    def _op(
+        self, body: Body, raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> None:
+        self.op_count += 1
+        if self.op_count > MAX_OPS:
+            raise TooLargeError(f"more than {MAX_OPS:,} operations, calls inlined")
+        inputs = tuple(env[v] for v in raw.operands)
+        op = Op(raw.name, raw, (), inputs, (), (), {}, body, len(body.ops), False)
+        blocks = [block for region in raw.regions for block in region.blocks]
+        op.attributes, callee = self._attributes(raw)
+        if blocks:
+            op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
+            op.bodies = tuple(self._body(block, env, stack, op) for block in blocks)
+        if callee and callee not in stack:
+            block = self.functions[callee].regions[0].blocks[0]
+            op.bodies = (*op.bodies, self._body(block, {}, (*stack, callee), op))
+        op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
+        op.results = tuple(self._value(result, op, body, env) for result in raw.results)
+        if raw.name == "stablehlo.scatter":
+            self.scatters.append(op)
+        body.ops.append(op)
+
+    def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[tuple[str, Hashable], ...], str]:
+        """The attributes of an operation, functions that they name by their text; and the function it stands for."""
+        found: list[tuple[str, Hashable]] = []
+        callee = ""
+        for name, attribute in mlir.attributes_of(raw).items():
+            if name == _NAMED_BODIES.get(raw.name):
+                callee = mlir.symbol_name(attribute)
+                callee = callee if callee in self.functions else ""
+            elif name in ("called_computations", "to_apply", "callee"):
+                named = sorted(n for n in mlir.symbols_in(raw) if n in self.functions)
+                found.append((name, "".join(str(self.functions[n]) for n in named) or str(attribute)))
+            else:
+                found.append((name, attribute))
+        return tuple(sorted(found, key=lambda pair: pair[0])), callee
+
+    def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
+        if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
+            return True
+        if raw.name == "stablehlo.custom_call":
+            attributes = raw.attributes
+            return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
+        if raw.name == "func.call":  # one that is not inlined: what it does is not known
+            return True
+        return any("token" in str(result.type) for result in raw.results)
+
+    def _function_has_effects(self, name: str) -> bool:
+        """Whether a function, or one that it calls, does more than compute."""
+        if name not in self._effects:
+            self._effects[name] = False  # for one that calls itself
+            function = self.functions[name]
+
+            def holds(op: mlir.RawOperation) -> bool:
+                if op.name == "func.call":
+                    called = mlir.symbol_name(op.attributes["callee"])
+                    return called not in self.functions or self._function_has_effects(called)
+                return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
+
+            self._effects[name] = mlir.any_operation(function, holds)
+        return self._effects[name]
+
+
+def is_public(function: mlir.RawOperation) -> bool:
+    """Whether a function is visible from outside."""
+    attributes = function.attributes
+    return "sym_visibility" not in attributes or mlir.symbol_name(attributes["sym_visibility"]) == "public"
+
+
+def location_of(raw: mlir.RawOperation) -> str:
+    """The source line of an operation ("llama.py:260"), or the module's own ("line 12")."""
+    file, line, _ = mlir.file_position(raw.location)
+    return f"{file.rsplit('/', 1)[-1]}:{line}" if file not in ("", mlir.PARSE_BUFFER) else f"line {line}"
+
+
+def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
+    """What the regions of an operation take from around it."""
+    found: dict[mlir.RawValue, ValueId] = {}
+
+    def visit(inner: mlir.RawOperation) -> None:
+        for value in inner.operands:
+            if value in env:
+                found.setdefault(value, env[value])
+
+    for region in raw.regions:
+        for block in region.blocks:
+            for operation in block.operations:
+                mlir.walk(operation.operation, visit)
+    return found
+
+
+def walk(body: Body, visit: Callable[[Op], None]) -> None:
+    """Call visit on every operation of a body and of the bodies within."""
+    for op in body.ops:
+        visit(op)
+        for inner in op.bodies:
+            walk(inner, visit)
+
+
+def ops_within(ops: Sequence[Op]) -> list[Op]:
+    """Operations and all that stand in their regions."""
+    found: list[Op] = []
+    for op in ops:
+        found.append(op)
+        for body in op.bodies:
+            found.extend(ops_within(body.ops))
+    return found

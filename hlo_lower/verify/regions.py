@@ -1,0 +1,283 @@
+"""Verify the regions of a function: judge each, widen those that differ, drop assumptions that turn out wrong."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Aligner, Region, Side, regions_of
+from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.judge import Judgement, Terms, judge
+from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.piece import module_of, pieces_of, types_of
+from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
+from hlo_lower.verify.roles import roles_of
+from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
+from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
+
+Array = NDArray[Any]
+
+MAX_ALIGNMENTS = 24
+"""How often the modules are aligned anew without the assumptions that turned out wrong."""
+
+STEPS = (1, 1, 2, 4, 8, 32, 256)
+"""Steps of producers that are taken in at once, one widening after the other."""
+
+ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "sort", "dynamic_update_slice", "case"))
+"""Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
+
+CUT_BYTES = 1 << 28
+"""Bytes of results up to which values are compared to cut a region."""
+
+Status = Literal["equal", "differs", "only run", "not judged"]
+How = Literal["as it stands", "widened", "proved"]
+
+
+@dataclass(frozen=True)
+class RegionVerdict:
+    """The verdict on the regions that are alike.
+
+    Attributes:
+      function, where: the public function, and the way to the bodies that hold the pieces ("main > while 1").
+      first, second: where the operations of the two pieces are.
+      scatters: numbers of the scatters of the first module that the first piece holds, of all regions that are alike.
+      status: "equal"; "differs"; "only run": no difference was found, which is no proof; "not judged".
+      how: whether the pieces are equal as they stand, with producers of their inputs, or by proof.
+      producers: operations of the first module that were taken in.
+      count: how many regions are alike.
+      runs, judges: how many runs, and who compared.
+      windows: where the windows of the scatters lay: inside, overhanging, outside; and how often one element was written.
+      excluded: judges that were left out, each with the reason.
+      difference, reason: what differs, or why it is not judged or only run.
+      inputs: arguments of the function, by place, on which the modules differ.
+      rules: the rules that wrote the second piece, where the converter's records are at hand.
+    """
+
+    function: str
+    where: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scatters: tuple[int, ...] = ()
+    status: Status = "equal"
+    how: How = "as it stands"
+    producers: int = 0
+    count: int = 1
+    runs: int = 0
+    judges: tuple[str, ...] = ()
+    windows: tuple[int, int, int, int] = (0, 0, 0, 0)
+    excluded: tuple[str, ...] = ()
+    difference: str = ""
+    reason: str = ""
+    inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
+    rules: tuple[str, ...] = ()
+
+
+class _WrongAssumption(Exception):
+    """Values that were taken as equal are not; nothing is known of the modules yet."""
+
+    def __init__(self, pairs: Sequence[tuple[ValueId, ValueId]], verdict: RegionVerdict) -> None:
+        super().__init__()
+        self.pairs, self.verdict = tuple(pairs), verdict
+
+
+class RegionJudge:
+    """Judge the regions of two programs.
+
+    Args:
+      first, second: the programs, of one context.
+      terms: how.
+      interpreter: StableHLO's.
+      differs: whether the whole modules differ on some arguments of a function; None where they cannot be run.
+      tell: told of each region that is judged: how many are done, and how many there are.
+    """
+
+    def __init__(
+        self,
+        first: Program,
+        second: Program,
+        terms: Terms,
+        interpreter: Interpreter,
+        differs: Callable[[str, Mapping[int, Array]], bool | None],
+        tell: Callable[[int, int], None],
+    ) -> None:
+        self._first, self._second = first, second
+        self._terms, self._interpreter = terms, interpreter
+        self._differs, self._tell = differs, tell
+        self._judged: dict[tuple[str, str], Judgement] = {}
+        self._numbers = {op.raw: number for number, op in enumerate(first.scatters, start=1)}
+
+    def verify(self, name: str) -> list[RegionVerdict]:
+        """The verdicts on the regions of a public function, alike ones together."""
+        dropped: set[tuple[ValueId, ValueId]] = set()
+        forced: dict[ValueId, ValueId] = {}
+        last: RegionVerdict | None = None
+        for number in range(MAX_ALIGNMENTS):
+            regions = regions_of(Aligner(self._first, self._second, frozenset(dropped), forced).align(name))
+            if number == 0:
+                forced = {x: y for region in regions for x, y in self._same_values(region)}
+                if forced:
+                    continue
+            try:
+                return self._all(name, regions)
+            except _WrongAssumption as wrong:
+                dropped.update(wrong.pairs)
+                last = wrong.verdict
+        assert last is not None
+        return [replace(last, status="not judged", reason=f"more than {MAX_ALIGNMENTS} assumptions were wrong")]
+
+    def _all(self, name: str, regions: Sequence[Region]) -> list[RegionVerdict]:
+        found: dict[object, RegionVerdict] = {}
+        for number, region in enumerate(regions):
+            self._tell(number, len(regions))
+            pieces = pieces_of(region)
+            key = (pieces.first, pieces.second)
+            alike = found.get(key)
+            if alike is not None and alike.how == "as it stands" and alike.status == "equal":
+                numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
+                found[key] = replace(alike, count=alike.count + 1, scatters=numbers)
+                continue
+            verdict = self._settled(name, region)
+            found[(*key, number) if alike is not None else key] = verdict
+        self._tell(len(regions), len(regions))
+        return list(found.values())
+
+    # --- one region ---
+
+    def _settled(self, name: str, region: Region) -> RegionVerdict:
+        """The verdict on a region.
+
+        Raises:
+          _WrongAssumption: one of its outputs, which nothing returns, was taken as equal and is not.
+        """
+        narrow = judged = self._judge(region)
+        verdict = self._verdict(name, region, region, narrow)
+        if narrow.status == "equal":
+            return verdict
+        wide, integers_only, step = region, True, 0
+        while True:
+            wider = widened(wide, STEPS[min(step, len(STEPS) - 1)], integers_only=integers_only)
+            if wider is None and integers_only:
+                integers_only, step = False, max(step - 1, 0)
+                continue
+            if wider is None:
+                wider = enclosing(wide)
+                if wider is None:
+                    break
+                region, narrow, integers_only, step = wider, self._judge(wider), True, -1
+                judged = narrow
+            else:
+                seen = cut(region, wider)
+                judged = self._judge(wider, Sought(region, narrow.failures, wider, seen, self._terms.seed), seen)
+            wide, step = wider, step + 1
+            if judged.status == "equal":
+                return self._agreed(name, verdict, region, wide, judged)
+        return self._at_the_arguments(name, verdict, wide, judged)
+
+    def _agreed(
+        self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement
+    ) -> RegionVerdict:
+        """A region whose pieces agree with producers: a proof as far as runs are one, if its runs were aimed."""
+        found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
+        count = len({op.raw for op in wide.first}) - len(verdict.first)
+        found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
+        unmoved = [n for n in cut(narrow, wide) if depends(wide, n) and len(judged.seen.get(n, ())) < 2]
+        if unmoved:
+            told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
+            return replace(found, status="only run", reason=told)
+        return found
+
+    def _at_the_arguments(self, name: str, verdict: RegionVerdict, wide: Region, judged: Judgement) -> RegionVerdict:
+        """A region that begins at the function's arguments and still differs, or cannot be judged."""
+        if judged.status == "not judged":
+            return replace(verdict, status="not judged", reason=judged.reason, excluded=judged.excluded)
+        inputs = self._arguments(wide, judged.failures[0])
+        failed = [wide.outputs[k] for k in sorted(judged.outputs)]
+        found = replace(verdict, status="differs", difference=judged.difference, runs=judged.runs, inputs=inputs)
+        if any(output.root for output in failed) or self._differs(name, inputs):
+            return found
+        raise _WrongAssumption([(o.first, o.second) for o in failed], found)
+
+    def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
+        pieces = pieces_of(region, seen)
+        key = (pieces.first, pieces.second)
+        if key not in self._judged:
+            self._judged[key] = judge(region, self._terms, self._interpreter, seen=seen, more=sought)
+        return self._judged[key]
+
+    def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
+        """A run of a region at a function's arguments, as all arguments by place; those that it does not read are zeros."""
+        side = region.pair.first
+        given = dict(zip(region.inputs, run.arguments, strict=True))
+        found: dict[int, Array] = {}
+        for place, value in enumerate(side.body.arguments):
+            tensor = side.program.type_of(value)
+            dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+            if side.numbers[value] in given:
+                found[place] = given[side.numbers[value]]
+            elif tensor is not None and tensor.is_static and dtype is not None:
+                found[place] = np.zeros([int(n or 0) for n in tensor.shape], dtype)
+        return found
+
+    def _scatters(self, region: Region) -> tuple[int, ...]:
+        return tuple(sorted({self._numbers[op.raw] for op in ops_within(region.first) if op.raw in self._numbers}))
+
+    def _verdict(self, name: str, region: Region, wide: Region, judged: Judgement) -> RegionVerdict:
+        lay = judged.places
+        return RegionVerdict(
+            name,
+            region.where,
+            tuple(dict.fromkeys(location_of(op.raw) for op in region.first if op.inputs)),
+            tuple(dict.fromkeys(location_of(op.raw) for op in region.second if op.inputs)),
+            self._scatters(region),
+            judged.status,
+            runs=judged.runs,
+            judges=judged.judges,
+            windows=(lay.inside, lay.overhanging, lay.outside, lay.most),
+            excluded=judged.excluded,
+            difference=judged.difference,
+            reason=judged.reason,
+        )
+
+    # --- cutting by values ---
+
+    def _same_values(self, region: Region) -> list[tuple[ValueId, ValueId]]:
+        """Values within the two pieces that are the same on some runs: a chain of rewritten operations is cut there."""
+        outputs = {o.first for o in region.outputs}
+        anchors = [r for op in region.first if op.name in ANCHORS for r in op.results if r not in outputs]
+        if not anchors:
+            return []
+        types = {self._first.types[x] for x in anchors}
+        others = [r for op in region.second if op.inputs for r in op.results if self._second.types[r] in types]
+        try:
+            pair = region.pair
+            seen = [
+                self._fingerprints(region, side, ops, values)
+                for side, ops, values in ((pair.first, region.first, anchors), (pair.second, region.second, others))
+            ]
+        except CannotRunError:
+            return []
+        places = {told: y for y, told in reversed(list(zip(others, seen[1], strict=True)))}
+        return [(x, places[told]) for x, told in zip(anchors, seen[0], strict=True) if told in places]
+
+    def _fingerprints(
+        self, region: Region, side: Side, ops: Sequence[Op], values: Sequence[ValueId]
+    ) -> list[tuple[Any, ...]]:
+        """What tells the values of a piece apart: their types, and their contents on a few runs."""
+        types = types_of(region)
+        tensors = [t for t in map(mlir.read_tensor_type, types) if t is not None]
+        if not values or len(tensors) < len(types):
+            return [() for _ in values]
+        text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
+        executable = Executable(text, "exact")
+        if bytes_of(executable.arguments) > CUT_BYTES:
+            return [(object(),) for _ in values]
+        runs = [run for run in runs_of(roles_of(region, tensors), [self._terms.seed]) if not run.is_special][:3]
+        results = [executable.run(run.arguments) for run in runs]
+        return [
+            (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
+            for k, value in enumerate(values)
+        ]

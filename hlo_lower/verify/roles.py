@@ -1,0 +1,221 @@
+"""What a region's inputs are for: which of them place windows, and which numbers occur beside them.
+
+Each family of operations says what is worth driving its operands with. Scatter, gather and the dynamic slices place
+windows: their starts are driven through the regimes of `hlo_lower.verify.inputs`, at the ends of what is in bounds and
+beyond. An input that reaches such a start through integers is driven so, too. Constants of both pieces, and their
+neighbours, are worth trying everywhere: an operation that treats one number otherwise has to name it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.counters import counters_of
+from hlo_lower.verify.inputs import Column
+from hlo_lower.verify.numbering import Number, Table
+from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
+
+MAX_HARVESTED = 48
+"""Distinct constants of a kind that are tried."""
+
+
+@dataclass
+class Role:
+    """What an input is for.
+
+    Attributes:
+      shape, dtype: of the input.
+      columns: the starts of windows that it may feed; one for each component where `vector_dim` is not None.
+      vector_dim: the dim that holds whole index vectors, where the input is the index operand itself.
+      values: the values of a loop counter, which are all that it may be.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    columns: tuple[Column, ...] = ()
+    vector_dim: int | None = None
+    values: tuple[int, ...] | None = None
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it holds integers that NumPy knows."""
+        return self.dtype.kind in "iu"
+
+
+@dataclass
+class Roles:
+    """The roles of all inputs of a region, and the constants of both pieces.
+
+    Attributes:
+      inputs: in the order of the region's inputs.
+      integers, floats: constants of the pieces.
+      positions: windows that the first placing operation places.
+    """
+
+    inputs: list[Role]
+    integers: tuple[int, ...]
+    floats: tuple[float, ...]
+    positions: int
+
+
+def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
+    """What the inputs of a region are for."""
+    fed: dict[Number, list[Column]] = {number: [] for number in region.inputs}
+    whole: dict[Number, tuple[int, tuple[Column, ...]]] = {}
+    positions = 0
+    for side, ops in ((region.pair.first, region.first), (region.pair.second, region.second)):
+        tainted = _Taint(side, set(region.inputs))
+        for op in ops:
+            tainted.visit(op)
+        for placing, value, columns, vector_dim in tainted.placed:
+            number = side.numbers.get(value)
+            if vector_dim is not None and number in fed:
+                whole.setdefault(number, (vector_dim, columns))
+                positions = positions or placing
+            for source in tainted.of(value):
+                fed[source].extend(columns)
+                positions = positions or placing
+    counters = {region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()}
+    roles: list[Role] = []
+    for number, tensor in zip(region.inputs, types, strict=True):
+        dtype = mlir.dtype_of(tensor.element_name)
+        assert dtype is not None
+        role = Role(tuple(int(n or 0) for n in tensor.shape), dtype)
+        if dtype.kind in "iu":
+            if number in whole:
+                role.vector_dim, role.columns = whole[number]
+            else:
+                role.columns = tuple(dict.fromkeys(fed[number]))
+            role.values = tuple(counters[number]) if number in counters else None
+        roles.append(role)
+    return Roles(roles, *_harvested([*region.first, *region.second]), positions)
+
+
+def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:
+    """For each argument of a function that reaches the starts of windows, by place, the columns that it may feed."""
+    side = Side(program, body, 0, {}, Table())
+    places = {side.numbers[argument]: place for place, argument in enumerate(body.arguments)}
+    taint = _Taint(side, set(places))
+    for op in body.ops:
+        taint.visit(op)
+    found: dict[int, list[Column]] = {}
+    for _, value, columns, _ in taint.placed:
+        for number in taint.of(value):
+            found.setdefault(places[number], []).extend(columns)
+    return {place: tuple(dict.fromkeys(columns)) for place, columns in found.items()}
+
+
+@dataclass
+class _Taint:
+    """Which inputs an integer depends on, and where windows are placed.
+
+    Attributes:
+      placed: number of windows, the value that holds starts, their columns, and the dim of whole index vectors.
+    """
+
+    side: Side
+    inputs: set[Number]
+    sources: dict[ValueId, frozenset[Number]] = field(default_factory=dict[ValueId, frozenset[Number]])
+    placed: list[tuple[int, ValueId, tuple[Column, ...], int | None]] = field(
+        default_factory=list[tuple[int, ValueId, tuple[Column, ...], int | None]]
+    )
+
+    def of(self, value: ValueId) -> frozenset[Number]:
+        """The inputs that a value depends on through integers."""
+        if value in self.sources:
+            return self.sources[value]
+        number = self.side.numbers.get(value)
+        return frozenset({number}) if number in self.inputs else frozenset()
+
+    def visit(self, op: Op) -> None:
+        """Follow an operation, and those in its regions."""
+        sources: frozenset[Number] = frozenset()
+        for value in op.reads:
+            tensor = self.side.program.type_of(value)
+            if tensor is not None and not tensor.element_name.startswith(("f", "bf", "complex")):
+                sources |= self.of(value)
+        for body in op.bodies:
+            for place, argument in enumerate(body.arguments):
+                carried = op.inputs[place] if op.name == "stablehlo.while" and place < len(op.inputs) else None
+                self.sources[argument] = sources if carried is None else self.of(carried)
+            for inner in body.ops:
+                self.visit(inner)
+        for result in op.results:
+            self.sources[result] = sources
+        self.placed.extend(_placed(self.side, op))
+
+
+def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:
+    """The starts of windows that an operation reads."""
+    shape = _shape(side, op.inputs[0]) if op.inputs else ()
+    match op.short_name:
+        case "scatter":
+            indices = op.inputs[len(op.results)]
+            numbers = mlir.scatter_dimension_numbers(op.raw)
+            updates = _shape(side, op.inputs[len(op.results) + 1])
+            skipped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+            kept = [d for d in range(len(shape)) if d not in skipped]
+            extents = {d: updates[u] for d, u in zip(kept, map(int, numbers.update_window_dims), strict=True)}
+            columns = [Column(shape[d], extents.get(d, 1)) for d in map(int, numbers.scattered_dims_to_operand_dims)]
+            yield _of_vectors(side, indices, columns, int(numbers.index_vector_dim))
+        case "gather":
+            sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
+            numbers = mlir.gather_dimension_numbers(op.raw)
+            columns = [Column(shape[d], sizes[d]) for d in map(int, numbers.start_index_map)]
+            yield _of_vectors(side, op.inputs[1], columns, int(numbers.index_vector_dim))
+        case "dynamic_slice":
+            sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
+            for value, size, extent in zip(op.inputs[1:], shape, sizes, strict=True):
+                yield 1, value, (Column(size, extent),), None
+        case "dynamic_update_slice":
+            for value, size, extent in zip(op.inputs[2:], shape, _shape(side, op.inputs[1]), strict=True):
+                yield 1, value, (Column(size, extent),), None
+        case _:
+            return
+
+
+def _of_vectors(
+    side: Side, indices: ValueId, columns: Sequence[Column], vector_dim: int
+) -> tuple[int, ValueId, tuple[Column, ...], int | None]:
+    shape = _shape(side, indices)
+    count = 1
+    for d, size in enumerate(shape):
+        count *= size if d != vector_dim else 1
+    return count, indices, tuple(columns), vector_dim if columns else None
+
+
+def _shape(side: Side, value: ValueId) -> tuple[int, ...]:
+    tensor = side.program.type_of(value)
+    return tuple(int(n or 0) for n in tensor.shape) if tensor is not None else ()
+
+
+def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The constants of operations, those in regions included."""
+    integers: dict[int, None] = {}
+    floats: dict[float, None] = {}
+    for op in ops_within(ops):
+        if op.name != "stablehlo.constant" or (op.raw.results and not _is_small(op)):
+            continue
+        value = mlir.constant_value(op.raw)
+        if value is None or not value.size:
+            continue
+        first = value.reshape(-1)[:8] if any(value.strides) else value[(0,) * value.ndim].reshape(1)
+        if value.dtype.kind in "iu":
+            integers.update((int(v), None) for v in first)
+        elif value.dtype.kind == "f" or value.dtype.name == "bfloat16":
+            floats.update((float(v), None) for v in first)
+    return tuple(integers)[:MAX_HARVESTED], tuple(floats)[:MAX_HARVESTED]
+
+
+def _is_small(op: Op) -> bool:
+    tensor = mlir.read_tensor_type(op.raw.results[0].type)
+    if tensor is None or not tensor.is_static:
+        return False
+    count = 1
+    for size in tensor.shape:
+        count *= int(size or 0)
+    return count <= 1 << 12 or mlir.is_splat(op.raw)

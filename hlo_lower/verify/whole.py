@@ -1,0 +1,59 @@
+"""Both whole modules, compiled when they are first asked for: what a region's difference means for what is returned."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.inputs import ordinary
+from hlo_lower.verify.run import CannotRunError, Executable, entry_function
+
+Array = NDArray[Any]
+
+
+class WholeModules:
+    """Two modules of one signature and static shapes.
+
+    Args:
+      before, after: their texts.
+    """
+
+    def __init__(self, before: str, after: str) -> None:
+        self._texts = before, after
+        self._versions: tuple[Executable, Executable] | None = None
+        self._failed = False
+
+    def differ(self, name: str, inputs: Mapping[int, Array]) -> bool | None:
+        """Whether the two return something else; None where they cannot be run.
+
+        Args:
+          name: the public function.
+          inputs: some of its arguments, by place; the others are drawn.
+        """
+        versions = self._compiled(name)
+        if versions is None:
+            return None
+        rng = np.random.default_rng(0)
+        arguments = [
+            inputs.get(place, ordinary(rng, a.shape, np.dtype(a.dtype))) for place, a in enumerate(versions[0].arguments)
+        ]
+        try:
+            results = [version.run(arguments) for version in versions]
+        except CannotRunError:
+            return None
+        return first_difference(results[0], results[1]) is not None
+
+    def _compiled(self, name: str) -> tuple[Executable, Executable] | None:
+        if self._versions is None and not self._failed:
+            try:
+                module = mlir.parse_module(self._texts[0], mlir.make_context())
+                if mlir.symbol_name(entry_function(module).attributes["sym_name"]) != name:
+                    return None
+                first, second = (Executable(text, "exact") for text in self._texts)
+                self._versions = first, second
+            except CannotRunError:
+                self._failed = True
+        return self._versions
