@@ -205,7 +205,10 @@ class RegionJudge:
         pieces = pieces_of(region, seen)
         key = (pieces.first, pieces.second)
         if key not in self._judged:
-            self._judged[key] = judge(region, self._terms, self._interpreter, seen=seen, more=sought)
+            is_wide = sought is not None  # of a wide region that differs one run is enough
+            self._judged[key] = judge(
+                region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide
+            )
         return self._judged[key]
 
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
