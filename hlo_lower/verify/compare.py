@@ -46,6 +46,14 @@ def first_difference(expected: Sequence[Array], actual: Sequence[Array]) -> Diff
     return None
 
 
+def only_signs_of_zeros(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+    """Whether two results are equal numbers everywhere, or NaN, so that they differ in signs of zeros at most."""
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and bool(np.all((a == b) | ((a != a) & (b != b))))
+        for a, b in zip(expected, actual, strict=True)
+    )
+
+
 def first_difference_within(
     expected: Sequence[Array], actual: Sequence[Array], units: int, scales: Sequence[float]
 ) -> Difference | None:

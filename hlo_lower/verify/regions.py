@@ -133,8 +133,7 @@ class RegionJudge:
         found: dict[object, RegionVerdict] = {}
         for number, region in enumerate(regions):
             self._tell(number, len(regions))
-            pieces = pieces_of(region)
-            key = (pieces.first, pieces.second)
+            key = self._key(region)
             alike = found.get(key)
             if alike is not None and alike.how == "as it stands" and alike.status == "equal":
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
@@ -184,8 +183,8 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
-        unmoved = [n for n in cut(narrow, wide) if depends(wide, n) and len(judged.seen.get(n, ())) < 2]
-        if unmoved:
+        seen = zip(cut(narrow, wide), judged.seen, strict=False)
+        if wide is not narrow and (not judged.seen or any(depends(wide, number) and len(values) < 2 for number, values in seen)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return found
@@ -202,14 +201,22 @@ class RegionJudge:
         raise _WrongAssumption([(o.first, o.second) for o in failed], found)
 
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
-        pieces = pieces_of(region, seen)
-        key = (pieces.first, pieces.second)
+        key = self._key(region, seen)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             self._judged[key] = judge(
                 region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide
             )
         return self._judged[key]
+
+    @staticmethod
+    def _key(region: Region, seen: Sequence[Number] = ()) -> tuple[str, str]:
+        """The same for regions that are alike."""
+        try:
+            pieces = pieces_of(region, seen)
+        except CannotRunError:  # each on its own, told by what judges it
+            return str(id(region)), ""
+        return pieces.first, pieces.second
 
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
         """A run of a region at a function's arguments, as all arguments by place; those that it does not read are zeros."""
