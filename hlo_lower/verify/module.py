@@ -1,6 +1,7 @@
 """Level two: the whole module, both versions through `jax.jit` on the same inputs.
 
-Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound.
+Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level, each element
+within the bound of its own rounding (`noise`): XLA fuses the two versions differently and so rounds differently.
 The runs say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the
 outputs stay the same when every scatter is replaced by its operand, or are mostly NaN, the verdict says `not
 exercised`.
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
-from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
+from hlo_lower.verify.compare import Difference, first_difference, nan_share
 from hlo_lower.verify.cutout import ModuleIndex, Place, function_of, is_public
 from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.scatters import Group, columns_of
@@ -32,12 +34,6 @@ from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
-
-DEFAULT_LEVEL_UNITS = 1 << 12
-"""Machine epsilons, times the largest magnitude of a result, by which the default level may differ in a whole module.
-
-XLA fuses the two versions differently and so rounds differently; what a model makes of that is up to the model. 4,096
-is 12 of a float32's 24 bits: a wrong value is far outside, and the proof is the comparison bit for bit."""
 
 RUN_REGIMES = ("in range", "first and last", "mixed")
 """What the index arguments of the first, second and third run are drawn from; further runs repeat these."""
@@ -98,8 +94,8 @@ def verify_module(
       oob: the policy of the second version.
       inputs: the user's arguments, or None for seeded ones.
       seed, runs: of the seeded inputs.
-      reassociated: whether float sums may have been computed in another order; then results are compared within the
-        bound of the default level.
+      reassociated: whether float sums may have been computed in another order; then each element is compared
+        within the bound of its own rounding.
       memory_budget: bytes of arguments and results up to which the module is run; None for no limit.
       progress: told about each step.
 
@@ -200,6 +196,7 @@ class _Comparison:
         self._exact: list[str] = [text for text in whole if text is not None] if self._is_whole else [before, after]
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
+        self._bounds = OwnBounds(self._exact[0])
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
         """Bit for bit on all inputs, then the default level and the blinded module."""
@@ -216,19 +213,20 @@ class _Comparison:
                 unfused = unfused or self._compiled(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None and self._reassociated:
-                found = self._beyond_bound(expected[-1], actual)
-                self._how = "within the bound of XLA's default level, because sums may be reassociated"
+                found = self._bounds.difference(expected[-1], actual, arguments)
+                self._how = "each element within the bound of its own rounding, because sums may be reassociated"
             elif found is not None and not self._is_whole:
-                found = self._beyond_bound(expected[-1], actual)
-                self._how = f"on {self._devices} devices, within the bound of XLA's default level"
+                found = self._bounds.difference(expected[-1], actual, arguments)
+                self._how = f"on {self._devices} devices, each element within the bound of its own rounding"
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
-        found, not_run = self._default_level(sets[0])
+        found, not_run = self._default_level(sets[0], expected[0])
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
         not_exercised = (*not_run, *self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
+        not_exercised += tuple(self._bounds.notes)
         self._progress("module", steps, steps)
         return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
 
@@ -243,7 +241,7 @@ class _Comparison:
     def _differs(self, found: Difference, runs: int) -> ModuleVerdict:
         return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
 
-    def _default_level(self, arguments: list[Array]) -> tuple[Difference | None, list[str]]:
+    def _default_level(self, arguments: list[Array], exact: list[Array]) -> tuple[Difference | None, list[str]]:
         """The difference at XLA's default level, on all devices of the module, and why it was not run there."""
         texts = [self._before, self._after]
         try:
@@ -256,12 +254,7 @@ class _Comparison:
             return (None, [f"the module on {self._devices} devices: {reason}"]) if reason else (_cannot_run(error), [])
         if self._devices > 1 and self._is_whole:
             self._how = f"bit for bit on one device, and one on {self._devices} devices within a bound"
-        return self._beyond_bound(expected, actual), []
-
-    @staticmethod
-    def _beyond_bound(expected: list[Array], actual: list[Array]) -> Difference | None:
-        scales = [largest_magnitude(e) for e in expected]
-        return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
+        return self._bounds.difference(expected, actual, arguments, [exact]), []
 
     def _unreachable(self) -> list[str]:
         """Scatters from which no returned value depends."""

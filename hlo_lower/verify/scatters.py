@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import HloLowerError
 from hlo_lower.scatter.reference import Hits, ScatterNumbers, count_hits, scatter
-from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.compare import Difference, epsilon, first_difference, first_difference_beyond, is_inexact
 from hlo_lower.verify.cutout import MAX_CALL_SITES, Cutout, Leaf, ModuleIndex, Place, cut_out, function_of
 from hlo_lower.verify.inputs import (
     REGIMES,
@@ -283,19 +283,19 @@ class _Case:
         actual = self._converted.run(arguments) if is_run else []
         for judge, expected in expectations:
             judges.append(judge)
-            found = self._compare(judge, expected, actual, arguments, hits)
+            found = self._compare(judge, expected, actual, arguments, indices)
             if found is not None:
                 return self._told(regime, hits, judges), f"{judge} says {found}"
-        found = self._differs_at_default(arguments, hits)
+        found = self._differs_at_default(arguments, indices, hits)
         if not found and regime in SPECIAL_VALUES:
-            found = self._differs_interpreted(arguments, hits, dict(expectations).get("reference"))
+            found = self._differs_interpreted(arguments, indices, dict(expectations).get("reference"))
         return self._told(regime, hits, judges), found
 
     def _compare(
-        self, judge: str, expected: list[Array], actual: list[Array], arguments: list[Array], hits: Hits
+        self, judge: str, expected: list[Array], actual: list[Array], arguments: list[Array], indices: Array
     ) -> Difference | None:
         if self._in_any_order or (judge != "XLA" and not self._rounds_correctly):
-            return self._beyond_bound(expected, actual, arguments, hits)
+            return self._beyond_bound(expected, actual, arguments, indices)
         found = first_difference(expected, actual)
         if found is None or judge != "XLA" or not self._operand_shape:
             return found
@@ -306,16 +306,26 @@ class _Case:
         return first_difference(native.run(arguments), converted.run(arguments))
 
     def _beyond_bound(
-        self, expected: list[Array], actual: list[Array], arguments: list[Array], hits: Hits
+        self, expected: list[Array], actual: list[Array], arguments: list[Array], indices: Array
     ) -> Difference | None:
-        units = DEFAULT_LEVEL_UNITS * (1 + hits.most)
-        return first_difference_within(expected, actual, units, self._terms(arguments, hits))
-
-    def _terms(self, arguments: list[Array], hits: Hits) -> list[float]:
-        """For each operand the magnitude that a sum over one element's updates can reach."""
+        """The first element beyond its bound: units for each of its own updates, of its own terms' magnitudes."""
+        if first_difference(expected, actual) is None:
+            return None
         n = self._cutout.arity
-        pairs = zip(arguments[:n], arguments[n : 2 * n], strict=True)
-        return [largest_magnitude(operand) + hits.most * largest_magnitude(update) for operand, update in pairs]
+        writes = self._summed(np.zeros(self._operand_shape), indices, np.ones(self._updates_shape))
+        bounds: list[Array] = []
+        for operand, update, result in zip(arguments[:n], arguments[n : 2 * n], expected, strict=True):
+            size = self._summed(_magnitudes(operand), indices, _magnitudes(update))
+            size = np.maximum(size, _magnitudes(result))
+            unit = epsilon(result.dtype) if is_inexact(result) else 0.0
+            bounds.append(DEFAULT_LEVEL_UNITS * (1 + writes) * unit * size)
+        return first_difference_beyond(expected, actual, bounds)
+
+    def _summed(self, operand: Array, indices: Array, updates: Array) -> Array:
+        """The scatter of f64 operand and updates that adds, under the policy."""
+        dtypes = [np.dtype(np.float64)]
+        found = scatter([operand], indices, [updates], self._numbers, _added, dtypes, oob=self._oob)
+        return np.asarray(found[0])
 
     @staticmethod
     def _told(name: str, hits: Hits, judges: Sequence[str]) -> Regime:
@@ -377,15 +387,15 @@ class _Case:
                 )
         return found
 
-    def _differs_at_default(self, arguments: list[Array], hits: Hits) -> str:
+    def _differs_at_default(self, arguments: list[Array], indices: Array, hits: Hits) -> str:
         """Compare XLA with XLA at its default level, within the bound."""
         if self._native is None or (self._oob == "spec" and hits.overhanging):
             return ""
         expected, actual = self._native[1].run(arguments), self._converted_default.run(arguments)
-        found = self._beyond_bound(expected, actual, arguments, hits)
+        found = self._beyond_bound(expected, actual, arguments, indices)
         return "" if found is None else f"XLA at its default level says {found}"
 
-    def _differs_interpreted(self, arguments: list[Array], hits: Hits, expected: list[Array] | None) -> str:
+    def _differs_interpreted(self, arguments: list[Array], indices: Array, expected: list[Array] | None) -> str:
         """Compare the converted cut-out under the interpreter with the reference.
 
         XLA runs `x + 0.0` as `x`, even where bits are compared, and so hides a lowering that loses the sign of zeros
@@ -401,8 +411,19 @@ class _Case:
             return ""
         found = first_difference(expected, actual)
         if found is not None and self._in_any_order:
-            found = self._beyond_bound(expected, actual, arguments, hits)
+            found = self._beyond_bound(expected, actual, arguments, indices)
         return "" if found is None else f"the interpreter, on the lowered scatter, differs from the reference: {found}"
+
+
+def _added(currents: list[Array], values: list[Array]) -> list[Array]:
+    return [currents[0] + values[0]]
+
+
+def _magnitudes(array: Array) -> Array:
+    """The magnitudes in f64; 0 where they are not finite: an infinity or a NaN is compared as it is."""
+    with np.errstate(all="ignore"):
+        found: Array = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _why_aborts(text: str) -> str:
