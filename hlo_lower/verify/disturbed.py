@@ -87,18 +87,27 @@ PREFIX = "disturbed_"
 _CONTRACTED = re.compile(r"lhs_contracting_dimensions = \[([^\]]+)\]")
 
 
+class CannotDisturbError(Exception):
+    """The salt does not reach all of a module."""
+
+
 def disturbed(text: str) -> str | None:
     """The module with one more argument, the salt (a `tensor<ui32>`, the last), and floats disturbed by it.
 
-    Salt 0 is as any other. None where nothing of it rounds, or the salt does not reach all of it.
+    None where nothing of it rounds.
+
+    Raises:
+      CannotDisturbError: part of it is written for one device, or its functions are used in another way than called.
     """
     module = mlir.parse_module(text, mlir.make_context())
     with mlir.active(module.context):
         if mlir.any_operation(module.operation, lambda op: op.name == UNREACHABLE):
+            raise CannotDisturbError(UNREACHABLE)
+        if not _Disturbing(module).all():
             return None
-        count = _Disturbing(module).all()
-        if not count or mlir.verify_module(module) is not None:
-            return None
+        refused = mlir.verify_module(module)
+        if refused is not None:
+            raise CannotDisturbError(refused)
         return mlir.print_module(module)
 
 
