@@ -29,7 +29,7 @@ class Reference:
     Attributes:
       runs: arguments and results.
       rounding: how results are compared.
-      again: runs the module under XLA on other arguments.
+      again: runs the module under XLA on other arguments; None where the user gave them.
       own_bounds: of the module as it was.
       notes: runs that are others than those of the module as it was, or that are not there, and why.
     """
@@ -47,7 +47,7 @@ class Reference:
     def for_signature_of(self, text: str) -> "Reference":
         """The same runs for a version whose integers are narrower.
 
-        Arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays there, and
+        Seeded arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays there, and
         the module is run once more. A run whose results do not fit is left out; `notes` tells of both.
 
         Args:
@@ -124,7 +124,7 @@ def reference_of(
         return Run(arguments, expected, what, cache(lambda: own_bounds.of(arguments, expected)))
 
     told = tuple(run(arguments, what) for what, arguments in sets)
-    return Reference(told, rounding_of(mlir.parse_module(text, mlir.make_context())), run, own_bounds=own_bounds)
+    return Reference(told, rounding_of(mlir.parse_module(text, mlir.make_context())), run if inputs is None else None, own_bounds=own_bounds)
 
 
 def _fitted(run: Run, signature: Signature) -> Run | None:

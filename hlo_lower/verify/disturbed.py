@@ -20,7 +20,7 @@ Moved are results of ops that round. Not moved is what any compiler gets exactly
 - numbers next to the ends of the exponent's range.
 
 The terms of a sum of n (of a reduction, a product of matrices, a scatter that adds) and the sum are moved by sqrt(n)
-units: in another order a sum of terms of any sign moves by about that many roundings of its partial sums. How far a
+times as many units: in another order a sum of terms of any sign moves by about that many roundings of its partial sums. How far a
 number is moved depends on its bits, its op and the salt alone, so what was equal within one op stays equal.
 """
 
@@ -33,16 +33,25 @@ from typing import Any
 from hlo_lower import mlir
 from hlo_lower.verify.run import entry_function
 
-MOST = 2
-"""Units in the last place that an addition or a multiplication is moved by, at most."""
+@dataclass(frozen=True)
+class Most:
+    """Units in the last place that a float type is moved by, at most.
 
-MOST_OF_FUNCTIONS = {"f32": 8, "f64": 8}
-"""The same of exp, tanh and their kin, which consumers approximate; in narrow types as computed wider: `MOST`."""
+    Attributes:
+      plain: of what every compiler rounds correctly. Rounding itself is within half a unit, so that 2 is five times its
+        spread; wide types have digits to spare.
+      function: of exp, tanh and their kin, which consumers approximate; narrow types are computed wider, and rounded.
+      term: of a sum of n terms, times sqrt(n).
+      sum: the same at most: more would be the number itself.
+    """
 
-MOST_OF_SUMS = {"f64": 64, "f32": 64, "f16": 8}
-"""The same of long sums; of narrower types `MOST_OF_NARROW_SUMS`: more would be the number itself."""
+    plain: int
+    function: int
+    term: int
+    sum: int
 
-MOST_OF_NARROW_SUMS = 4
+
+MOST = {"f64": Most(8, 32, 4, 256), "f32": Most(8, 32, 4, 256), "f16": Most(2, 4, 1, 8), "bf16": Most(2, 2, 1, 4)}
 
 EXACT = frozenset(
     f"stablehlo.{name}"
@@ -175,7 +184,7 @@ class _Disturbing:
             elif op.name not in EXACT and op.name.split(".")[0] in ("stablehlo", "chlo", "func"):
                 self._disturb(op, place)
             elif op.name == "func.call":  # of a function that is applied to elements elsewhere
-                self._disturb_results(op, place, MOST)
+                self._disturb_results(op, place, 1)
         mlir.set_signature(function)
 
     @staticmethod
@@ -428,10 +437,10 @@ def _narrows(convert: mlir.RawOperation) -> bool:
 
 def _most(op: mlir.RawOperation, raw_type: mlir.RawType, terms: int) -> int:
     """Units in the last place that a value of an op is moved by, at most."""
-    element = _format(raw_type)
+    most = MOST[_format(raw_type)]
     if terms > 1:
-        return max(MOST, min(ceil(sqrt(terms)), MOST_OF_SUMS.get(element, MOST_OF_NARROW_SUMS)))
-    return MOST if op.name in PLAIN or op.name in APPLYING else MOST_OF_FUNCTIONS.get(element, MOST)
+        return max(most.plain, min(ceil(most.term * sqrt(terms)), most.sum))
+    return most.plain if op.name in PLAIN or op.name in APPLYING else most.function
 
 
 def _summed(op: mlir.RawOperation) -> list[int]:
