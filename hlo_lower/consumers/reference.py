@@ -47,8 +47,8 @@ class Reference:
     def for_signature_of(self, text: str) -> "Reference":
         """The same runs for a version whose integers are narrower.
 
-        Seeded arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays there, and
-        the module is run once more. A run whose results do not fit is left out; `notes` tells of both.
+        Seeded arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays
+        there, and the module is run once more. A run whose results do not fit is left out; `notes` tells of both.
 
         Args:
           text: a version of the module, with as many arguments and results, of the same shapes.
@@ -124,7 +124,12 @@ def reference_of(
         return Run(arguments, expected, what, cache(lambda: own_bounds.of(arguments, expected)))
 
     told = tuple(run(arguments, what) for what, arguments in sets)
-    return Reference(told, rounding_of(mlir.parse_module(text, mlir.make_context())), run if inputs is None else None, own_bounds=own_bounds)
+    return Reference(
+        told,
+        rounding_of(mlir.parse_module(text, mlir.make_context())),
+        run if inputs is None else None,
+        own_bounds=own_bounds,
+    )
 
 
 def _fitted(run: Run, signature: Signature) -> Run | None:

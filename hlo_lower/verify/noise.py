@@ -32,7 +32,7 @@ RUNS = 6
 
 FACTOR = 2.0
 """Times what an element was seen to move, in the worst of the runs; the disturbances are larger than roundings already
-(`disturbed.MOST`), so that what flips within the bound was seen to flip."""
+(`moved_floats.MOST`), so that what flips within the bound was seen to flip."""
 
 UNITS = 16
 """Machine epsilons of an element's own value."""

@@ -78,9 +78,8 @@ def test_each_element_has_its_own_bound():
     expected, actual = f32(-1e30, 1, 2), f32(-1.0001e30, 1.5, 2.5)
     assert first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 1])]) is None
     found = first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 0.25])])
-    assert str(found) == (
-        "result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, beyond 0.25, the bound of this element's own rounding)"
-    )
+    what = "beyond 0.25, the bound of this element's own rounding"
+    assert str(found) == f"result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, {what})"
     complex_one = np.asarray([1 + 1j], np.complex64)
     assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.6)]) is None
     assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.4)]) is not None

@@ -140,7 +140,7 @@ def test_what_is_swallowed_is_swallowed_everywhere():
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_long_sums_in_any_order(dtype):
-    """Sums of terms of one sign and of both pass added up in f64 and one by one in f32; a lost tenth of terms does not."""
+    """Sums of one sign and of both pass in f64 and one by one in f32; without a tenth of their terms they do not."""
     x = some(0, (4, 400), dtype)
     x[1] = np.abs(x[1].astype(np.float32)).astype(dtype)
     judged = Judged(lambda a: a.sum(axis=1), x)
