@@ -8,7 +8,7 @@ exercised`.
 
 A module that is partitioned over several devices is compared bit for bit as the same program on one device: a
 partitioner may sum a scatter's updates device by device, and so round differently. Then both versions run on all
-devices, in a child process where this one has too few, within the bound of the default level. Where part of the module
+devices, in a child process where this one has too few, within the same bounds. Where part of the module
 is written for one of the devices (`shard_map`), there is no program on one device, and all runs are on all of them.
 """
 

@@ -25,7 +25,7 @@ def verify_plain(before: str, after: str, *, seed: int, runs: int, memory_budget
       seed, runs: of the arguments.
       memory_budget: bytes of arguments and results up to which they are run.
       near: whether custom calls were written out, so that each float is compared within the bound of its own rounding
-        and not bit for bit: erf's polynomial is within 4 units of the call's, which are disturbed by 8.
+        and not bit for bit: erf's polynomial is within 4 units of the call's, which are disturbed by 32.
     """
     try:
         signature = read_signature(parse_or_refuse(before, "before"))
