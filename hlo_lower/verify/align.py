@@ -76,6 +76,10 @@ class Side:
         """Whether a value is of this body, and not of one around it."""
         return self.program.homes[value] is self.body
 
+    def may_take_another(self, value: ValueId) -> bool:
+        """Whether a value may be given a number that is not its own: an operation of the body makes it."""
+        return self.program.makers[value] is not None and self.is_own(value) and value not in self.assumed
+
     @cached_property
     def value_of(self) -> dict[Number, ValueId]:
         """A visible value of each number; asked for when the body is aligned."""
@@ -313,7 +317,9 @@ class Aligner:
         if mine == theirs:
             return False
         pair.assumptions.append(Assumption(x, y, root))
-        may_take = [s.program.makers[v] is not None and s.is_own(v) and v not in s.assumed for s, v in ((first, x), (second, y))]
+        may_take = [
+            s.program.makers[v] is not None and s.is_own(v) and v not in s.assumed for s, v in ((first, x), (second, y))
+        ]
         if may_take[1] and not (may_take[0] and first.has(theirs)):
             second.assume(y, mine)
         elif may_take[0]:

@@ -50,7 +50,7 @@ class RegionVerdict:
       producers: operations of the first module that were taken in.
       count: how many regions are alike.
       runs, judges: how many runs, and who compared.
-      windows: where the windows of the scatters lay: inside, overhanging, outside; and how often one element was written.
+      windows: how many windows of the scatters lay inside, overhanging and outside, and how often one element was written.
       excluded: judges that were left out, each with the reason.
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ.
@@ -184,7 +184,9 @@ class RegionJudge:
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
         seen = zip(cut(narrow, wide), judged.seen, strict=False)
-        if wide is not narrow and (not judged.seen or any(depends(wide, number) and len(values) < 2 for number, values in seen)):
+        if wide is not narrow and (
+            not judged.seen or any(depends(wide, number) and len(values) < 2 for number, values in seen)
+        ):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return found
@@ -219,7 +221,7 @@ class RegionJudge:
         return pieces.first, pieces.second
 
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
-        """A run of a region at a function's arguments, as all arguments by place; those that it does not read are zeros."""
+        """A run of a region as all arguments of its function, by place; those that it does not read are zeros."""
         side = region.pair.first
         given = dict(zip(region.inputs, run.arguments, strict=True))
         found: dict[int, Array] = {}
@@ -291,3 +293,11 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:
+    """Whether the runs of a wide region moved everything at the cut that can move."""
+    at_cut = cut(narrow, wide)
+    if not at_cut or len(judged.seen) < len(at_cut):
+        return False
+    return all(len(values) > 1 or not depends(wide, n) for n, values in zip(at_cut, judged.seen, strict=True))
