@@ -151,7 +151,11 @@ def _convert(
 ) -> Array | None:
     if operands[0].dtype.kind not in "iub" or dtype.kind not in "iu":
         return None
-    return _computed(lambda x: np.asarray(x).astype(dtype))(raw, operands, shape, dtype)
+
+    def converted(x: Array) -> Array:
+        return np.asarray(x).astype(dtype)
+
+    return _computed(converted)(raw, operands, shape, dtype)
 
 
 def _select(

@@ -50,7 +50,7 @@ class RegionVerdict:
       producers: operations of the first module that were taken in.
       count: how many regions are alike.
       runs, judges: how many runs, and who compared.
-      windows: how many windows of the scatters lay inside, overhanging and outside, and how often one element was written.
+      windows: how many windows of its scatters lay inside, overhanging and outside; how often one element was written.
       excluded: judges that were left out, each with the reason.
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ.
@@ -183,10 +183,7 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
-        seen = zip(cut(narrow, wide), judged.seen, strict=False)
-        if wide is not narrow and (
-            not judged.seen or any(depends(wide, number) and len(values) < 2 for number, values in seen)
-        ):
+        if wide is not narrow and not _moved(narrow, wide, judged):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return found
