@@ -123,12 +123,11 @@ class Verdict:
         if total == 1:
             (what,) = counts
             return f"1 region {names.get(what, what)}"
-        told = ", ".join(f"{count} {names.get(what, what)}" for what, count in counts.items())
-        return (
-            f"{total:,} regions{distinct}: {told}"
-            if len(counts) > 1
-            else f"{total:,} regions{distinct} {told[len(str(total)) + 1 :]}"
-        )
+        if len(counts) == 1:
+            (what,) = counts
+            return f"{total:,} regions{distinct} {names.get(what, what)}"
+        told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
+        return f"{total:,} regions{distinct}: {told}"
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""
