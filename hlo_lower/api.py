@@ -205,6 +205,7 @@ def verify(
         oob=asked.oob,
         reassociated=asked.float_mode == "reassociate",
         trust_flags=asked.trust_flags,
+        reads_inside=asked.target.gather == "in_bounds",
         level=level,
         inputs=inputs,
         seed=seed,

@@ -134,12 +134,14 @@ class Terms:
       seed: of the drawn inputs.
       reassociated: whether sums may be in another order, so that floats are compared within a bound.
       trust_flags: whether runs that violate a scatter's `unique_indices = true` are left out.
+      is_strict: whether the regions within a loop have to be equal themselves, also where its results are the same.
     """
 
     oob: Policy = "xla"
     seed: int = 0
     reassociated: bool = False
     trust_flags: bool = False
+    is_strict: bool = False
 
 
 def judge(

@@ -119,7 +119,7 @@ class Verdict:
             return "the same operations"
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
         counts = self.counts()
-        names = {"as it stands": "as it stands" if total == 1 else "as they stand"}
+        names = {} if total == 1 else {"as it stands": "as they stand", "differs": "differ"}
         if total == 1:
             (what,) = counts
             return f"1 region {names.get(what, what)}"
