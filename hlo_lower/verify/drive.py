@@ -107,6 +107,8 @@ def _plans(roles: Roles) -> list[_Plan]:
     for place, role in enumerate(roles.inputs):
         if role.is_integer and prod(role.shape) == 1:
             for value in listed(role, roles.integers):
+                if roles.reach is not None and abs(value) > roles.reach:
+                    continue
                 k = len(plans)
                 payload, numbers = PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]
                 plans.append(_Plan(f"input {place} = {value}", "in range", 0, payload, numbers, (place, value)))
@@ -152,7 +154,8 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
     if role.is_integer and role.columns:
         return _starts(rng, role, plan, seed)
     if dtype.kind in "iu":
-        return _integers(rng, plan.numbers, shape, dtype, roles.integers)
+        drawn = _integers(rng, plan.numbers, shape, dtype, roles.integers)
+        return drawn if roles.reach is None else _within(drawn, roles.reach)
     if dtype == np.bool_:
         filled = {"special": True, "zeros": False}.get(plan.payload)
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
@@ -185,6 +188,14 @@ def _integers(
         return np.asarray(np.asarray(pool, object)[rng.integers(len(pool), size=shape)], object).astype(dtype)
     wide = ordinary(rng, shape, dtype)
     return np.full(shape, wide.reshape(-1)[0] if wide.size else 0, dtype) if kind == "equal" else wide
+
+
+def _within(numbers: Array, reach: int) -> Array:
+    """Integers brought near 0, those that lie there as they are."""
+    info = np.iinfo(numbers.dtype)
+    low, high = max(-reach, int(info.min)), min(reach, int(info.max))
+    is_near = (numbers >= low) & (numbers <= high)
+    return np.where(is_near, numbers, numbers % (high + 1)).astype(numbers.dtype)
 
 
 def _floats(
