@@ -8,18 +8,32 @@ is recognised wherever the base comes from, and an unknown op in the middle cost
 
 import numpy as np
 
+from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
 from hlo_lower.analysis.interval import type_range, wrapped_number
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
+from hlo_lower.analysis.memo import Memo
 from hlo_lower.analysis.places import MOVING, Place, after_start, moved
 from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is followed; what lies beyond is not looked into."""
+
+MAX_WORK = 5_000
+"""Most elements at places that are looked at to answer one question."""
+
+MAX_WORK_IN_ALL = 20_000
+"""Most of them that one analysis looks at: that of one scatter."""
+
+MAX_TERMS = 64
+"""Most symbols of a form; what is the sum of more is a symbol itself."""
+
+MAX_ASSUMED = 3
+"""Most values of loops that are looked into one within the other; another one is a symbol."""
 
 
 class AffineAnalysis:
@@ -29,7 +43,9 @@ class AffineAnalysis:
         self._graph = graph
         self._intervals = intervals
         self._pending: list[Value] = []
-        self._known: dict[tuple[Value, Place, Frame | None], Linear] = {}
+        self._memo = Memo[tuple[Value, Place, Frame | None], Linear]()
+        self._inner: dict[Linear, Linear] = {}
+        self.budget = Budget(MAX_WORK_IN_ALL, MAX_WORK)
 
     def element(self, value: Value, place: Place, frame: Frame | None = None, depth: int = 0) -> Linear:
         """The element of an integer tensor of static shape at a place.
@@ -43,9 +59,22 @@ class AffineAnalysis:
         if depth > MAX_STEPS:
             return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
         key = (value, place, frame)
-        known = self._known.get(key)
+        known = self._memo.get(key)
         if known is not None:
             return known
+        cuts = self.budget.cuts
+        if not self.budget.begin():
+            return self._opaque(value, place, frame, "more steps than the budget of the analysis")
+        self._memo.begin()
+        found = self._found(value, place, frame, depth)
+        self.budget.end()
+        if cuts == self.budget.cuts or not self.budget.is_asked:
+            self._memo.keep(key, found)
+        else:
+            self._memo.drop()
+        return found
+
+    def _found(self, value: Value, place: Place, frame: Frame | None, depth: int) -> Linear:
         node = value.node
         if node is None:
             found = self._argument(value, place, frame, depth)
@@ -55,11 +84,9 @@ class AffineAnalysis:
             why = plain_name(node.name)
             if found is None and node.name in ELEMENTWISE:
                 place = self._narrowed(node, place, frame, depth)
-        if found is None:
-            found = self._opaque(value, place, frame, why)
-        if not self._pending:  # what is found on the way through a loop's body rests on what is assumed there
-            self._known[key] = found
-        return found
+        if found is not None and len(found.terms) > MAX_TERMS:
+            found, why = None, f"a sum of more than {MAX_TERMS}"
+        return self._opaque(value, place, frame, why) if found is None else found
 
     def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
         """The place at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
@@ -120,7 +147,9 @@ class AffineAnalysis:
                 if body is None:
                     return None
                 returned = body.terminator.operand(value.number)
-                return self.element(returned, place, Frame(node, frame), depth + 1) if returned.is_static else None
+                if not returned.is_static:
+                    return None
+                return self.element(returned, place, self._intervals.enter(node, frame), depth + 1)
             case "case" | "if":
                 branches = [block.terminator.operand(value.number) for block in node.blocks]
                 return self._agreed(value, [(b, frame) for b in branches], place, frame, depth)
@@ -199,7 +228,8 @@ class AffineAnalysis:
         step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
         # Its value is a number of the type, so whatever wrapped around inside is settled.
         width = width_of(node.result())
-        return Linear(0, {Normalized(kept, offset, width): 1}, width, evidence=step)
+        inner = self._inner.setdefault(kept, kept)  # one object, so that equal forms are compared by identity
+        return Linear(0, {Normalized(inner, offset, width): 1}, width, evidence=step)
 
     def _compared_with_zero(
         self, predicate: Value, place: Place, frame: Frame | None, depth: int
@@ -284,13 +314,19 @@ class AffineAnalysis:
         if returned == inside:
             return initial
         own = Element(inside, frame, place)
-        if depth > MAX_STEPS // 2 or inside in self._pending:
+        if depth > MAX_STEPS // 2:
+            return None
+        if inside in self._pending or len(self._pending) >= MAX_ASSUMED:
+            # Looked into once what is assumed is settled: what is found until then rests on it.
+            self._memo.note(self._pending.index(inside) + 1 if inside in self._pending else self._memo.level)
             return None
         self._pending.append(inside)
+        self._memo.assume()
         try:
             following = self.element(returned, place, frame, depth + 1)
         finally:
             self._pending.pop()
+            self._memo.settle()
         step = following.plus(Linear(0, {own: 1}, following.width), -1)
         moving, _ = initial.split()
         width = width_of(value)
