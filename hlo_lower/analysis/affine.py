@@ -23,10 +23,10 @@ from hlo_lower.graph import Graph, Node, Value
 MAX_STEPS = 100
 """Longest chain of producers that is followed; what lies beyond is not looked into."""
 
-MAX_WORK = 5_000
+MAX_WORK = 4_000
 """Most elements at places that are looked at to answer one question."""
 
-MAX_WORK_IN_ALL = 20_000
+MAX_WORK_IN_ALL = 8_000
 """Most of them that one analysis looks at: that of one scatter."""
 
 MAX_TERMS = 64

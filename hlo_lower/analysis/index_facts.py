@@ -33,10 +33,10 @@ MAX_ELEMENTS = 1 << 22
 MAX_WORK = 5_000
 """Most values that are looked at to answer one question."""
 
-MAX_WORK_IN_ALL = 100_000
+MAX_WORK_IN_ALL = 20_000
 """Most values that are looked at for the first questions about a module, of any size."""
 
-WORK_AN_OPERATION = 50
+WORK_AN_OPERATION = 20
 """And for each of its operations: so the time that all questions take grows with the module and no faster."""
 
 UNIFORM = ELEMENTWISE | {
