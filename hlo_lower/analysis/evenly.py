@@ -53,7 +53,7 @@ def fitted(values: Bounds) -> tuple[int, tuple[int, ...]] | None:
     low, high = base + sum(min(0, end) for end in ends), base + sum(max(0, end) for end in ends)
     if low < 0 and looked_at.dtype.kind == "u":
         return None
-    is_narrow = -(1 << 62) <= low and high < 1 << 62  # so that every difference is one of 64 bits, too
+    is_narrow = low >= -(1 << 62) and high < 1 << 62  # so that every difference is one of 64 bits, too
     return (base, strides) if _is_even(looked_at, base, strides, np.int64 if is_narrow else object) else None
 
 

@@ -30,10 +30,10 @@ MAX_STEPS = 100
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
 
-MAX_WORK = 5_000
+MAX_WORK = 2_000
 """Most values that are looked at to answer one question."""
 
-MAX_WORK_IN_ALL = 20_000
+MAX_WORK_IN_ALL = 50_000
 """Most values that are looked at for the first questions about a module, of any size."""
 
 WORK_AN_OPERATION = 20
