@@ -6,6 +6,8 @@ symbol that does not depend on a position is a base: the same runtime number for
 is recognised wherever the base comes from, and an unknown op in the middle costs only what it touches.
 """
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from hlo_lower.analysis.budget import Budget
@@ -43,7 +45,7 @@ class AffineAnalysis:
         self._graph = graph
         self._intervals = intervals
         self._pending: list[Value] = []
-        self._memo = Memo[tuple[Value, Place, Frame | None], Linear]()
+        self._memo = Memo[Hashable, Linear | bool]()
         self._inner: dict[Linear, Linear] = {}
         self.budget = Budget(MAX_WORK_IN_ALL, MAX_WORK)
 
@@ -60,7 +62,7 @@ class AffineAnalysis:
             return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
         key = (value, place, frame)
         known = self._memo.get(key)
-        if known is not None:
+        if isinstance(known, Linear):
             return known
         cuts = self.budget.cuts
         if not self.budget.begin():
@@ -309,33 +311,47 @@ class AffineAnalysis:
         the same number to all elements, their distances stay."""
         number = value.number
         inside = loop.blocks[1].argument(number)
-        returned = loop.blocks[1].terminator.operand(number)
         initial = self.element(loop.operand(number), place, frame, depth + 1)
-        if returned == inside:
+        if loop.blocks[1].terminator.operand(number) == inside:
             return initial
-        own = Element(inside, frame, place)
-        if depth > MAX_STEPS // 2:
-            return None
-        if inside in self._pending or len(self._pending) >= MAX_ASSUMED:
-            # Looked into once what is assumed is settled: what is found until then rests on it.
-            self._memo.note(self._pending.index(inside) + 1 if inside in self._pending else self._memo.level)
-            return None
-        self._pending.append(inside)
-        self._memo.assume()
-        try:
-            following = self.element(returned, place, frame, depth + 1)
-        finally:
-            self._pending.pop()
-            self._memo.settle()
-        step = following.plus(Linear(0, {own: 1}, following.width), -1)
         moving, _ = initial.split()
         width = width_of(value)
-        if not all(isinstance(symbol, Position) for symbol in moving):
+        if not all(isinstance(symbol, Position) for symbol in moving) or initial.width not in (0, width):
             return None
-        if any(form.width not in (0, width) for form in (initial, step)) or positions([step]):
+        if not self._keeps_distances(inside, loop, place, frame, depth):
             return None
         base = Element(value, frame, tuple(map(origin, place)), "carried by while")
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
+
+    def _keeps_distances(self, inside: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> bool:
+        """Whether a loop's body adds the same number to an element of a value at all positions.
+
+        Found once, for the value in the body as for the loop's result. Meanwhile the value is a symbol of its own.
+        """
+        key = ("keeps distances", inside, place, frame)
+        known = self._memo.get(key)
+        if known is not None:
+            return known is True
+        if depth > MAX_STEPS // 2:
+            return False
+        if inside in self._pending or len(self._pending) >= MAX_ASSUMED:
+            # Looked into once what is assumed is settled: what is found until then rests on it.
+            self._memo.note(self._pending.index(inside) + 1 if inside in self._pending else self._memo.level)
+            return False
+        cuts = self.budget.cuts
+        self._memo.begin()
+        self._memo.assume()
+        self._pending.append(inside)
+        following = self.element(loop.blocks[1].terminator.operand(inside.number), place, frame, depth + 1)
+        self._pending.pop()
+        self._memo.settle()
+        step = following.plus(Linear(0, {Element(inside, frame, place): 1}, following.width), -1)
+        keeps = step.width in (0, width_of(inside)) and not positions([step])
+        if cuts == self.budget.cuts:
+            self._memo.keep(key, keeps)
+        else:
+            self._memo.drop()
+        return keeps
 
     # --- ranges ---
 
