@@ -63,6 +63,7 @@ class IndexAnalysis:
         self._known: dict[tuple[Value, Frame | None], Interval] = {}
         self._pending: set[tuple[Value, Frame | None]] = set()
         self.assumed: Mapping[tuple[Value, Frame | None], Interval] = {}
+        self._newly_assumed: tuple[tuple[Value, Frame | None], ...] = ()  # what the outer analysis does not assume
         if outer is None:
             self.budget = Budget(MAX_WORK_IN_ALL + WORK_AN_OPERATION * graph.op_count, MAX_WORK)
             self.frames = Frames(graph)
@@ -101,7 +102,7 @@ class IndexAnalysis:
 
         The argument of a region is seen inside of the op that holds the region, and in what is called there.
         """
-        return any(is_seen_by(argument, own, value, frame) for argument, own in self.assumed)
+        return any(is_seen_by(argument, own, value, frame) for argument, own in self._newly_assumed)
 
     def _unknown(self, value: Value, why: str, node: Node | None = None) -> Interval:
         text = f"not bounded: {why}"
@@ -149,6 +150,7 @@ class IndexAnalysis:
         """An analysis of the same module in which these are taken as told: for proofs by induction."""
         hypothetical = IndexAnalysis(self._graph, self)
         hypothetical.assumed = {**self.assumed, **assumed}
+        hypothetical._newly_assumed = tuple(assumed)
         hypothetical._known.update(hypothetical.assumed)
         return hypothetical
 
