@@ -10,6 +10,7 @@ from typing import Any
 import jax.export
 
 from hlo_lower import mlir
+from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.gathers import lower_gathers
 from hlo_lower.graph import (
@@ -204,7 +205,7 @@ def classify(
     """
     options = options or Options()
     known = registry or installed_registry()
-    with _collection_paused():
+    with lowering(), _collection_paused():
         if options.legalize or options.demote_i64:
             graph = _copied(graph)
             _make_plain(graph, options, known)
@@ -230,7 +231,7 @@ def lower(
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
       NotLoweredError: a scatter has no lowering.
     """
-    with _collection_paused():
+    with lowering(), _collection_paused():
         return _lower(source, options or Options(), name, registry)
 
 

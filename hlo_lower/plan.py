@@ -8,7 +8,7 @@ from typing import Literal
 
 from hlo_lower import mlir
 from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.analysis.twins import Trail, Twins
+from hlo_lower.analysis.twins import Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
@@ -111,7 +111,7 @@ class Planner:
         self._analysis = IndexAnalysis(graph)
         self._narrows = options.target.index_type == "i32"
         self._twins = Twins()
-        self._first: dict[Hashable, tuple[Plan, Trail]] = {}
+        self._first: dict[Hashable, Plan] = {}
 
     def all(self) -> list[Plan]:
         """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
@@ -132,19 +132,19 @@ class Planner:
         updates = list(node.raw.operands)[len(types) // 2 + 1 :] if several else ()
         alike = tuple(map(constant_dims, updates))
         key = (*same, alike, spread_dims(node.raw), tuple(mlir.attributes_of(node.raw).items()))
-        trail = self._twins.trail(indices)
         if key in self._first:
-            return self._as_twin(number, node, trail, *self._first[key])
+            return self._as_twin(number, node, self._first[key])
         if not all(operand.is_static for operand in node.operands):
             return self._of_dynamic_shape(number, node)
         plan = self._anew(number, node)
         if plan.choice is not None or plan.kept:
-            self._first[key] = (plan, trail)
+            self._first[key] = plan
         return plan
 
-    def _as_twin(self, number: int, node: Node, trail: Trail, twin: Plan, other: Trail) -> Plan:
+    def _as_twin(self, number: int, node: Node, twin: Plan) -> Plan:
         assert twin.scatter is not None
         assert isinstance(twin.facts, ScatterFacts)
+        other, trail = (self._twins.trail(n.operand(len(n.raw.results))) for n in (twin.node, node))
         record = describe_twin(self._graph, number, node, twin.facts, twin.record, (other, trail))
         return replace(twin, node=node, scatter=replace(twin.scatter, node=node), record=record)
 

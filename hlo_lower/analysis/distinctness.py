@@ -183,7 +183,7 @@ class Distinctness:
             returned = None if body is None else body.terminator.operand(value.number)
             if returned is None or not returned.is_static:
                 return UNKNOWN
-            return self.along(returned, place, axes, Frame(node, frame), depth + 1)
+            return self.along(returned, place, axes, self.intervals.enter(node, frame), depth + 1)
         if name in ("case", "if"):
             returned_by = (block.terminator.operand(value.number) for block in node.blocks)
             return one_of(self.along(v, place, axes, frame, depth + 1) for v in returned_by if v.is_static)

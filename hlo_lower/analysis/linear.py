@@ -79,12 +79,26 @@ class Linear:
     width: int = 0
     drift: int = 0
     evidence: Evidence | None = field(default=None, compare=False)
+    _hash: int | None = field(default=None, init=False, repr=False)
+    _dims: "frozenset[int] | None" = field(default=None, init=False, repr=False)
 
     def __hash__(self) -> int:
-        return hash((self.constant, frozenset(self.terms.items()), self.width))
+        if self._hash is None:  # once: forms within forms have exponentially many parts, and few different ones
+            object.__setattr__(self, "_hash", hash((self.constant, frozenset(self.terms.items()), self.width)))
+        assert self._hash is not None
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Linear) and self.above(other) == 0
+        return other is self or (isinstance(other, Linear) and self.above(other) == 0)
+
+    @property
+    def dims(self) -> frozenset[int]:
+        """The scatter dims that it depends on."""
+        if self._dims is None:  # once, as the hash
+            dims = frozenset(dim for symbol in self.terms for dim in _dims(symbol))
+            object.__setattr__(self, "_dims", dims)
+        assert self._dims is not None
+        return self._dims
 
     @property
     def is_constant(self) -> bool:
@@ -165,7 +179,7 @@ def width_of(value: Value) -> int:
 
 def positions(forms: Iterable[Linear]) -> set[int]:
     """The scatter dims that forms depend on."""
-    return {dim for form in forms for symbol in form.terms for dim in _dims(symbol)}
+    return {dim for form in forms for dim in form.dims}
 
 
 def _dims(symbol: Symbol) -> set[int]:

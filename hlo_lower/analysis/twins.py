@@ -14,6 +14,9 @@ from hlo_lower.graph import Block, Node, Value
 MAX_STEPS = 100
 """Longest chain of producers that is compared; beyond it, a value is a twin of itself only."""
 
+MAX_TRAIL = 2_000
+"""Longest trail; a step of the evidence that lies beyond keeps the place of the twin."""
+
 Trail = tuple[mlir.RawLocation, ...]
 
 
@@ -25,6 +28,7 @@ class Twins:
         self._producers: dict[Value, Node | None] = {}
         self._operands: dict[Node, tuple[Value, ...]] = {}
         self._classes: dict[Hashable, int] = {}
+        self._trails: dict[Value, Trail] = {}
 
     def number(self, value: Value, depth: int = 0) -> int:
         """The number of a value."""
@@ -44,10 +48,16 @@ class Twins:
 
     def trail(self, value: Value) -> Trail:
         """The locations of what a value is computed by."""
+        known = self._trails.get(value)
+        if known is None:
+            known = self._trails[value] = self._trail(value)
+        return known
+
+    def _trail(self, value: Value) -> Trail:
         found: list[mlir.RawLocation] = []
         seen: set[int] = set()
         pending = [value]
-        while pending:
+        while pending and len(found) < MAX_TRAIL:
             current = pending.pop()
             number = self.number(current)
             if number not in seen:
