@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 from hlo_lower.errors import HloLowerError
 from hlo_lower.mlir import RawModule, make_context, parse_module, print_module
 from hlo_lower.shapes import SizesError, bind_module
+from hlo_lower.verify.compare import Difference
 from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.gathers import verify_gathers
-from hlo_lower.verify.instances import sizes_of_module
+from hlo_lower.verify.instances import is_open, sizes_of_module
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.module import Drives, drives_of, verify_module
 from hlo_lower.verify.plain import verify_plain
@@ -145,6 +146,9 @@ def _verify_instances(
             other = bind_module(second, chosen)
         except SizesError as error:
             what = f"at {told[-1]}, the second version: {error.what}"
+            if is_open(second):
+                difference = Difference(0, (), "a module of these sizes", "none", 0, what)
+                return ModuleVerdict("differs", difference=difference)
             return ModuleVerdict("not run", reason=f"{what}; --bind gives the sizes that it was converted with")
         index = ModuleIndex(bound)
         groups, _ = group_cutouts(index)

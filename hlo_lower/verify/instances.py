@@ -1,11 +1,14 @@
 """Sizes for what has symbolic ones: both versions are refined with the same sizes and then compared like any other.
 
 Only the sizes are chosen here; jaxlib's shape refinement makes the static modules, of the original and of what it was
-converted to alike, so a lowering that takes its bounds from the wrong dim is refined into one that differs.
+converted to alike, so a lowering that takes its bounds from the wrong dim is refined into one that differs. Sizes of 0
+are among them wherever the original may have them; one that has no place there for what it reads is not refined at all,
+which is told as a failure of the lowering and not as sizes that do not fit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,15 +16,18 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
-from hlo_lower.shapes.bind import instances
+from hlo_lower.shapes.bind import fits, instances
 from hlo_lower.verify.cutout import Cutout, ModuleIndex
 from hlo_lower.verify.run import CannotRunError
 
 MODULE_INSTANCES = 2
-"""Choices of sizes that a whole module is run with."""
+"""Choices of ordinary sizes that a whole module is run with; then come some at their lower end."""
 
 _OPERAND_SIZES = (5, 7, 4, 6, 3, 8)
 _POSITIONS = (3, 2, 4, 1)
+
+_NO_POSITION, _EMPTY_WINDOW, _NO_PLACE = range(3, 6)
+"""The variants of a cut-out's sizes in which some are 0: the first ones are ordinary."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ def instances_of(cutout: Cutout, converted: str) -> list[Instance]:
     """A cut-out as it is, or, where its shapes are dynamic, with several choices of sizes.
 
     Raises:
-      CannotRunError: no sizes fit both versions.
+      CannotRunError: no sizes fit the cut-out, or some that do have no place in what it was converted to.
     """
     module = mlir.parse_module(cutout.text, mlir.make_context())
     specification = specification_of(module)
@@ -57,13 +63,19 @@ def instances_of(cutout: Cutout, converted: str) -> list[Instance]:
             continue
         tried.append(sizes)
         try:
-            texts = [_bound(text, sizes) for text in (cutout.text, converted)]
+            text = _bound(cutout.text, sizes)
             indices = _bound(cutout.indices_text, _index_sizes(cutout, sizes))
         except SizesError as error:
             refusal = error.what
             continue
-        told = ", ".join(_shape_text(t) for t in _argument_types(texts[0]))
-        found.append(Instance(replace(cutout, text=texts[0], indices_text=indices), texts[1], told))
+        told = ", ".join(_shape_text(t) for t in _argument_types(text))
+        try:
+            lowered = _bound(converted, sizes)
+        except SizesError as error:
+            raise CannotRunError(
+                f"the original runs at {told}, what it was converted to does not: {error.what}"
+            ) from error
+        found.append(Instance(replace(cutout, text=text, indices_text=indices), lowered, told))
     if not found:
         raise CannotRunError(f"no sizes were found that fit it: {refusal}")
     return found
@@ -99,7 +111,9 @@ def _shape_text(shape: Sequence[int | None]) -> str:
 def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dict[str, int]]:
     """Sizes for the dynamic dims of a cut-out, which belong together as the specification of scatter says.
 
-    Windows smaller than the operand, windows that fill it, and one position.
+    Windows smaller than the operand, windows that fill it, and one position; then no position, windows that are empty,
+    and no place in the dims that the window is not in: each 0 of a size that is open. A window dim has a place for what
+    the updates write, by constraint C4 of the specification; an inserted dim may have none.
     """
     scatter = ModuleIndex(module).scatters[0]
     arity = len(scatter.results)
@@ -112,7 +126,7 @@ def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dic
     window_of = dict(zip(kept, map(int, numbers.update_window_dims), strict=True))
     scatter_dims = [d for d in range(len(updates)) if d not in numbers.update_window_dims]
     index_dims = [d for d in range(len(indices)) if d != int(numbers.index_vector_dim)]
-    for variant in range(3):
+    for variant in range(6):
         own = [
             _positions(indices[i], updates[u], variant, k)
             for k, (i, u) in enumerate(zip(index_dims, scatter_dims, strict=True))
@@ -122,8 +136,12 @@ def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dic
         for dim, size in enumerate(operand):
             extent = updates[window_of[dim]] if dim in window_of else 1
             chosen = max(extent or 1, _OPERAND_SIZES[(dim + variant) % len(_OPERAND_SIZES)])
+            if variant == _NO_PLACE and dim not in window_of:
+                chosen = 0
             full.append(position_of[batching[dim]] if dim in batching else chosen if size is None else size)
         windows = {u: full[d] if variant == 1 else max(1, min(2, full[d])) for d, u in window_of.items()}
+        if variant == _EMPTY_WINDOW:
+            windows = dict.fromkeys(windows, 0)
         windows |= {u: size for u in windows if (size := updates[u]) is not None}
         update_size = {**windows, **dict(zip(scatter_dims, own, strict=True))}
         yield _by_place(specification, arity, full, update_size, position_of)
@@ -138,7 +156,9 @@ def _positions(in_indices: int | None, in_updates: int | None, variant: int, k: 
     """The size of a scatter dim: what either side says, or one chosen."""
     if in_indices is not None:
         return in_indices
-    return in_updates if in_updates is not None else 1 if variant == 2 else _POSITIONS[(k + variant) % 3]
+    if in_updates is not None or variant == _NO_POSITION:
+        return in_updates or 0
+    return 1 if variant == 2 else _POSITIONS[(k + variant) % 3]
 
 
 def _by_place(
@@ -164,11 +184,17 @@ def _by_place(
 # --- the whole module ---
 
 
+def is_open(module: mlir.RawModule) -> bool:
+    """Whether a module has dims without a size, so that sizes that fit the original have to fit it, too."""
+    specification = specification_of(module)
+    return specification is not None and specification.is_dynamic
+
+
 def sizes_of_module(
     module: mlir.RawModule, inputs: Sequence[Any] | Mapping[str, Any] | None, name: str
 ) -> list[dict[str, int]] | None:
-    """The sizes that a module is run with: those of the user's arrays, or a few that fit; None if it has no dynamic
-    argument.
+    """The sizes that a module is run with: those of the user's arrays, or a few that fit, those at their lower end among
+    them; None if it has no dynamic argument.
 
     Raises:
       InputError: inputs are given by name, are not as many as the arguments, or one of them does not fit.
@@ -177,7 +203,8 @@ def sizes_of_module(
     if specification is None or not specification.is_dynamic:
         return None
     if inputs is None:
-        return instances(specification, module, MODULE_INSTANCES)
+        usual = instances(specification, module, MODULE_INSTANCES)
+        return [*usual, *_least(specification, module, usual)]
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
@@ -193,6 +220,22 @@ def sizes_of_module(
             name, f"the inputs do not fit the module: {error.what}", facts=error.facts, next_step=error.next_step
         ) from None
     return [sizes]
+
+
+def _least(
+    specification: Specification, module: mlir.RawModule, usual: Sequence[dict[str, int]]
+) -> Iterator[dict[str, int]]:
+    """Sizes at their lower end that fit: all of them, and the first of those that differ from usual ones in one.
+
+    A dim that is called by its place may be 0. A name of JAX's is 1 or more, but what is computed of it may be 0.
+    """
+    if not usual:
+        return
+    symbols = specification.symbols
+    least = 1 if specification.is_given else 0
+    alone = ({**usual[0], name: least} for name in symbols)
+    for choices in ([dict.fromkeys(symbols, least)], alone):
+        yield from islice((s for s in choices if s not in usual and fits(module, specification, s)), 1)
 
 
 def _fitting_shape(specification: Specification, number: int, value: Any) -> tuple[int, ...]:
