@@ -27,7 +27,8 @@ _OPERAND_SIZES = (5, 7, 4, 6, 3, 8)
 _POSITIONS = (3, 2, 4, 1)
 
 _NO_POSITION, _EMPTY_WINDOW, _NO_PLACE = range(3, 6)
-"""The variants of a cut-out's sizes in which some are 0: the first ones are ordinary."""
+"""The variants of a cut-out's sizes in which some are 0. The three ordinary ones come first, and each of these is like
+one of them but for what is 0, so that it is not tried where nothing is."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,11 @@ def _sizes(module: mlir.RawModule, specification: Specification) -> Iterator[dic
         full: list[int] = []
         for dim, size in enumerate(operand):
             extent = updates[window_of[dim]] if dim in window_of else 1
-            chosen = max(extent or 1, _OPERAND_SIZES[(dim + variant) % len(_OPERAND_SIZES)])
+            chosen = max(extent or 1, _OPERAND_SIZES[(dim + variant % 3) % len(_OPERAND_SIZES)])
             if variant == _NO_PLACE and dim not in window_of:
                 chosen = 0
             full.append(position_of[batching[dim]] if dim in batching else chosen if size is None else size)
-        windows = {u: full[d] if variant == 1 else max(1, min(2, full[d])) for d, u in window_of.items()}
+        windows = {u: full[d] if variant % 3 == 1 else max(1, min(2, full[d])) for d, u in window_of.items()}
         if variant == _EMPTY_WINDOW:
             windows = dict.fromkeys(windows, 0)
         windows |= {u: size for u in windows if (size := updates[u]) is not None}
@@ -158,7 +159,7 @@ def _positions(in_indices: int | None, in_updates: int | None, variant: int, k: 
         return in_indices
     if in_updates is not None or variant == _NO_POSITION:
         return in_updates or 0
-    return 1 if variant == 2 else _POSITIONS[(k + variant) % 3]
+    return 1 if variant % 3 == 2 else _POSITIONS[(k + variant) % 3]
 
 
 def _by_place(
@@ -193,8 +194,8 @@ def is_open(module: mlir.RawModule) -> bool:
 def sizes_of_module(
     module: mlir.RawModule, inputs: Sequence[Any] | Mapping[str, Any] | None, name: str
 ) -> list[dict[str, int]] | None:
-    """The sizes that a module is run with: those of the user's arrays, or a few that fit, those at their lower end among
-    them; None if it has no dynamic argument.
+    """The sizes that a module is run with: those of the user's arrays, or a few that fit and some at their lower end;
+    None if it has no dynamic argument.
 
     Raises:
       InputError: inputs are given by name, are not as many as the arguments, or one of them does not fit.
