@@ -247,6 +247,27 @@ def test_a_scatter_inside_a_manual_computation(exported_by_hand):
     assert lowered.exported.nr_devices == 8
 
 
+def test_trap_30_a_sharding_constraint_in_a_region_is_no_part_of_what_it_computes():
+    """`shard_map` over one of two axes constrains the scalars of the region: it is a sum, and verified."""
+    mesh = AbstractMesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+
+    def own(table, places, rows):
+        return table.at[places].add(rows, mode="drop")
+
+    rows, whole = PartitionSpec("x"), NamedSharding(mesh, PartitionSpec("x"))
+    specs = [jax.ShapeDtypeStruct(s, d, sharding=whole) for s, d in (((6, 3), "f4"), ((4,), "i4"), ((4, 3), "f4"))]
+    sharded = jax.shard_map(own, mesh=mesh, in_specs=(rows,) * 3, out_specs=rows, axis_names={"x"})
+    exported = jax.export.export(jax.jit(sharded))(*specs)
+    text = exported.mlir_module()
+    region = text[text.index("stablehlo.scatter") :].split("})")[0]
+    assert "sdy.sharding_constraint" in region
+    lowered = hl.lower(exported)
+    assert [(record.kind, record.combiner) for record in lowered.records] == [("reduction_add", "add")]
+    verdict = hl.verify(exported, lowered, level="scatter")
+    assert verdict.ok
+    assert set(verdict.scatters[0].regimes[0].judges) == {"XLA", "interpreter", "reference"}
+
+
 # --- verification ---
 
 

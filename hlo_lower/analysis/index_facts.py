@@ -10,12 +10,12 @@ from math import prod
 
 import numpy as np
 
-from hlo_lower import mlir
 from hlo_lower.analysis.carried import carried
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.floats import compared_floats
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.given import given, subjects
+from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.running import running_bounds
@@ -28,9 +28,6 @@ MAX_STEPS = 100
 
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
-
-PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
-"""Custom calls that return what they take."""
 
 
 class IndexAnalysis:
@@ -294,13 +291,6 @@ def is_tracked(value: Value) -> bool:
     """Whether a value is an integer or boolean tensor of static shape."""
     tensor = value.tensor_type
     return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
-
-
-def is_identity(node: Node) -> bool:
-    """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
-    if node.name == "stablehlo.custom_call":
-        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
-    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
 
 
 def plain_name(name: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.scatter.spread import HINT, spread_dims
 from hlo_lower.scatter.uniform import constant_dims
+from hlo_lower.verify.partitions import drop_notes, is_note
 
 FOLLOWED = frozenset(
     f"stablehlo.{name}"
@@ -278,6 +279,8 @@ class _Copy:
             body = callee.regions[0].blocks[0].operations
             returned = body[len(body) - 1].operands[mlir.result_number(value)]
             return self._copy(returned, (op, *path), depth + 1)
+        if is_note(op):  # it names a mesh that is not here, and says nothing of what an index is
+            return self._copy(op.operands[0], path, depth + 1)
         if op.name not in FOLLOWED:
             return self._leaf(value)
         captured = {v: self._copy(v, path, depth + 1) for v in _captures(op)}
@@ -324,6 +327,7 @@ class _Copy:
         inputs = ", ".join(str(a.type) for a in self._block.arguments)
         outputs = ", ".join(str(v.type) for v in results)
         self._function.attributes["function_type"] = mlir.parse_attribute(f"({inputs}) -> ({outputs})")
+        drop_notes(self._module.operation)
         return mlir.print_module(self._module)
 
 

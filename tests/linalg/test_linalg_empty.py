@@ -76,7 +76,7 @@ def test_they_run_on_iree(name):
 
 
 def test_trap_10_sizes_of_0_on_iree():
-    """A module lowered without sizes reads and writes nothing where a size is 0: IREE does not check what it is told."""
+    """A module lowered without sizes reads and writes nothing where a size is 0: IREE checks nothing of its own."""
     from iree_runs import compiled
 
     run = compiled(hl.lower(ROWS, target="linalg").text)
