@@ -12,6 +12,7 @@ is another function: NaN where a power overflows, 0 beside an infinity.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -153,7 +154,7 @@ def _is_folded(term: _Term, name: str, of: _Term, axis: int, starts: Sequence[fl
 
 
 def _is_one_of(value: np.generic, starts: Sequence[float | None]) -> bool:
-    lowest = float(ml_dtypes.finfo(value.dtype).min)
+    lowest = float(cast(Any, ml_dtypes).finfo(value.dtype).min)
     return any(float(value) == (lowest if start is None else start) for start in starts)
 
 

@@ -38,7 +38,9 @@ def unreduced_scatters(graph: Graph) -> Mapping[Node, str]:
     found: dict[Node, str] = {}
     seen: set[Value] = set()
     pending = _places(graph)
-    callers = _callers(graph) if pending else {}
+    if not pending:
+        return found
+    callers = _callers(graph)
     while pending:
         value, said = pending.pop()
         if value in seen:
