@@ -43,6 +43,7 @@ from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.scatter.unreduced import mesh_of
 from hlo_lower.targets import Target
 
 SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
@@ -378,7 +379,8 @@ def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tupl
         if other.choice is None and not other.kept:
             raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
         return _rewrite(graph, other, planner, target)
-    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES)
+    said = planner.unreduced.get(node)
+    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES, mesh=None if said is None else mesh_of(said))
     replace_results(node, values)
     return erase(graph, node), plan
 

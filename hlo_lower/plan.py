@@ -25,6 +25,7 @@ from hlo_lower.scatter.record import Rejection, ScatterRecord
 from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.scatter.unfold import unfolded
 from hlo_lower.scatter.uniform import constant_dims
+from hlo_lower.scatter.unreduced import mesh_of, unreduced_scatters
 from hlo_lower.targets import STABLEHLO, Target
 
 SCATTER = "stablehlo.scatter"
@@ -112,6 +113,7 @@ class Planner:
         self._narrows = options.target.index_type == "i32"
         self._twins = Twins()
         self._first: dict[Hashable, Plan] = {}
+        self.unreduced = unreduced_scatters(graph)
 
     def all(self) -> list[Plan]:
         """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
@@ -125,6 +127,10 @@ class Planner:
 
     def plan(self, number: int, node: Node) -> Plan:
         """The plan of one scatter."""
+        said = self.unreduced.get(node)
+        if said is not None and mesh_of(said) is None:
+            record = describe_refused(self._graph, number, node, self._options.oob, "its result is unreduced")
+            return Plan(node, record, error=_unreduced(self._graph, node, said))
         indices = node.operand(len(node.raw.results))
         types = tuple(operand.type for operand in node.raw.operands)
         same = (types, self._twins.number(indices), self._twins.region(node.blocks[0]))
@@ -298,6 +304,16 @@ def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",
+    )
+
+
+def _unreduced(graph: Graph, node: Node, said: str) -> NotLoweredError:
+    return NotLoweredError(
+        where_of(graph, node),
+        f"{SCATTER}: its result is unreduced, a part of the sum on each device; a lowering gives each the whole",
+        facts=said,
+        nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
+        next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
     )
 
 

@@ -14,7 +14,8 @@ from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
+from hlo_lower.analysis.identity import is_identity
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked, plain_name
 from hlo_lower.analysis.interval import type_range, wrapped_number
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
 from hlo_lower.analysis.memo import Memo

@@ -29,7 +29,8 @@ from hlo_lower.analysis.asked import Axes, Rule
 from hlo_lower.analysis.chosen import CHOSEN
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked
+from hlo_lower.analysis.identity import is_identity
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.analysis.interval import Bounds
 from hlo_lower.analysis.linear import Linear, Position, positions
 from hlo_lower.analysis.mapped import MAPPED

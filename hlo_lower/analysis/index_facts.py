@@ -17,6 +17,7 @@ from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.floats import compared_floats
 from hlo_lower.analysis.frame import Frame, Frames
 from hlo_lower.analysis.given import given, subjects
+from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.running import running_bounds
@@ -43,9 +44,6 @@ UNIFORM = ELEMENTWISE | {
     f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "slice", "transpose", "reverse")
 }
 """Ops that give a tensor whose elements have the same bounds where those of their operands have, at any shape."""
-
-PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
-"""Custom calls that return what they take."""
 
 
 class IndexAnalysis:
@@ -367,13 +365,6 @@ def is_tracked(value: Value) -> bool:
     """Whether a value is an integer or boolean tensor of static shape."""
     tensor = value.tensor_type
     return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
-
-
-def is_identity(node: Node) -> bool:
-    """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
-    if node.name == "stablehlo.custom_call":
-        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
-    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
 
 
 def plain_name(name: str) -> str:

@@ -6,6 +6,8 @@ Each is handed to the tool as a plug-in's rule, under exactly the facts of its s
 from functools import cache
 
 import pytest
+from hlo_lower.verify.cutout import ModuleIndex
+from hlo_lower.verify.scatters import group_cutouts
 from wrong_lowerings_by_name import WRONG
 
 import hlo_lower as hl
@@ -15,9 +17,7 @@ from hlo_lower.plan import SCATTER, Options, Planner
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.scatter.facts import DOMAINS
 from hlo_lower.verify import Verdict
-from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.module import drives_of, verify_module
-from hlo_lower.verify.scatters import group_cutouts
 
 ASKED_FOR = (
     *("clamp_for_drop", "first_writer_wins", "arguments_swapped", "off_by_one", "flag_trusted_on_duplicates"),
