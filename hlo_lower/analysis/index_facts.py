@@ -21,16 +21,13 @@ from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.running import running_bounds
 from hlo_lower.analysis.scattered import scattered
 from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
-from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.graph import PLACEMENT_NOTES, Block, Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is followed, by recursion. Beyond it nothing is known, and the evidence says so."""
 
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
-
-PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
-"""Custom calls that return what they take."""
 
 
 class IndexAnalysis:

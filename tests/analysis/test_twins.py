@@ -34,7 +34,7 @@ def module(*links):
 def test_values_computed_alike_have_one_number():
     """The same ops on the same values are twins; another value or another op makes another number."""
     graph = hl.read(module(("%p", "add"), ("%p", "add"), ("%q", "add"), ("%p", "subtract")))
-    twins = Twins()
+    twins = Twins(graph)
     first, second, third, fourth = (twins.number(node.operand(1)) for node in graph.scatters)
     assert first == second
     assert len({first, third, fourth}) == 3
