@@ -142,7 +142,7 @@ class Applied:
 
     def written(self, oob: str) -> Integers:
         """The numbers of the elements that are written, in the order in which they are."""
-        offsets = np.indices(self.window).reshape(len(self.window), -1).T
+        offsets = _coordinates_of(self.window).T
         places = self.starts[:, None, :] + offsets
         kept = ((places >= 0) & (places < np.asarray(self.operand_shape, np.int64))).all(axis=2)
         if oob == "xla":
@@ -157,9 +157,9 @@ class Applied:
         starts = self.in_dims(positions).transpose(*order, len(order))
         groups = prod(positions[n] for n in taken)
         extents = [self.window[d] for d in placed]
-        offsets = np.indices(extents).reshape(len(extents), -1).T
+        offsets = _coordinates_of(extents).T
         sizes = np.asarray([self.operand_shape[d] for d in placed], np.int64)
-        places = starts[..., list(placed)].reshape(groups, -1, 1, len(extents)) + offsets
+        places = starts[..., list(placed)].reshape(groups, prod(positions) // groups, 1, len(extents)) + offsets
         strides = np.asarray([prod(sizes[k + 1 :].tolist()) for k in range(len(extents))], np.int64)
         inside = ((places >= 0) & (places < sizes)).all(axis=3)
         return np.where(inside, np.where(inside[..., None], places, 0) @ strides, -1).reshape(groups, -1)
@@ -183,7 +183,7 @@ def apply(
     starts: Integers = np.zeros((prod(positions), rank), np.int64)
     for k, dim in enumerate(numbers.scatter_dims_to_operand_dims):
         starts[:, dim] = _cut(vectors[:, k])
-    coordinates = np.indices(positions).reshape(len(positions), -1)
+    coordinates = _coordinates_of(positions)
     batching: list[Integers] = []
     for dim, n in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
         batching.append(coordinates[n - (n > ivd)])
@@ -202,6 +202,11 @@ def apply(
         update_order=(*scatter_dims, *numbers.update_window_dims),
         window_dims=window_dims,
     )
+
+
+def _coordinates_of(sizes: Sequence[int]) -> Integers:
+    """The coordinates in each dim of these sizes, [dims, their product], row-major."""
+    return np.indices(tuple(sizes), np.int64).reshape(len(sizes), prod(sizes))
 
 
 def _cut(column: Array) -> Integers:
