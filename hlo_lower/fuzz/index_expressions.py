@@ -44,14 +44,38 @@ class Expressions:
         draw = self.draw
         element = self.element()
         found = SOURCES[draw.choice(STRUCTURED if shape and draw.chance(80) else PLAIN)](self, lines, shape, element)
-        for _ in range(draw.integer(0, 4 - 2 * depth)):
+        for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4)) if not depth else draw.integer(0, 2)):
             found = self.step(lines, found, depth)
         return found
 
     def step(self, lines: Lines, found: Term, depth: int = 0) -> Term:
         """One op, or a few, more."""
-        names = [name for name in STEPS if (found.shape or name not in SHAPED) and (not depth or name not in NESTING)]
+        names = [name for name in OFTEN if (found.shape or name not in SHAPED) and (not depth or name not in NESTING)]
         return STEPS[self.draw.choice(names)](self, lines, found)
+
+    def idiom(self, lines: Lines, size: int, extent: int, final: str) -> Term:
+        """A vector as exporters compute it for a dim of this extent; in some cases with a step more."""
+        draw = self.draw
+        element = draw.choice((final, final, "i32", "i64", "i8", self.element()))
+        kind = draw.choice(("normalised run", "order", "ring", "sorted", "sums", "drop"))
+        if kind in ("normalised run", "ring"):
+            base = lines.argument((), element)
+            if kind == "ring" or draw.chance(20):
+                base = lines.clamp(0, base, draw.choice((extent, 2 * extent, 99)))
+            found = lines.binary("add", self.spread(lines, base, (size,)), lines.iota((size,), 0, element))
+            self.sizes = (extent,)
+            found = (_normalised if kind == "normalised run" else _modulo)(self, lines, found)
+        elif kind == "sorted":
+            found = lines.sort([lines.clamp(0, lines.argument((size,), element), extent - 1)], 0)[0]
+        elif kind == "sums":
+            found = lines.running_sum(lines.clamp(draw.integer(0, 1), lines.argument((size,), element), 3), 0,
+                                      is_reversed=False)  # fmt: skip
+        else:
+            found = _order(self, lines, (size,), element)
+            if kind == "drop":
+                mask = lines.argument((size,), "i1")
+                found = lines.select(mask, found, lines.constant(draw.choice((extent, -1)), (size,), element))
+        return self.step(lines, found) if draw.chance(35) else found
 
     def spread(self, lines: Lines, scalar: Term, shape: Shape) -> Term:
         """A scalar everywhere."""
@@ -136,7 +160,9 @@ def _flattened(self: Expressions, lines: Lines, shape: Shape, element: str) -> T
         return _run(self, lines, shape, element)
     inner = self.draw.choice(split)
     before = (*shape[:dim], size // inner, inner)
-    found = _digits(self, lines, before, element) if self.draw.chance(40) else _table_of_pages(self, lines, before, element)
+    found = (
+        _digits(self, lines, before, element) if self.draw.chance(40) else _table_of_pages(self, lines, before, element)
+    )
     return lines.reshape(found, shape)
 
 
@@ -160,7 +186,7 @@ SOURCES: Mapping[str, Source] = {
     "sums": _sums,
     "flattened": _flattened,
 }
-STRUCTURED = ("iota", "run", "run", "digits", "even", "sorted", "order", "sums", "flattened")
+STRUCTURED = ("iota", "run", "run", "run", "digits", "even", "sorted", "order", "order", "sums", "flattened")
 PLAIN = ("argument", "base")
 
 
@@ -369,6 +395,8 @@ STEPS: Mapping[str, Step] = {
     "windowed": _windowed,
     "turned": _turned,
 }
+OFTEN = (*STEPS, "through", "converted", "normalised", "normalised", "less itself", "either", "added", "moved")
+"""Steps as often as they are drawn."""
 SHAPED = frozenset({"reversed", "rolled", "sorted again", "summed", "picked", "windowed", "turned"})
 """Steps for what is no scalar."""
 NESTING = frozenset({"either", "case", "loop", "call", "turned"})

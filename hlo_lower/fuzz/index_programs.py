@@ -13,7 +13,7 @@ from hlo_lower.fuzz.index_expressions import Expressions
 from hlo_lower.fuzz.index_lines import Lines, Shape, Term
 from hlo_lower.scatter.reference import ScatterNumbers
 
-FINAL_TYPES = ("i32", "i32", "i32", "i64", "i8", "i16", "ui32", "ui8", "ui64", "ui16")
+FINAL_TYPES = ("i32", "i32", "i32", "i32", "i32", "i32", "i64", "i8", "i16", "ui32", "ui8", "ui64", "ui16")
 LONG = (100, 127, 128, 129, 200, 300)
 """Extents beyond what a narrow type holds."""
 REGIONS = ("assign", "assign", "add", "maximum")
@@ -82,7 +82,7 @@ def program_of_seed(seed: int) -> Program:
     """The program of a seed."""
     draw = Draw(Seeded(0x1DEA, seed))
     positions = [draw.choice((4, 6, 8, 3, 2, 5, 9, 12))]
-    if draw.chance(50):
+    if draw.chance(35):
         positions.append(draw.choice((2, 3, 4, 5, 8)))
     if draw.chance(12):
         positions.append(draw.choice((2, 1, 3)))
@@ -102,8 +102,7 @@ class _Sketch:
         self.batching: list[tuple[int, int]] = []
         self.indexed: list[int] = []
         self._draw_dims()
-        sizes = tuple(dict.fromkeys((*(self.operand[d] for d in self.indexed), *positions)))
-        self.expressions = Expressions(draw, sizes or (4,), f"p{seed}")
+        self.expressions = Expressions(draw, positions, f"p{seed}")
         self.lines = Lines("v")
 
     def _dim(self, size: int, window: int, *, inserted: bool = False) -> int:
@@ -116,7 +115,7 @@ class _Sketch:
     def _draw_dims(self) -> None:
         """Operand dims: indexed ones, batching ones, and what windows cover, in any order."""
         draw = self.draw
-        kinds = ["indexed"] * draw.choice((1, 2, 1, 2, 3, 0))
+        kinds = ["indexed"] * draw.choice((1, 2, 1, 1, 2, 3, 1, 0))
         kinds += ["whole"] * draw.integer(0, 1) + ["part"] * draw.chance(10)
         batchable = [n for n, size in enumerate(self.positions) if size > 1]
         if len(batchable) > 1 and draw.chance(20):
@@ -124,7 +123,7 @@ class _Sketch:
         for k in draw.permutation(len(kinds)):
             kind = kinds[k]
             if kind == "indexed":
-                size = draw.choice((*self.positions, 8, 5, 16, draw.choice(LONG) if draw.chance(40) else 7))
+                size = draw.choice((*self.positions * 3, 8, 5, 16, draw.choice(LONG) if draw.chance(40) else 7))
                 window = draw.integer(2, 3) if size > 3 and draw.chance(15) else 1
                 self.indexed.append(self._dim(size, window, inserted=window == 1 and draw.chance(80)))
             elif kind == "batching":
@@ -137,17 +136,20 @@ class _Sketch:
             self._dim(3, 3)
         self.indexed = [self.indexed[k] for k in draw.permutation(len(self.indexed))]
 
-    def _column(self, final: str) -> Term:
-        """Starts in one operand dim, at all positions."""
+    def _column(self, dim: int, final: str) -> Term:
+        """Starts in an operand dim, at all positions."""
+        self.expressions.sizes = (self.operand[dim],) * 4 + self.positions
         draw, lines, positions = self.draw, self.lines, self.positions
         n = draw.integer(0, len(positions) - 1)
-        kind = draw.choice(("line", "line", "line", "plane", "scalar", "coordinate"))
+        kind = draw.choice(("line", "line", "line", *["idiom"] * 4, "plane", "scalar", "coordinate"))
         if kind == "plane":
             found = self.expressions.expression(lines, positions)
         elif kind == "scalar":
             found = self.expressions.expression(lines, ())
         else:
-            if kind == "line":
+            if kind == "idiom":
+                found = self.expressions.idiom(lines, positions[n], self.operand[dim], final)
+            elif kind == "line":
                 found = self.expressions.expression(lines, (positions[n],))
             else:
                 found = lines.iota((positions[n],), 0, self.expressions.element())
@@ -163,7 +165,7 @@ class _Sketch:
         """The index tensor and where its vectors stand."""
         draw, lines, rank = self.draw, self.lines, len(self.positions)
         final = draw.choice(FINAL_TYPES)
-        columns = [self._column(final) for _ in self.indexed]
+        columns = [self._column(dim, final) for dim in self.indexed]
         if draw.chance(30):
             for k, dim in enumerate(self.indexed):
                 high = self.operand[dim] - self.window[dim]

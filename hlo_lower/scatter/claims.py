@@ -57,7 +57,7 @@ def claims_of(
         ),
         coordinates=layout.batch,
         repeated=layout.repeated,
-        starts=starts,
+        starts=starts if in_bounds is not InBounds.NEVER else (),
         batch=() if flat is None else flat.batch,
         placed=() if flat is None else flat.placed,
         is_full=is_full,

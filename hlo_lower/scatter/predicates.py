@@ -283,7 +283,8 @@ def _starts(claims: Claims, at: Applied) -> bool:
     reversed_dims = [run.scatter_dim for run in claims.runs if run.is_reversed]
     first = tuple(-1 if n in reversed_dims else 0 for n in range(len(claims.positions)))
     found = at.in_dims(claims.positions)[first]
-    return all(known is None or known == start for known, start in zip(claims.starts, found.tolist(), strict=False))
+    pairs = zip(claims.starts, found.tolist(), strict=True) if claims.starts else ()
+    return all(known is None or max(-BEYOND, min(known, BEYOND)) == start for known, start in pairs)
 
 
 def _is_full(claims: Claims, at: Applied) -> bool:
