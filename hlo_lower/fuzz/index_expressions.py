@@ -57,7 +57,7 @@ class Expressions:
         """A vector as exporters compute it for a dim of this extent; in some cases with a step more."""
         draw = self.draw
         element = draw.choice((final, final, "i32", "i64", "i8", self.element()))
-        kind = draw.choice(("normalised run", "order", "ring", "sorted", "sums", "drop"))
+        kind = draw.choice(("normalised run", "order", "ring", "sorted", "sums", "drop", "congruent", "congruent"))
         if kind in ("normalised run", "ring"):
             base = lines.argument((), element)
             if kind == "ring" or draw.chance(20):
@@ -65,6 +65,8 @@ class Expressions:
             found = lines.binary("add", self.spread(lines, base, (size,)), lines.iota((size,), 0, element))
             self.sizes = (extent,)
             found = (_normalised if kind == "normalised run" else _modulo)(self, lines, found)
+        elif kind == "congruent":
+            found = self.congruent(lines, size, final)
         elif kind == "sorted":
             found = lines.sort([lines.clamp(0, lines.argument((size,), element), extent - 1)], 0)[0]
         elif kind == "sums":
@@ -76,6 +78,21 @@ class Expressions:
                 mask = lines.argument((size,), "i1")
                 found = lines.select(mask, found, lines.constant(draw.choice((extent, -1)), (size,), element))
         return self.step(lines, found) if draw.chance(35) else found
+
+    def congruent(self, lines: Lines, size: int, final: str) -> Term:
+        """What is congruent to a run, or to the coordinate, but another number where a narrow type wraps around."""
+        draw, iota, number = self.draw, lines.iota((size,), 0, final), self.draw.choice((126, 125, 127, 122, 100))
+        kind = draw.choice(("apart", "moved back", "two ways"))
+        if kind == "apart":
+            return _less_itself(self, lines, iota)
+        narrow = lines.iota((size,), 0, "i8")
+        if kind == "moved back":
+            moved = lines.convert(lines.with_number("add", narrow, number), final)
+            return lines.with_number("subtract", moved, number)
+        run = lines.binary("add", self.spread(lines, lines.argument((), "i8"), (size,)), narrow)
+        early = lines.convert(lines.with_number("add", run, number), final)
+        late = lines.with_number("add", lines.convert(run, final), number)
+        return lines.select(lines.argument((), "i1"), *draw.choice(((early, late), (early, late), (late, early))))
 
     def spread(self, lines: Lines, scalar: Term, shape: Shape) -> Term:
         """A scalar everywhere."""

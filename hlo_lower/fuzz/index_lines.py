@@ -215,7 +215,8 @@ class Lines:
         types = f"tensor<i32>, {a.type}"
         self.text.append(
             f'{name}:2 = "stablehlo.while"({zero.name}, {a.name}) ({{\n  ^bb0{arguments.format(other)}:\n'
-            f"    %{other}p = stablehlo.compare LT, %{other}i, {times.name} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+            f"    %{other}p = stablehlo.compare LT, %{other}i, {times.name}"
+            " : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
             f"    stablehlo.return %{other}p : tensor<i1>\n  }}, {{\n  ^bb0{arguments.format(inner.prefix)}:\n    "
             + "\n    ".join(inner.text)
             + f"\n    stablehlo.return {following.name}, {found.name} : {types}\n  }}) : ({types}) -> ({types})"

@@ -101,6 +101,7 @@ class _Sketch:
         self.inserted: list[int] = []
         self.batching: list[tuple[int, int]] = []
         self.indexed: list[int] = []
+        self.plan, self.own, self.own_dim = "", 0, 0
         self._draw_dims()
         self.expressions = Expressions(draw, positions, f"p{seed}")
         self.lines = Lines("v")
@@ -115,9 +116,12 @@ class _Sketch:
     def _draw_dims(self) -> None:
         """Operand dims: indexed ones, batching ones, and what windows cover, in any order."""
         draw = self.draw
+        batchable = [n for n, size in enumerate(self.positions) if size > 1]
+        if draw.chance(30):
+            self._draw_plan(batchable or [0])
+            return
         kinds = ["indexed"] * draw.choice((1, 2, 1, 1, 2, 3, 1, 0))
         kinds += ["whole"] * draw.integer(0, 1) + ["part"] * draw.chance(10)
-        batchable = [n for n, size in enumerate(self.positions) if size > 1]
         if len(batchable) > 1 and draw.chance(20):
             kinds.append("batching")
         for k in draw.permutation(len(kinds)):
@@ -136,13 +140,48 @@ class _Sketch:
             self._dim(3, 3)
         self.indexed = [self.indexed[k] for k in draw.permutation(len(self.indexed))]
 
+    def _draw_plan(self, batchable: Sequence[int]) -> None:
+        """Dims for columns that are made for each other.
+
+        alone, beside: a column that may be a run or the coordinate, by itself or with another one along its dim;
+        across: a run inside, and sorted rows along another scatter dim.
+        """
+        draw = self.draw
+        self.own = draw.choice(batchable)
+        self.plan = draw.choice(("alone", "beside", "across") if len(batchable) > 1 else ("alone", "beside"))
+        size = self.positions[self.own]
+        first = draw.chance(50)
+        if self.plan != "alone" and first:
+            self.indexed.append(self._dim(draw.choice((*self.positions, 8)), 1, inserted=True))
+        extent = size + 3 * (self.plan == "across" or draw.chance(20))
+        self.indexed.append(self._dim(extent, 1, inserted=draw.chance(80)))
+        self.own_dim = self.indexed[-1]
+        if self.plan != "alone" and not first:
+            self.indexed.append(self._dim(draw.choice((*self.positions, 8)), 1, inserted=True))
+
+    def _planned(self, dim: int, final: str) -> tuple[Term, int]:
+        """A column of the plan, and along which scatter dim it goes."""
+        lines, size = self.lines, self.positions[self.own]
+        if dim == self.own_dim and self.plan != "across":
+            return self.expressions.congruent(lines, size, final), self.own
+        if dim == self.own_dim:
+            base = lines.broadcast(lines.clamp(0, lines.argument((), final), 3), (size,), ())
+            return lines.binary("add", base, lines.iota((size,), 0, final)), self.own
+        if self.plan == "beside":
+            return self.expressions.expression(lines, (size,)), self.own
+        n = self.draw.choice([n for n in range(len(self.positions)) if n != self.own])
+        inside = lines.clamp(0, lines.argument((self.positions[n],), final), self.operand[dim] - 1)
+        return lines.sort([inside], 0)[0], n
+
     def _column(self, dim: int, final: str) -> Term:
         """Starts in an operand dim, at all positions."""
         self.expressions.sizes = (self.operand[dim],) * 4 + self.positions
         draw, lines, positions = self.draw, self.lines, self.positions
         n = draw.integer(0, len(positions) - 1)
         kind = draw.choice(("line", "line", "line", *["idiom"] * 4, "plane", "scalar", "coordinate"))
-        if kind == "plane":
+        if self.plan:
+            found, n = self._planned(dim, final)
+        elif kind == "plane":
             found = self.expressions.expression(lines, positions)
         elif kind == "scalar":
             found = self.expressions.expression(lines, ())

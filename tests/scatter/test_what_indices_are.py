@@ -47,7 +47,8 @@ SELECT = (
 )  # fmt: skip
 CASE = (
     main([64], 64, "%b: tensor<i8>, %k: tensor<i1>") + NARROW
-    + "%c = stablehlo.convert %k : (tensor<i1>) -> tensor<i32>\n" + f'%i = "stablehlo.case"(%c) ({{\n{EARLY}stablehlo.return %a : tensor<64xi32>\n}}, {{\n'
+    + "%c = stablehlo.convert %k : (tensor<i1>) -> tensor<i32>\n"
+    + f'%i = "stablehlo.case"(%c) ({{\n{EARLY}stablehlo.return %a : tensor<64xi32>\n}}, {{\n'
     + f"{LATE}stablehlo.return %d : tensor<64xi32>\n}}) : (tensor<i32>) -> tensor<64xi32>\n" + put([64], ["%i"], 64)
 )  # fmt: skip
 CALLS = (
