@@ -82,14 +82,21 @@ class Expressions:
     def congruent(self, lines: Lines, size: int, final: str) -> Term:
         """What is congruent to a run, or to the coordinate, but another number where a narrow type wraps around."""
         draw, iota, number = self.draw, lines.iota((size,), 0, final), self.draw.choice((126, 125, 127, 122, 100))
-        kind = draw.choice(("apart", "moved back", "two ways"))
+        kind = draw.choice(("apart", "moved back", "two ways", "two ways", "normalised"))
         if kind == "apart":
             return _less_itself(self, lines, iota)
+        if kind == "normalised":
+            self.sizes = (size, size, size + 3)
+            base = self.spread(lines, lines.argument((), final), (size,))
+            return _normalised(self, lines, lines.binary("add", base, iota))
         narrow = lines.iota((size,), 0, "i8")
         if kind == "moved back":
             moved = lines.convert(lines.with_number("add", narrow, number), final)
             return lines.with_number("subtract", moved, number)
-        run = lines.binary("add", self.spread(lines, lines.argument((), "i8"), (size,)), narrow)
+        base = lines.argument((), "i8")
+        if draw.chance(50):  # where it wraps around
+            base = lines.clamp(127 - size, base, 127)
+        run = lines.binary("add", self.spread(lines, base, (size,)), narrow)
         early = lines.convert(lines.with_number("add", run, number), final)
         late = lines.with_number("add", lines.convert(run, final), number)
         return lines.select(lines.argument((), "i1"), *draw.choice(((early, late), (early, late), (late, early))))
