@@ -26,7 +26,7 @@ NARROWER = {
         "mlir",
         "shapes",
         "scatter.reference",
-        "scatter.predicates",
+        *("scatter.applied", "scatter.predicates"),
         "gather.reference",
         "scatter.spread",
         "scatter.uniform",

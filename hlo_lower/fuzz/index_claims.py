@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import jax
-import numpy as np
+from typing import Literal
 
 import hlo_lower
 from hlo_lower.fuzz.columns import Array
 from hlo_lower.fuzz.index_programs import Program
 from hlo_lower.scatter.predicates import Claims, apply, broken
-from hlo_lower.verify.run import COMPILER_OPTIONS, exported_from_module
+from hlo_lower.verify.run import Executable
 
-POLICIES = ("xla", "spec")
+Policy = Literal["xla", "spec"]
+POLICIES: tuple[Policy, ...] = ("xla", "spec")
 
 
 @dataclass(frozen=True)
@@ -60,18 +59,15 @@ def run_programs(programs: Sequence[Program], sets: int) -> list[Ran]:
     names, types = ", ".join(name for name, _ in returned), ", ".join(kind for _, kind in returned)
     body = "\n  ".join((*calls, f"return {names} : {types}"))
     main = f"func.func public @main({', '.join(declared)}) -> ({types}) {{\n  {body}\n}}\n"
-    exported = exported_from_module(main + "\n".join(p.computing() for p in programs))
+    executable = Executable(main + "\n".join(p.computing() for p in programs), "quick")
     ran: list[Ran] = []
-    with jax.enable_x64(True):
-        compiled = jax.jit(exported.call, compiler_options=COMPILER_OPTIONS["quick"])
-        for number in range(sets):
-            arguments = [v for p in programs for v in p.inputs(number)]
-            found = [np.asarray(v) for v in compiled(*arguments)]
-            ran += [Ran(p, number, found[2 * k], found[2 * k + 1]) for k, p in enumerate(programs)]
+    for number in range(sets):
+        found = executable.run([v for p in programs for v in p.inputs(number)])
+        ran += [Ran(p, number, found[2 * k], found[2 * k + 1]) for k, p in enumerate(programs)]
     return ran
 
 
-def claimed(programs: Sequence[Program], oob: str) -> dict[int, Claims]:
+def claimed(programs: Sequence[Program], oob: Policy) -> dict[int, Claims]:
     """What is claimed of each program, by its seed."""
     text = "\n".join(p.scattering() for p in programs)
     records = hlo_lower.classify(hlo_lower.read(text), oob=oob)

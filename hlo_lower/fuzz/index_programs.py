@@ -277,7 +277,7 @@ def _values(rng: np.random.Generator, shape: Sequence[int], element: str, extent
     elif kind == 1:
         found = [int(v) for v in rng.integers(-4, 13, count)]
     elif kind in (2, 3):
-        found = [int(borders[k]) for k in rng.integers(len(borders), size=count)]
+        found = [borders[int(rng.integers(len(borders)))] for _ in range(count)]
     elif kind == 4:
         found = [int.from_bytes(rng.bytes(8), "little") for _ in range(count)]
     elif kind == 5:
