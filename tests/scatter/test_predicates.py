@@ -81,7 +81,7 @@ CASES = [
     ("name", "numbers", "claims", "hit", "miss"), CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)]
 )
 def test_a_hit_and_a_near_miss(name, numbers, claims, hit, miss):
-    """The claim holds of the first indices and fails of the second ones, it and no other."""
+    """The claim holds of the first indices and fails of the second ones."""
     assert judged(numbers, hit, **claims) == ()
     assert name in judged(numbers, miss, **claims)
 
