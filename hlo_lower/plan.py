@@ -111,7 +111,7 @@ class Planner:
         self._preference = Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
         self._analysis = IndexAnalysis(graph)
         self._narrows = options.target.index_type == "i32"
-        self._twins = Twins()
+        self._twins = Twins(graph)
         self._first: dict[Hashable, Plan] = {}
         self.unreduced = unreduced_scatters(graph)
 

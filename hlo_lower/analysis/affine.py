@@ -188,7 +188,11 @@ class AffineAnalysis:
         return form.times(factor.constant).in_width(width)
 
     def _convert(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
-        """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around."""
+        """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around.
+
+        An element that is not looked into holds a number of its own type, and so may have wrapped around as well where
+        the operand's type is another: i32 to i8 to i32 is the identity only for what fits in i8.
+        """
         operand, result = node.operand(0), node.result()
         before, after = type_range(operand.element_type), type_range(result.element_type)
         if before is None or after is None or result.element_type == "i1":
@@ -201,9 +205,11 @@ class AffineAnalysis:
             return Linear(wrapped_number(constant, *after), {}, new, evidence=inner.evidence)
         if not is_wider:
             return inner.in_width(new) if new <= old else None
-        if inner.is_atom or self.is_exact(inner, operand):
+        if self.is_exact(inner, operand):
             return Linear(inner.constant, inner.terms, new, 0, inner.evidence)
-        return inner if before[0] < 0 else None
+        # What was added after an earlier conversion must not have wrapped around in its turn.
+        stays = inner.width == old or (inner.width and (1 << (inner.width - 1)) + inner.drift <= 1 << (old - 1))
+        return inner if before[0] < 0 and stays else None
 
     def _select(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
         predicate, on_true, on_false = node.operands
@@ -217,29 +223,29 @@ class AffineAnalysis:
             return a
         if predicate.shape != on_true.shape or not positions([self.element(predicate, place, frame, depth + 1)]):
             return self._agreed(node.result(), [(on_true, frame), (on_false, frame)], place, frame, depth)
-        compared = self._compared_with_zero(predicate, place, frame, depth)
+        compared = self._compared_with_zero(predicate, on_true.element_type, place, frame, depth)
         if compared is None:
             return None
         subject, is_negative_true = compared
         raised, kept = (a, b) if is_negative_true else (b, a)
-        offset, whole = raised.above(kept), type_range(node.result().element_type)
-        if offset is None or whole is None or subject != kept:
+        width, whole = width_of(node.result()), type_range(node.result().element_type)
+        offset = raised.above(kept, width)
+        if offset is None or whole is None or whole[0] == 0 or subject != kept:
             return None
         offset = wrapped_number(offset, *whole)
         if offset <= 0:
             return None
         step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
         # Its value is a number of the type, so whatever wrapped around inside is settled.
-        width = width_of(node.result())
         inner = self._inner.setdefault(kept, kept)  # one object, so that equal forms are compared by identity
         return Linear(0, {Normalized(inner, offset, width): 1}, width, evidence=step)
 
     def _compared_with_zero(
-        self, predicate: Value, place: Place, frame: Frame | None, depth: int
+        self, predicate: Value, element_type: str, place: Place, frame: Frame | None, depth: int
     ) -> tuple[Linear, bool] | None:
-        """For `x < 0` or `x >= 0`: x, and whether the predicate is true where x is negative."""
+        """For `x < 0` or `x >= 0` of elements of a type: x, and whether the predicate is true where x is negative."""
         node = predicate.node
-        if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
+        if node is None or node.name != "stablehlo.compare" or node.operand(0).element_type != element_type:
             return None
         direction = comparison_direction(node)
         if direction not in ("LT", "GE"):
@@ -291,21 +297,23 @@ class AffineAnalysis:
         depth: int,
     ) -> Linear | None:
         """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
-        of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0."""
+        of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0.
+
+        Where a narrower type may have wrapped around, all have to have had the same added since: then
+        `wrap_w(rest - m + moving) + m` is `wrap_w(base - m + moving) + m`, for each of them."""
         forms = [self.element(v, place, f, depth + 1) for v, f in sources if v.is_static]
         if not forms or len(forms) < len(sources):
             return None
         if all(form == forms[0] for form in forms):
             return forms[0]
-        moving, settled = forms[0].split()
-        if any(form.split()[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
+        moving, _ = forms[0].split()
+        width, moved = forms[0].width, forms[0].moved
+        if any(form.split()[0] != moving for form in forms) or any((f.width, f.moved) != (width, moved) for f in forms):
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
         base = Element(value, frame, tuple(origin(c) for c in place), f"one of {len(sources)}")
-        drift = max(form.drift + abs(settled.constant) for form in forms)
-        known = forms[0].width == width_of(value)
-        return Linear(0, {**moving, base: 1}, forms[0].width, 0 if known else drift, forms[0].evidence)
+        return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
     def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
         """A value that a while carries: the same as before the loop where the body returns it as it is; where it adds
@@ -381,4 +389,4 @@ class AffineAnalysis:
                     symbol.dim
                 ]
             case Normalized():
-                return None
+                return -(1 << (symbol.width - 1)), (1 << (symbol.width - 1)) - 1
