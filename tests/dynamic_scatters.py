@@ -3,10 +3,10 @@
 from itertools import combinations
 
 import numpy as np
-from hlo_lower.scatter.reference import ScatterNumbers
 
 import hlo_lower as hl
 from hlo_lower.shapes import bind_module
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 BODIES = {
     "assign": "stablehlo.return %u : tensor<{e}>",
