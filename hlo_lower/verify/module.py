@@ -226,7 +226,7 @@ class _Comparison:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
         not_exercised = (*not_run, *self._unreachable(), *self._blinded(sets, expected), *_mostly_nan(expected))
-        not_exercised += tuple(self._bounds.notes)
+        not_exercised += self._bounds.notes
         self._progress("module", steps, steps)
         return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
 
