@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.verify.disturbed import disturbed
-from hlo_lower.verify.moved_floats import MOST, function_text
+from hlo_lower.verify.moved_floats import MOST, SHORT, function_text
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -13,12 +13,14 @@ KEPT = [0.0, -0.0, 1.0, 0.5, -2.0, 6.0, np.inf, -np.inf, np.nan]
 """Zeros, short numbers, and what is no number."""
 
 
-def moved(element, values, salt, most):
+def moved(element, values, salt, most, tail=None):
     """Values moved by the function of their type."""
+    tail = (1 << SHORT[element]) - 1 if tail is None else tail
     size, tensor = len(values), f"tensor<{len(values)}x{element}>"
     text = f"""func.func public @main(%v: {tensor}, %s: tensor<ui32>, %m: tensor<ui32>) -> {tensor} {{
       %p = stablehlo.constant dense<7> : tensor<ui32>
-      %r = call @f(%v, %s, %p, %m) : ({tensor}, tensor<ui32>, tensor<ui32>, tensor<ui32>) -> {tensor}
+      %t = stablehlo.constant dense<{tail}> : tensor<ui32>
+      %r = call @f(%v, %s, %p, %m, %t) : ({tensor}, {", ".join(["tensor<ui32>"] * 4)}) -> {tensor}
       return %r : {tensor}
     }}
     {function_text("f", [size], element)}"""
@@ -47,6 +49,14 @@ def test_each_is_moved_by_at_most_so_many_units(element):
     np.testing.assert_array_equal(steps[:500], steps[500:])
     assert (moved(element, values, 2, 5)[first:] != result[first:]).mean() > 0.5
     assert MOST[element].plain >= 2
+
+
+def test_short_numbers_are_moved_where_it_is_said():
+    """1000.0 as the argument of a cosine is; zeros and what is no number are not."""
+    values = np.asarray([*KEPT, *[1000.0] * 3], np.float32)
+    results = [moved("f32", values, salt, 5, (1 << 32) - 1) for salt in range(6)]
+    assert any((r[-1] != 1000.0) and abs(r[-1] - 1000.0) < 1e-3 for r in results)
+    assert all(r[[0, 1, 6, 7, 8]].tobytes() == values[[0, 1, 6, 7, 8]].tobytes() for r in results)
 
 
 def test_what_does_not_round_is_not_disturbed():
