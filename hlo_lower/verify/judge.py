@@ -295,10 +295,10 @@ class _Case:
     def _run(self, run: Run, found: Judgement) -> str | None:
         """One run: "" where all agree, what differs, or None where the run does not count."""
         reference, hits = self._by_definition(run)
-        if self._terms.trust_flags and self._violates_claims(hits):
+        if self._terms.trust_flags and self._violates_claims(hits or ()):
             return None
-        found.places.add(hits)
-        overhangs = any(hit.overhanging for hit in hits)
+        found.places.add(hits or ())
+        overhangs = None if hits is None else any(hit.overhanging for hit in hits)
         expectations: list[tuple[str, list[Array]]] = []
         if self._native is not None and self._may_judge_policy(overhangs):
             results = self._native.run(run.arguments)
@@ -320,25 +320,26 @@ class _Case:
                 return f"{name} says {difference}"
         return self._signed_zeros(run, reference, found)
 
-    def _may_judge_policy(self, overhangs: bool) -> bool:
+    def _may_judge_policy(self, overhangs: bool | None) -> bool:
         """Whether XLA's policy is the one that is asked for, or the same on this run."""
         if self._terms.oob == "xla" or not any(op.name == "stablehlo.scatter" for op in ops_within(self._region.first)):
             return True
-        if self._stepwise is None:
+        if overhangs is None:
             self.excluded["xla windows"] = "XLA: drops whole windows, and where they lie is not known"
             return False
         if overhangs:
             self.excluded["xla windows"] = "XLA: drops whole windows, not judged where one overhangs"
         return not overhangs
 
-    def _by_definition(self, run: Run) -> tuple[list[Array] | None, tuple[Hits, ...]]:
+    def _by_definition(self, run: Run) -> tuple[list[Array] | None, tuple[Hits, ...] | None]:
+        """The results, and where windows lay; None where that is not known."""
         if self._stepwise is None:
-            return None, ()
+            return None, None
         try:
             stepped = self._stepwise.run(run.arguments)
         except UnsupportedRegionError as error:
             self.excluded["reference"] = f"reference: {error}"
-            return None, ()
+            return None, None
         return stepped.results, stepped.hits
 
     def _violates_claims(self, hits: Sequence[Hits]) -> bool:
@@ -348,7 +349,7 @@ class _Case:
             for op, hit in zip(scatters, hits, strict=False)
         )
 
-    def _by_interpreter(self, run: Run, overhangs: bool) -> Iterator[tuple[str, list[Array]]]:
+    def _by_interpreter(self, run: Run, overhangs: bool | None) -> Iterator[tuple[str, list[Array]]]:
         """What the interpreter says of the first piece: where nobody else can."""
         if not self._may_interpret or (overhangs and self._terms.oob == "xla"):
             return

@@ -109,7 +109,7 @@ def verify_module(
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
         for module in (index.module, mlir.parse_module(after, mlir.make_context())):
-            reason = why_xla_aborts(module)
+            reason = why_xla_aborts(module) or _why_not_the_same_twice(module)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
         count = devices_of(before)
@@ -141,6 +141,12 @@ def verify_module(
         if reason:
             return ModuleVerdict("not run", reason=reason)
         return ModuleVerdict("differs", difference=_cannot_run(error))
+
+
+def _why_not_the_same_twice(module: mlir.RawModule) -> str:
+    """Why two runs of one module differ, "" where they do not."""
+    draws = mlir.any_operation(module.operation, lambda op: op.name == "stablehlo.rng")
+    return "stablehlo.rng draws other numbers in each run" if draws else ""
 
 
 def _why_not_run(source: str, arguments: list[Array], rounding: Rounding) -> str:

@@ -172,7 +172,11 @@ class Stepwise:
         dtypes = [mlir.dtype_of(mlir.tensor_element_name(arguments[i].type)) for i in range(n)]
         indices, updates = operands[n], operands[n + 1 :]
         known = [t for t in dtypes if t is not None]
-        found = scatter(operands[:n], indices, updates, numbers, combine, known, oob=self._oob)
+        try:
+            with np.errstate(under="raise"):
+                found = scatter(operands[:n], indices, updates, numbers, combine, known, oob=self._oob)
+        except FloatingPointError:
+            raise UnsupportedRegionError("subnormal numbers, which XLA takes for zeros") from None
         return found, count_hits(operands[0].shape, indices, updates[0].shape, numbers)
 
 

@@ -65,7 +65,8 @@ def enclosing(region: Region) -> Region | None:
 def _may_open(region: Region, number: Number, *, integers_only: bool) -> bool:
     for side in (region.pair.first, region.pair.second):
         value = side.value_of.get(number)
-        if value is None or side.program.makers[value] is None or not side.is_own(value):
+        maker = None if value is None else side.program.makers[value]
+        if value is None or maker is None or maker.has_effects or not side.is_own(value):
             continue
         tensor = side.program.type_of(value)
         if not integers_only or (tensor is not None and tensor.element_name.startswith(("i", "ui"))):

@@ -23,6 +23,9 @@ _PRODUCTS = frozenset(f"stablehlo.{name}" for name in ("dot", "dot_general", "ei
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 _TAKEN_BRANCHES = 2
 
+MAX_INLINED = 1e6
+"""Operations, calls inlined, up to which a module is compiled: XLA takes minutes for more, and all memory for many."""
+
 
 def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
@@ -36,12 +39,37 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
             applying.append(op)
 
     mlir.walk(module.operation, visit)
+    inlined = _inlined_operations(functions)
+    if inlined > MAX_INLINED:
+        return f"it inlines the module's calls, which are {inlined:.2g} operations"
     entered: set[str] = set()
     for op in applying:
         found = _found_within(op, functions, entered)
         if found:
             return f"its CPU compiler aborts on control flow in a region ({found} in {op.name})"
     return ""
+
+
+def _inlined_operations(functions: dict[str, mlir.RawOperation]) -> float:
+    """The operations of all functions, each call counted with all that is called: what XLA makes of them."""
+    counts: dict[str, float] = {}
+
+    def count(name: str) -> float:
+        if name not in counts:
+            counts[name] = 0.0  # for one that calls itself
+            own = [0.0]
+
+            def visit(op: mlir.RawOperation) -> None:
+                own[0] += 1
+                if op.name in _CALLS:
+                    called = mlir.symbol_name(op.attributes[_CALLS[op.name]])
+                    own[0] += count(called) if called in functions else 0.0
+
+            mlir.walk(functions[name], visit)
+            counts[name] = own[0]
+        return counts[name]
+
+    return max((count(name) for name in functions), default=0.0)
 
 
 def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:

@@ -77,7 +77,7 @@ _COMPARE: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> Combine:
-    """The update computation of a scatter on NumPy windows.
+    """The update computation of a scatter on NumPy windows; whether an underflow raises is left to the caller.
 
     Raises:
       UnsupportedRegionError: when called, if the region has an op without a NumPy form here.
@@ -85,7 +85,7 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
     block = scatter.regions[0].blocks[0]
 
     def combine(currents: list[Array], updates: list[Array]) -> list[Array]:
-        with np.errstate(all="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return _run(block, [*currents, *updates], functions)
 
     return combine
