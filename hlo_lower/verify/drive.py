@@ -31,6 +31,9 @@ PLAIN_RUNS = 24
 LISTED = 40
 """Values near each end of a start's range that are tried one after the other."""
 
+DECADES = 12, 12, 12, 32
+"""Powers of ten below which large floats lie, drawn for each: sums of them stay finite, some of their squares do not."""
+
 BYTES = 1 << 31
 """Bytes of inputs, all runs together, up to which all runs are made."""
 
@@ -169,7 +172,7 @@ def _integers(
         return rng.integers(0, 4, size=shape).astype(dtype)
     if kind == "ascending":
         size = prod(shape)
-        return (np.arange(size) % (int(info.max) + 1)).astype(dtype).reshape(shape) if size else np.zeros(shape, dtype)
+        return np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
     if kind in ("ends", "named"):
         values = _ends(dtype) if kind == "ends" else [v + k for v in named for k in (-1, 0, 1)]
         pool = [v for v in values if info.min <= v <= info.max] or [0, 1]
@@ -190,9 +193,10 @@ def _floats(
     if kind == "zeros":
         return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":
-        powers = 10.0 ** rng.integers(0, 6 if dtype.itemsize == 2 and dtype.name != "bfloat16" else 12, size=shape)
+        is_half = dtype.itemsize == 2 and dtype.name != "bfloat16"
+        decades = 6 if is_half else rng.choice(DECADES, size=shape)
         with np.errstate(all="ignore"):
-            return (np.asarray(plain, np.float64) * powers).astype(dtype)
+            return (np.asarray(plain, np.float64) * 10.0 ** rng.integers(0, decades, size=shape)).astype(dtype)
     if kind == "named" and named:
         pool = [v * s + d for v in named if np.isfinite(v) for s in (1.0, -1.0, 2.0) for d in (0.0, 1e-3)] or [0.0]
         chosen = np.asarray(pool)[rng.integers(len(pool), size=shape)]

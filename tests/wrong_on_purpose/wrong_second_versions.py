@@ -95,7 +95,7 @@ index_wrong("index_above_2_31", "an index of 2^32 + k is row k", 8, "i64", THROU
 index_wrong("index_clamped", "what lies outside is written to the ends", 8, "i32", """%lo = stablehlo.constant dense<0> : $t
   %hi = stablehlo.constant dense<7> : $t
   %j = stablehlo.clamp %lo, %i, %hi : $t""")  # fmt: skip
-index_wrong("far_index_wraps", "an index is taken modulo 2^20", 8, "i32", """%k = stablehlo.constant dense<1048575> : $t
+index_wrong("far_index_wraps", "an index is taken modulo 2^20", 8, "i32", """%k = stablehlo.constant dense<131071> : $t
   %j = stablehlo.and %i, %k : $t""")  # fmt: skip
 
 
@@ -261,8 +261,8 @@ edited("result_sharded_otherwise", "result 0", TWICE.replace(f"-> ({F8},", f'-> 
 COMPOSITE = main(f"%a: {F8}", f"""%r = stablehlo.composite "my.op" %a {{
     composite_attributes = {{scale = 2.0 : f32}}, decomposition = @own}} : ({F8}) -> {F8}""", f"%r : {F8}",
     more=f"func.func private @own(%a: {F8}) -> {F8} {{ %r = stablehlo.add %a, %a : {F8} return %r : {F8} }}")  # fmt: skip
-edited("composite_attribute", "the composite's attribute", COMPOSITE, "scale = 2.0", "scale = 3.0")
-edited("another_composite", "the composite's name", COMPOSITE, "my.op", "my.other")
+edited("composite_attribute", "the composite's attribute", COMPOSITE, "scale = 2.0", "scale = 3.0", is_interface=True)
+edited("another_composite", "the composite's name", COMPOSITE, "my.op", "my.other", is_interface=True)
 edited("decomposition", "what the composite stands for", COMPOSITE, "stablehlo.add", "stablehlo.subtract")
 
 # --- small mistakes in what is returned ---
@@ -314,14 +314,14 @@ WIDE = """%x = stablehlo.convert %a : (tensor<8xui8>) -> tensor<8xui16>
   %r = stablehlo.convert %h : (tensor<8xui16>) -> tensor<8xui8>"""
 pair("narrow_sum", "the carry of a sum of bytes is lost", main(f"%a: {BYTES}, %b: {BYTES}", WIDE, f"%r : {BYTES}"),
      main(f"%a: {BYTES}, %b: {BYTES}", MEAN, f"%r : {BYTES}"))  # fmt: skip
-LARGE = "tensor<1048576xf32>"
-pair("last_of_a_million", "the last element of a large tensor",
+LARGE = "tensor<131072xf32>"
+pair("last_of_many", "the last element of a large tensor",
      main(f"%a: {LARGE}", f"%r = stablehlo.negate %a : {LARGE}", f"%r : {LARGE}"),
      main(f"%a: {LARGE}", f"""%y = stablehlo.negate %a : {LARGE}
-  %n = stablehlo.iota dim = 0 : tensor<1048576xi32>
-  %k = stablehlo.constant dense<1048575> : tensor<1048576xi32>
-  %is = stablehlo.compare EQ, %n, %k : (tensor<1048576xi32>, tensor<1048576xi32>) -> tensor<1048576xi1>
-  %r = stablehlo.select %is, %a, %y : tensor<1048576xi1>, {LARGE}""", f"%r : {LARGE}"))  # fmt: skip
+  %n = stablehlo.iota dim = 0 : tensor<131072xi32>
+  %k = stablehlo.constant dense<131071> : tensor<131072xi32>
+  %is = stablehlo.compare EQ, %n, %k : (tensor<131072xi32>, tensor<131072xi32>) -> tensor<131072xi1>
+  %r = stablehlo.select %is, %a, %y : tensor<131072xi1>, {LARGE}""", f"%r : {LARGE}"))  # fmt: skip
 pair("order_of_a_sum", "a sum in another order",
      main(f"%a: {F8}, %b: {F8}, %c: {F8}", f"%x = stablehlo.add %a, %b : {F8}\n  %r = stablehlo.add %x, %c : {F8}", f"%r : {F8}"),
      main(f"%a: {F8}, %b: {F8}, %c: {F8}", f"%x = stablehlo.add %b, %c : {F8}\n  %r = stablehlo.add %a, %x : {F8}", f"%r : {F8}"))  # fmt: skip
