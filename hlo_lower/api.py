@@ -193,7 +193,9 @@ def verify(
     )
     about_plain = None
     if asked.legalize or asked.demote_i64:
-        plain = plain_form(read(before), asked, registry or (lowered.registry if isinstance(lowered, Lowered) else None))
+        plain = plain_form(
+            read(before), asked, registry or (lowered.registry if isinstance(lowered, Lowered) else None)
+        )
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, seed=seed, runs=runs)
         before, inputs = plain.text, _narrowed(inputs, plain.demotion)

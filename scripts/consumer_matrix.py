@@ -9,8 +9,10 @@ consumer compiles and runs both versions on the same arguments, in processes of 
 memory, and is right where it computes the same. What crashes, hangs or corrupts memory is an entry of the table.
 
 --out names the JSON; the table stands beside it (.md), and the journal (.jsonl), to which each module is written as it
-is done: stop the run at any time, the same command goes on. --changed judges those again whose converted text is
-another by now. Exit code 1 if a module was lost (right natively, not right converted), 2 for bad usage, else 0.
+is done: stop the run at any time, the same command goes on. What another version of this tool made is not reported but
+done anew; --changed converts it anew and judges it only where the converted text is another by now. The journal of
+another version of the consumer, of another target, way of judging, or options is refused. Exit code 1 if a module was
+lost (right natively, not right converted), 2 for bad usage, else 0.
 """
 
 import json
@@ -18,6 +20,7 @@ import os
 import sys
 from ast import literal_eval
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from time import monotonic
@@ -26,6 +29,7 @@ from typing import Any
 from absl import app, flags
 from matrix.entry import Entry
 from matrix.journal import Journal
+from matrix.made_by import judge, target_digest, tool
 from matrix.module import Work, digest_of, judge_module
 from matrix.table import table_json, table_lines
 
@@ -47,7 +51,11 @@ _SEED = flags.DEFINE_integer("seed", 0, "Of the arguments.", lower_bound=0)
 _ONLY = flags.DEFINE_multi_string("only", [], "Only modules whose name fits: 'jax/at_*'. Repeat for more.")
 _SKIP = flags.DEFINE_multi_string("skip", [], "No modules whose name fits.")
 _FRESH = flags.DEFINE_boolean("fresh", False, "Begin anew, whatever the journal holds.")
-_CHANGED = flags.DEFINE_boolean("changed", False, "Judge modules again whose converted text is another by now.")
+_CHANGED = flags.DEFINE_boolean(
+    "changed",
+    False,
+    "Of modules that another version of the tool made, judge only those whose converted text is another.",
+)
 
 EXIT_INTERRUPTED = 130
 LANE_LIMIT = 900.0
@@ -61,6 +69,7 @@ def works_of(paths: Sequence[str], target: str, options: dict[str, Any]) -> list
       InputError: there are none, or two of the same name.
     """
     found: dict[str, Work] = {}
+    made_by = tool()
     for selected in select(paths):
         name = name_of(selected, paths)
         if selected.error is not None:
@@ -83,6 +92,7 @@ def works_of(paths: Sequence[str], target: str, options: dict[str, Any]) -> list
             _RUNS.value,
             _LIMIT.value,
             int(_MEMORY.value * 2**30),
+            tool=made_by,
         )
     if not found:
         raise InputError("", "no module fits --only and --skip")
@@ -148,6 +158,8 @@ def run(paths: Sequence[str]) -> int:
         "consumer": consumer.name,
         "version": consumer.version(),
         "target": target,
+        "target file": target_digest(target),
+        "judge": judge(),
         "options": options,
         "seed": _SEED.value,
         "runs": _RUNS.value,
@@ -158,21 +170,21 @@ def run(paths: Sequence[str]) -> int:
     journal = Journal(out.with_suffix(".jsonl"), settings, fresh=_FRESH.value)
     todo = [w for w in works if _is_to_do(w, journal.entries.get(w.module))]
     if _CHANGED.value:
-        todo = [Work(**{**vars(w), "before": journal.entries.get(w.module)}) for w in works]
+        todo = [replace(w, before=journal.entries.get(w.module)) for w in todo]
     tell, stopped = Progress(len(todo)), False
     limit = LANE_LIMIT + 4 * _LIMIT.value
     try:
         for number, answer in in_processes(judge_module, todo, jobs=_JOBS.value, timeout=limit):
             work = todo[number]
             if isinstance(answer, Lost):
-                entry = Entry(work.module, digest_of(work.text), not_judged=answer.reason)
+                entry = Entry(work.module, digest_of(work.text), not_judged=answer.reason, tool=work.tool)
             else:
                 entry = answer
             journal.add(entry)
             tell(entry)
     except KeyboardInterrupt:
         stopped = True
-    entries = [journal.entries[w.module] for w in works if w.module in journal.entries]
+    entries = [e for w in works if not _is_to_do(w, e := journal.entries.get(w.module)) and e is not None]
     left = len(works) - len(entries)
     lines = table_lines(consumer, consumer.version(), entries, left)
     written(out.with_suffix(".md"), "\n".join(lines) + "\n")
@@ -185,8 +197,8 @@ def run(paths: Sequence[str]) -> int:
 
 
 def _is_to_do(work: Work, entry: Entry | None) -> bool:
-    """Whether there is no entry for a module as it is now."""
-    return entry is None or entry.digest != digest_of(work.text)
+    """Whether there is no entry for a module as it is now, by the tool as it is now."""
+    return entry is None or (entry.digest, entry.tool) != (digest_of(work.text), work.tool)
 
 
 def written(path: Path, text: str) -> None:

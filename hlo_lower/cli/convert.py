@@ -40,7 +40,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
     )
-    command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both")
+    command.add_argument(
+        "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
+    )
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")

@@ -131,7 +131,7 @@ class _Steps:
         return {"result": "right" if any(run.expected is not None for run in self._runs) else "ran"}
 
     def _compare(self, run: Run, results: Sequence[Array]) -> dict[str, Any]:
-        found = None if run.expected is None else self._rounding.difference(run.expected, results)
+        found = None if run.expected is None else self._rounding.difference(run.expected, results, run.limits)
         if found is not None:
             return {"result": "wrong", "message": f"run {self.right + 1}{run.what and f' ({run.what})'}: {found}"}
         self.right += 1

@@ -1,7 +1,7 @@
 """What became of a module at a consumer, and the errors by which a consumer's code says it in the child process."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
@@ -58,11 +58,13 @@ class Run:
       arguments: arrays, by position.
       expected: arrays, by position.
       what: what the arguments are like ("in range"), or "".
+      limits: makes the bounds of the results' elements (`verify.noise`); None where all is compared bit for bit.
     """
 
     arguments: Sequence[Array]
     expected: Sequence[Array] | None = None
     what: str = ""
+    limits: Callable[[], Sequence[Array]] | None = field(default=None, compare=False)
 
 
 class RefusedError(Exception):

@@ -1,7 +1,8 @@
 """What XLA makes of a module on seeded inputs: what a consumer's results are compared with."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -14,20 +15,39 @@ from hlo_lower.errors import InputError
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.module import RUN_REGIMES, draw, drives_of, given
 from hlo_lower.verify.module_index import ModuleIndex
-from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
+from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Arguments of a module, XLA's results, and how closely others have to agree with them."""
+    """Arguments of a module, XLA's results, and how closely others have to agree with them.
+
+    Attributes:
+      runs: arguments and results.
+      rounding: how results are compared.
+      again: runs the module under XLA on other arguments; None where the user gave them.
+      own_bounds: of the module as it was.
+      notes: runs that are others than those of the module as it was, or that are not there, and why.
+    """
 
     runs: tuple[Run, ...]
     rounding: Rounding
+    again: Callable[[Sequence[Array], str], Run] | None = field(default=None, compare=False)
+    notes: tuple[str, ...] = ()
+    own_bounds: OwnBounds | None = field(default=None, compare=False)
+
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, and what the bounds that were used say little about."""
+        return (*self.notes, *(self.own_bounds.notes if self.own_bounds is not None else ()))
 
     def for_signature_of(self, text: str) -> "Reference":
-        """The same runs for a version whose integers are narrower: those whose values all fit.
+        """The same runs for a version whose integers are narrower.
+
+        Seeded arguments that do not fit become the ends of the narrower type, so that what is out of bounds stays
+        there, and the module is run once more. A run whose results do not fit is left out; `notes` tells of both.
 
         Args:
           text: a version of the module, with as many arguments and results, of the same shapes.
@@ -40,18 +60,25 @@ class Reference:
         except InputError:  # no StableHLO, such as linalg: the consumer knows whether it can be read
             return self
         adapted: list[Run] = []
-        for run in self.runs:
+        notes: list[str] = []
+        for number, run in enumerate(self.runs, start=1):
+            told = f"run {number}{run.what and f' ({run.what})'}"
             try:
-                arguments = [_as(a, s, "argument") for a, s in zip(run.arguments, signature.arguments, strict=True)]
-                expected = [_as(a, s, "result") for a, s in zip(run.expected or (), signature.results, strict=True)]
-            except OverflowError:
-                continue
+                one = _fitted(run, signature)
+                if one is None and self.again is not None:
+                    narrow = [_clipped(a, s) for a, s in zip(run.arguments, signature.arguments, strict=True)]
+                    one = _fitted(self.again(narrow, run.what), signature)
+                    notes.append(f"{told}: arguments beyond the narrower integers are taken as their ends")
             except ValueError as error:
                 raise CannotRunError(f"the two versions have different signatures: {error}") from None
-            adapted.append(replace(run, arguments=arguments, expected=expected))
+            if one is None:
+                notes = [note for note in notes if not note.startswith(told)]
+                notes.append(f"{told}: left out, its values do not fit the narrower integers")
+            else:
+                adapted.append(one)
         if not adapted:
             raise CannotRunError("its integers are narrower, and the values of no run fit")
-        return replace(self, runs=tuple(adapted))
+        return replace(self, runs=tuple(adapted), notes=tuple(notes))
 
 
 def reference_of(
@@ -89,8 +116,42 @@ def reference_of(
         drives = drives_of(module)
         sets = [(RUN_REGIMES[k % len(RUN_REGIMES)], draw(signature, drives, seed, k)) for k in range(max(runs, 1))]
     executable = Executable(text, "exact")
-    told = tuple(Run(arguments, executable.run(arguments), what) for what, arguments in sets)
-    return Reference(told, rounding_of(mlir.parse_module(text, mlir.make_context())))
+    own_bounds = OwnBounds(text, seed=seed)
+
+    def run(arguments: Sequence[Array], what: str) -> Run:
+        expected = executable.run(arguments)
+        return Run(arguments, expected, what, cache(lambda: own_bounds.of(arguments, expected)))
+
+    told = tuple(run(arguments, what) for what, arguments in sets)
+    return Reference(
+        told,
+        rounding_of(mlir.parse_module(text, mlir.make_context())),
+        run if inputs is None else None,
+        own_bounds=own_bounds,
+    )
+
+
+def _fitted(run: Run, signature: Signature) -> Run | None:
+    """A run in the types of another signature, None where a value does not fit.
+
+    Raises:
+      ValueError: the signature differs by more than the width of integers.
+    """
+    try:
+        arguments = [_as(a, s, "argument") for a, s in zip(run.arguments, signature.arguments, strict=True)]
+        expected = [_as(a, s, "result") for a, s in zip(run.expected or (), signature.results, strict=True)]
+    except OverflowError:
+        return None
+    return replace(run, arguments=arguments, expected=expected)
+
+
+def _clipped(array: Array, wanted: jax.ShapeDtypeStruct) -> Array:
+    """An argument of its own type whose integers all fit the type that is wanted."""
+    dtype = np.dtype(wanted.dtype)
+    if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu":
+        return array
+    own, limits = np.iinfo(array.dtype), np.iinfo(dtype)
+    return np.clip(array, max(own.min, limits.min), min(own.max, limits.max)).astype(array.dtype)
 
 
 def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:

@@ -1,31 +1,24 @@
-"""How closely a consumer's results have to agree with XLA's: bit for bit where nothing is rounded, else within a bound.
+"""How closely a consumer's results have to agree with XLA's: bit for bit where nothing is rounded, else within bounds.
 
 Another compiler sums in another order, contracts a product and a sum into one operation, and has its own exponential:
-a float that is computed anew may differ by a few roundings of the largest number around it. Integers, booleans, and
-floats that are only moved from place to place may not differ at all.
+a float that is computed anew may be off by as much as its own computation moves under roundings (`verify.noise`), each
+element by its own. Results that nothing rounded reaches, integers, booleans, and floats that are only moved from place
+to place, may not differ at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.consumers.outcome import Array
-from hlo_lower.verify.compare import (
-    Difference,
-    epsilon,
-    first_difference,
-    first_difference_within,
-    largest_magnitude,
-)
-from hlo_lower.verify.module import DEFAULT_LEVEL_UNITS
+from hlo_lower.verify.compare import Difference, first_difference, first_difference_beyond
 from hlo_lower.verify.run import entry_function
 
-COARSEST = 2.0**-5
-"""The most that a float may differ, as a part of its result's largest magnitude: for the narrow types, of which 4,096
-machine epsilons are more than the number itself. 4 of bf16's epsilons, 32 of f16's."""
+Limits: TypeAlias = Callable[[], Sequence[Array]]
+"""Makes the bounds of each result's elements, where they are needed."""
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -46,63 +39,48 @@ class Rounding:
 
     Attributes:
       exact: for each result, whether it is compared bit for bit.
-      epsilon: of the coarsest float type that the module computes in, 0 where it has none.
     """
 
     exact: tuple[bool, ...]
-    epsilon: float = 0.0
 
-    def difference(self, expected: Sequence[Array], actual: Sequence[Array]) -> Difference | None:
-        """The first difference between XLA's results and a consumer's, None where they agree."""
+    def difference(
+        self, expected: Sequence[Array], actual: Sequence[Array], limits: Limits | None = None
+    ) -> Difference | None:
+        """The first difference between XLA's results and a consumer's, None where they agree.
+
+        Args:
+          expected, actual: results.
+          limits: how far each element of a result that is not exact may be off; None for not at all.
+        """
         if len(expected) != len(actual):
             return Difference(0, (), f"{len(expected)} results", f"{len(actual)} results", 1, "signature")
         for number, (a, b) in enumerate(zip(expected, actual, strict=True)):
             taken = _as_the_type_of(a, b)
-            if number < len(self.exact) and self.exact[number]:
-                found = first_difference([a], [taken])
-            else:
-                found = first_difference_within([a], [taken], self.units_of(a), [largest_magnitude(a)])
+            found = first_difference([a], [taken])
+            is_exact = number < len(self.exact) and self.exact[number]
+            if found is not None and found.what != "types" and not is_exact and limits is not None:
+                found = first_difference_beyond([a], [taken], [limits()[number]])
             if found is not None:
                 return Difference(number, found.index, found.expected, found.actual, found.count, found.what)
         return None
 
-    def units_of(self, result: Array) -> int:
-        """The bound, in machine epsilons of the result's type."""
-        if not _is_float(result.dtype):
-            return 0
-        own = epsilon(result.dtype)
-        return max(int(min(DEFAULT_LEVEL_UNITS * max(self.epsilon, own), COARSEST) / own), 1)
-
     @property
     def told(self) -> str:
-        """The bound in words."""
-        part = min(DEFAULT_LEVEL_UNITS * self.epsilon, COARSEST)
-        if not self.epsilon or all(self.exact):
+        """The comparison in words."""
+        if all(self.exact):
             return "bit for bit"
-        bound = f"floats that are computed within {part:.1e} of the largest magnitude of their result"
-        return f"{bound}, as another compiler sums in another order; all else bit for bit"
+        return "each computed float within the bound of its own rounding; all else bit for bit"
 
 
 def rounding_of(module: mlir.RawModule) -> Rounding:
-    """Look through a module's text for what it rounds: the results of its entry point, and its coarsest float type."""
+    """Look through a module's text for which results of its entry point may be rounded."""
     functions = {
         mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
         for op in module.body.operations
         if op.operation.name == "func.func"
     }
     body = entry_function(module).regions[0].blocks[0].operations
-    exact = tuple(_is_moved(value, functions) for value in body[len(body) - 1].operands)
-    coarsest = 0.0
-
-    def visit(op: mlir.RawOperation) -> None:
-        nonlocal coarsest
-        for value in op.results:
-            dtype = _dtype(value)
-            if dtype is not None and _is_float(dtype):
-                coarsest = max(coarsest, epsilon(dtype))
-
-    mlir.walk(module.operation, visit)
-    return Rounding(exact, coarsest)
+    return Rounding(tuple(_is_moved(value, functions) for value in body[len(body) - 1].operands))
 
 
 def _is_moved(value: mlir.RawValue, functions: dict[str, mlir.RawOperation]) -> bool:

@@ -124,7 +124,8 @@ def verify_on(
         )
     tell(consumer.name, 2, 2)
     how = reference.rounding.told if reference is not None else ""
-    return ConsumerVerdict(title, outcome, how, "", silent, perf_counter() - start)
+    notes = adapted.all_notes() if adapted is not None and consumer.runs else ()
+    return ConsumerVerdict(title, outcome, how, "", (*silent, *notes), perf_counter() - start)
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -140,7 +141,7 @@ def _not_exercised(before: str, reference: Reference) -> tuple[str, ...]:
         blinded = Executable(text, "exact")
         for run in reference.runs:
             results = blinded.run(run.arguments)
-            if run.expected is None or reference.rounding.difference(run.expected, results) is not None:
+            if run.expected is None or reference.rounding.difference(run.expected, results, run.limits) is not None:
                 return ()
     except CannotRunError:
         return ()

@@ -10,8 +10,8 @@ from hlo_lower.fuzz.arguments import Arguments
 from hlo_lower.fuzz.case import Case
 from hlo_lower.fuzz.element_types import TYPES
 from hlo_lower.fuzz.regions import evaluate
-from hlo_lower.verify.reference.scatter import scatter, windows
 from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.reference.scatter import scatter, windows
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]

@@ -32,8 +32,8 @@ from hlo_lower.fuzz.reassociated import allowances, difference_within
 from hlo_lower.fuzz.xla_limits import is_packed, why_not_native
 from hlo_lower.pipeline import Lowered
 from hlo_lower.verify.compare import Difference, first_difference
-from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.interpreter import InterpreterError, shared_interpreter
+from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 from hlo_lower.verify.xla_errors import why_xla_errs
 

@@ -18,8 +18,8 @@ from hlo_lower.fuzz.case import Case
 from hlo_lower.fuzz.effects import Policy
 from hlo_lower.fuzz.element_types import TYPES
 from hlo_lower.scatter.combine import SUMMED_FLOATS
-from hlo_lower.verify.reference.scatter import scatter
 from hlo_lower.verify.compare import Difference, epsilon, first_difference
+from hlo_lower.verify.reference.scatter import scatter
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from hlo_lower.analysis.interval import type_range
 from hlo_lower import mlir
+from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Node, Value
 
 WIDE = 1 << 31

@@ -10,7 +10,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
-
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
@@ -171,7 +170,11 @@ def _at_sizes(
         try:
             other = bind_module(second, chosen)
         except SizesError as error:
-            return [f"at {told[-1]} the second version does not take the sizes: {error.what}"], [], ModuleVerdict("not run")
+            return (
+                [f"at {told[-1]} the second version does not take the sizes: {error.what}"],
+                [],
+                ModuleVerdict("not run"),
+            )
         texts = mlir.print_module(bound), mlir.print_module(other)
         differences, found = _compared(*texts, terms, tell)
         interface += [f"at {told[-1]}: {what}" for what in differences]

@@ -23,7 +23,9 @@ from functools import cached_property
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
-_ALIGNED_WITHIN = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if", "stablehlo.composite"})
+_ALIGNED_WITHIN = frozenset(
+    {"stablehlo.while", "stablehlo.case", "stablehlo.if", "stablehlo.composite", "sdy.manual_computation"}
+)
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
 
@@ -73,6 +75,10 @@ class Side:
     def is_own(self, value: ValueId) -> bool:
         """Whether a value is of this body, and not of one around it."""
         return self.program.homes[value] is self.body
+
+    def may_take_another(self, value: ValueId) -> bool:
+        """Whether a value may be given a number that is not its own: an operation of the body makes it."""
+        return self.program.makers[value] is not None and self.is_own(value) and value not in self.assumed
 
     @cached_property
     def value_of(self) -> dict[Number, ValueId]:
@@ -311,7 +317,9 @@ class Aligner:
         if mine == theirs:
             return False
         pair.assumptions.append(Assumption(x, y, root))
-        may_take = [s.program.makers[v] is not None and s.is_own(v) and v not in s.assumed for s, v in ((first, x), (second, y))]
+        may_take = [
+            s.program.makers[v] is not None and s.is_own(v) and v not in s.assumed for s, v in ((first, x), (second, y))
+        ]
         if may_take[1] and not (may_take[0] and first.has(theirs)):
             second.assume(y, mine)
         elif may_take[0]:

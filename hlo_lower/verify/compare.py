@@ -46,32 +46,38 @@ def first_difference(expected: Sequence[Array], actual: Sequence[Array]) -> Diff
     return None
 
 
-def first_difference_within(
-    expected: Sequence[Array], actual: Sequence[Array], units: int, scales: Sequence[float]
+def only_signs_of_zeros(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+    """Whether two results are equal numbers everywhere, or NaN, so that they differ in signs of zeros at most."""
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and bool(np.all((a == b) | ((a != a) & (b != b))))
+        for a, b in zip(expected, actual, strict=True)
+    )
+
+
+def first_difference_beyond(
+    expected: Sequence[Array], actual: Sequence[Array], bounds: Sequence[Array]
 ) -> Difference | None:
-    """The first element that differs by more than `units` machine epsilons of its scale.
+    """The first element that is further from what is expected than its own bound.
 
     Args:
       expected, actual: results.
-      units: n in the bound |a - b| <= n * eps * max(|a|, |b|, scale). A sum of k terms in another order, or with
-        contracted products, moves by at most k roundings of the largest partial sum; hence the scale.
-      scales: for each result, the largest magnitude of a term.
+      bounds: for each result an array of its shape in f64 (see `noise`): how far each element may be off; 0 for not at
+        all, the sign of a zero aside, and inf where anything may stand, NaN included. An infinity is within no other
+        bound, and NaN is only NaN.
     """
-    for number, (a, b, scale) in enumerate(zip(expected, actual, scales, strict=True)):
+    for number, (a, b, bound) in enumerate(zip(expected, actual, bounds, strict=True)):
         found = _shape_difference(number, a, b)
         if found is not None:
             return found
-        different = ~_same(a, b)
-        if _is_inexact(a):
-            with np.errstate(all="ignore"):
-                x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
-                limit = units * epsilon(a.dtype) * np.maximum(np.maximum(np.abs(x), np.abs(y)), scale)
-                # An infinity is within no bound: only an equal one will do.
-                near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= limit)
-                different &= ~((x == y) | near)
-        found = _difference(number, a, b, different, f"bound {units} eps of max(|a|, |b|, {scale:.3g})")
-        if found is not None:
-            return found
+        with np.errstate(all="ignore"):
+            x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
+            near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= bound)
+            different = ~(_same(a, b) | np.asarray(a == b, np.bool_) | near | np.isinf(bound))
+        count = int(np.count_nonzero(different))
+        if count:
+            index = tuple(int(i) for i in np.argwhere(different)[0])
+            what = f"beyond {float(bound[index]):.2g}, the bound of this element's own rounding"
+            return Difference(number, index, str(a[index]), str(b[index]), count, what)
     return None
 
 
@@ -84,28 +90,18 @@ def epsilon(dtype: np.dtype[Any]) -> float:
     return float(np.asarray(bits.view(one.dtype), np.float64)) - 1.0
 
 
-def largest_magnitude(array: Array) -> float:
-    """The largest finite magnitude in an array; 0 if there is none."""
-    if not _is_inexact(array) or not array.size:
-        return 0.0
-    with np.errstate(all="ignore"):
-        magnitudes = np.abs(np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64))
-    finite = magnitudes[np.isfinite(magnitudes)]
-    return float(finite.max()) if finite.size else 0.0
-
-
 def nan_share(array: Array) -> float:
     """The share of NaN among the elements of a float array."""
-    return float(np.mean(np.asarray(array != array, np.bool_))) if _is_inexact(array) and array.size else 0.0
+    return float(np.mean(np.asarray(array != array, np.bool_))) if is_inexact(array) and array.size else 0.0
 
 
-def _is_inexact(array: Array) -> bool:
+def is_inexact(array: Array) -> bool:
     """Whether it holds floats; ml_dtypes' types are of kind V or f."""
     return array.dtype.kind in "fcV" and not array.dtype.name.startswith(("int", "uint"))
 
 
 def _same(a: Array, b: Array) -> NDArray[np.bool_]:
-    if not _is_inexact(a):
+    if not is_inexact(a):
         return np.asarray(a == b, np.bool_)
     nan = (a != a) & (b != b)
     if a.dtype.kind == "c":

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.inputs import REGIMES, SPECIAL_VALUES, Column, Turn, ordinary, starts_in, turns_of, with_special_values
+from hlo_lower.verify.inputs import (
+    REGIMES,
+    SPECIAL_VALUES,
+    Column,
+    Turn,
+    ordinary,
+    starts_in,
+    turns_of,
+    with_special_values,
+)
 from hlo_lower.verify.roles import Role, Roles
 
 Array = NDArray[Any]

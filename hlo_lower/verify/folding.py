@@ -99,9 +99,7 @@ def _computed(compute: Callable[..., Array]) -> _Fold:
     return fold
 
 
-def _constant(
-    raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Array | None:
+def _constant(raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
     return mlir.constant_value(raw) if mlir.is_splat(raw) or prod(shape) <= MAX_ELEMENTS else None
 
 
@@ -153,7 +151,11 @@ def _convert(
 ) -> Array | None:
     if operands[0].dtype.kind not in "iub" or dtype.kind not in "iu":
         return None
-    return _computed(lambda x: np.asarray(x).astype(dtype))(raw, operands, shape, dtype)
+
+    def converted(x: Array) -> Array:
+        return np.asarray(x).astype(dtype)
+
+    return _computed(converted)(raw, operands, shape, dtype)
 
 
 def _select(
@@ -165,34 +167,50 @@ def _select(
     return np.where(predicate, on_true, on_false) if prod(shape) <= MAX_ELEMENTS else None
 
 
+def _reshape(_: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(operands[0]).reshape(shape)
+
+
+def _transpose(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(operands[0].transpose(mlir.integers_of(raw.attributes["permutation"])))
+
+
+def _reverse(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(np.flip(operands[0], mlir.integers_of(raw.attributes["dimensions"])))
+
+
+def _sum(a: Array, b: Array) -> Array:
+    return np.asarray(a | b if a.dtype == np.bool_ else a + b)
+
+
+def _product(a: Array, b: Array) -> Array:
+    return np.asarray(a & b if a.dtype == np.bool_ else a * b)
+
+
+def _clamped(low: Array, x: Array, high: Array) -> Array:
+    return np.asarray(np.minimum(np.maximum(x, low), high))
+
+
 _FOLDS: Mapping[str, _Fold] = {
     "constant": _constant,
     "iota": _iota,
     "broadcast_in_dim": _moved(_broadcast_in_dim),
-    "reshape": _moved(lambda raw, operands, shape: np.ascontiguousarray(operands[0]).reshape(shape)),
-    "transpose": _moved(
-        lambda raw, operands, _: np.ascontiguousarray(
-            operands[0].transpose(mlir.integers_of(raw.attributes["permutation"]))
-        )
-    ),
+    "reshape": _moved(_reshape),
+    "transpose": _moved(_transpose),
     "slice": _moved(_slice),
-    "reverse": _moved(
-        lambda raw, operands, _: np.ascontiguousarray(
-            np.flip(operands[0], mlir.integers_of(raw.attributes["dimensions"]))
-        )
-    ),
+    "reverse": _moved(_reverse),
     "concatenate": _moved(_concatenate),
     "compare": _compare,
     "select": _select,
     "convert": _convert,
-    "add": _computed(lambda a, b: a | b if a.dtype == np.bool_ else a + b),
-    "subtract": _computed(lambda a, b: a ^ b if a.dtype == np.bool_ else a - b),
-    "multiply": _computed(lambda a, b: a & b if a.dtype == np.bool_ else a * b),
+    "add": _computed(_sum),
+    "subtract": _computed(np.subtract),
+    "multiply": _computed(_product),
     "minimum": _computed(np.minimum),
     "maximum": _computed(np.maximum),
     "and": _computed(np.bitwise_and),
     "or": _computed(np.bitwise_or),
     "xor": _computed(np.bitwise_xor),
     "not": _computed(np.invert),
-    "clamp": _computed(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
+    "clamp": _computed(_clamped),
 }

@@ -1,12 +1,13 @@
 """Level two: the whole module, both versions through `jax.jit` on the same inputs.
 
-Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level within a bound.
+Compared bit for bit, both compiled for it (`run.COMPILER_OPTIONS`); then once at XLA's default level, each element
+within the bound of its own rounding (`noise`): XLA fuses the two versions differently and so rounds differently.
 The runs say something about a scatter only if its updates reach a result: where they cannot, by data flow, or where the
 outputs are mostly NaN, the verdict says `not exercised`.
 
 A module that is partitioned over several devices is compared bit for bit as the same program on one device: a
 partitioner may sum a scatter's updates device by device, and so round differently. Then both versions run on all
-devices, in a child process where this one has too few, within the bound of the default level. Where part of the module
+devices, in a child process where this one has too few, within the same bounds. Where part of the module
 is written for one of the devices (`shard_map`), there is no program on one device, and all runs are on all of them.
 """
 
@@ -19,25 +20,20 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
-from hlo_lower.verify.compare import Difference, first_difference, first_difference_within, largest_magnitude, nan_share
-from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
+from hlo_lower.verify.compare import Difference, first_difference, nan_share, only_signs_of_zeros
 from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
+from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.program import Program, is_public
 from hlo_lower.verify.roles import argument_columns
+from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 Array = NDArray[Any]
-
-DEFAULT_LEVEL_UNITS = 1 << 12
-"""Machine epsilons, times the largest magnitude of a result, by which the default level may differ in a whole module.
-
-XLA fuses the two versions differently and so rounds differently; what a model makes of that is up to the model. 4,096
-is 12 of a float32's 24 bits: a wrong value is far outside, and the proof is the comparison bit for bit."""
 
 RUN_REGIMES = ("in range", "first and last", "mixed")
 """What the index arguments of the first, second and third run are drawn from; further runs repeat these."""
@@ -89,8 +85,8 @@ def verify_module(
       oob: the policy of the second version.
       inputs: the user's arguments, or None for seeded ones.
       seed, runs: of the seeded inputs.
-      reassociated: whether float sums may have been computed in another order; then results are compared within the
-        bound of the default level.
+      reassociated: whether float sums may have been computed in another order; then each element is compared
+        within the bound of its own rounding.
       memory_budget: bytes of arguments and results up to which the module is run; None for no limit.
       progress: told about each step.
 
@@ -193,6 +189,8 @@ class _Comparison:
         self._exact: list[str] = [text for text in whole if text is not None] if self._is_whole else [before, after]
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
+        self._bounds = OwnBounds(self._exact[0])
+        self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
         """Bit for bit on all inputs, then the default level."""
@@ -205,23 +203,26 @@ class _Comparison:
             expected.append(native.run(arguments))
             actual = lowered.run(arguments)
             found = first_difference(expected[-1], actual)
+            if found is not None and only_signs_of_zeros(expected[-1], actual):
+                self._zeros = [f"signs of zeros: XLA, which makes x of 0.0 + x, finds others ({found})"]
+                found = None
             if found is not None and self._may_look_twice():
                 unfused = unfused or self._compiled(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
             if found is not None and self._reassociated:
-                found = self._beyond_bound(expected[-1], actual)
-                self._how = "within the bound of XLA's default level, because sums may be reassociated"
+                found = self._bounds.difference(expected[-1], actual, arguments)
+                self._how = "each element within the bound of its own rounding, because sums may be reassociated"
             elif found is not None and not self._is_whole:
-                found = self._beyond_bound(expected[-1], actual)
-                self._how = f"on {self._devices} devices, within the bound of XLA's default level"
+                found = self._bounds.difference(expected[-1], actual, arguments)
+                self._how = f"on {self._devices} devices, each element within the bound of its own rounding"
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
-        found, not_run = self._default_level(sets[0])
+        found, not_run = self._default_level(sets[0], expected[0])
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
-        not_exercised = (*not_run, *self._unreachable(), *_mostly_nan(expected))
+        not_exercised = (*not_run, *self._unreachable(), *_mostly_nan(expected), *self._bounds.notes, *self._zeros)
         self._progress("module", steps, steps)
         return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
 
@@ -236,7 +237,7 @@ class _Comparison:
     def _differs(self, found: Difference, runs: int) -> ModuleVerdict:
         return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
 
-    def _default_level(self, arguments: list[Array]) -> tuple[Difference | None, list[str]]:
+    def _default_level(self, arguments: list[Array], exact: list[Array]) -> tuple[Difference | None, list[str]]:
         """The difference at XLA's default level, on all devices of the module, and why it was not run there."""
         texts = [self._before, self._after]
         try:
@@ -249,12 +250,7 @@ class _Comparison:
             return (None, [f"the module on {self._devices} devices: {reason}"]) if reason else (_cannot_run(error), [])
         if self._devices > 1 and self._is_whole:
             self._how = f"bit for bit on one device, and one on {self._devices} devices within a bound"
-        return self._beyond_bound(expected, actual), []
-
-    @staticmethod
-    def _beyond_bound(expected: list[Array], actual: list[Array]) -> Difference | None:
-        scales = [largest_magnitude(e) for e in expected]
-        return first_difference_within(expected, actual, DEFAULT_LEVEL_UNITS, scales)
+        return self._bounds.difference(expected, actual, arguments, [exact]), []
 
     def _unreachable(self) -> list[str]:
         """Scatters from which no returned value depends."""

@@ -90,6 +90,12 @@ def _constraint(
 def on_one_device(text: str) -> str | None:
     """The same program without shardings, or None where part of it is written for one of several devices."""
     module = mlir.parse_module(text, mlir.make_context())
+    return mlir.print_module(module) if remove_shardings(module) else None
+
+
+def remove_shardings(module: mlir.RawModule) -> bool:
+    """Take shardings out of a module, in place; False, with some of them left, where part of it is written for one of
+    several devices."""
     found: list[mlir.RawOperation] = []
     mlir.walk(module.operation, found.append)
     with mlir.active(module.context):
@@ -100,11 +106,11 @@ def on_one_device(text: str) -> str | None:
             elif op.name == "sdy.mesh":
                 op.erase()
             elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_call_of(op, _is_of_shards):
-                return None
+                return False
             else:
                 _remove(op, _shardings_of(op))
         _remove(module.operation, ("mhlo.num_partitions", "mhlo.num_replicas"))
-    return mlir.print_module(module)
+    return True
 
 
 def _is_of_shards(name: str) -> bool:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.partitions import remove_shardings
 from hlo_lower.verify.program import Op, Program, ValueId
+from hlo_lower.verify.run import CannotRunError
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,11 @@ def module_of(
     outputs: Sequence[ValueId],
     types: Sequence[mlir.RawType],
 ) -> str:
-    """See `piece`."""
+    """See `piece`.
+
+    Raises:
+      CannotRunError: it holds what is written for one of several devices.
+    """
     context = program.raw.context
     with mlir.active(context):
         module = mlir.parse_module("module {}", context)
@@ -100,8 +106,6 @@ def module_of(
         for op in ops:
             replaced = {raw: value(inner) for raw, inner in op.captured.items()}
             copy = mlir.clone_into(op.raw, block, replaced)
-            for name in [name for name in mlir.attributes_of(copy) if "." in name]:  # shardings name a mesh
-                del copy.attributes[name]
             for place, operand in enumerate(op.inputs):
                 copy.operands[place] = value(operand)
             for result, raw in zip(op.results, copy.results, strict=True):
@@ -117,6 +121,8 @@ def module_of(
         )
         mlir.set_signature(main)
         _add_functions(module, program, called)
+        if not remove_shardings(module):
+            raise CannotRunError("it is written for one of several devices")
         return mlir.print_module(module)
 
 
@@ -144,5 +150,5 @@ def _add_functions(module: mlir.RawModule, program: Program, called: set[str]) -
         copy = function.clone(ip=mlir.insert_at_end(module.body)).operation
         copy.attributes["sym_visibility"] = mlir.string_attribute("private")
         if name == "main":
-            raise ValueError("a function calls @main")
+            raise CannotRunError("it calls @main")
         pending.extend(_symbols(function))

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.compare import first_difference, first_difference_within, largest_magnitude
+from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.inputs import ordinary
+from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 
@@ -14,10 +15,6 @@ Array = NDArray[Any]
 
 LARGEST = 8
 """Integers are drawn below this: what narrowing them assumes holds for those, and sizes and places often are small."""
-
-UNITS = 64
-"""Machine epsilons of the largest magnitude that a result may be off where a custom call was written out: erf's
-polynomial is within 4 of the call's, and a few ops that follow may add to it."""
 
 
 def verify_plain(before: str, after: str, *, seed: int, runs: int, memory_budget: int, near: bool) -> ModuleVerdict:
@@ -27,26 +24,27 @@ def verify_plain(before: str, after: str, *, seed: int, runs: int, memory_budget
       before, after: the two, of one signature.
       seed, runs: of the arguments.
       memory_budget: bytes of arguments and results up to which they are run.
-      near: whether custom calls were written out, so that floats are compared within a bound and not bit for bit.
+      near: whether custom calls were written out, so that each float is compared within the bound of its own rounding
+        and not bit for bit: erf's polynomial is within 4 units of the call's, which are disturbed by 32.
     """
     try:
         signature = read_signature(parse_or_refuse(before, "before"))
         if signature.bytes > memory_budget:
             return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
         versions = [Executable(text, "exact") for text in (before, after)]
+        own_bounds = OwnBounds(before, seed=seed)
         for k in range(runs):
             rng = np.random.default_rng([seed, k])
             arguments = [_drawn(rng, a.shape, np.dtype(a.dtype)) for a in signature.arguments]
             expected, actual = (version.run(arguments) for version in versions)
             difference = first_difference(expected, actual)
             if difference is not None and near:
-                scales = [largest_magnitude(e) for e in expected]
-                difference = first_difference_within(expected, actual, UNITS, scales)
+                difference = own_bounds.difference(expected, actual, arguments)
             if difference is not None:
                 return ModuleVerdict("differs", runs=k + 1, difference=difference)
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
-    how = f"within {UNITS} eps of the largest magnitude" if near else "bit for bit"
+    how = "each float within the bound of its own rounding" if near else "bit for bit"
     return ModuleVerdict("equal", runs=runs, how=f"{how}, integers below {LARGEST}")
 
 

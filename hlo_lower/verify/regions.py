@@ -50,7 +50,7 @@ class RegionVerdict:
       producers: operations of the first module that were taken in.
       count: how many regions are alike.
       runs, judges: how many runs, and who compared.
-      windows: where the windows of the scatters lay: inside, overhanging, outside; and how often one element was written.
+      windows: how many windows of its scatters lay inside, overhanging and outside; how often one element was written.
       excluded: judges that were left out, each with the reason.
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ.
@@ -133,8 +133,7 @@ class RegionJudge:
         found: dict[object, RegionVerdict] = {}
         for number, region in enumerate(regions):
             self._tell(number, len(regions))
-            pieces = pieces_of(region)
-            key = (pieces.first, pieces.second)
+            key = self._key(region)
             alike = found.get(key)
             if alike is not None and alike.how == "as it stands" and alike.status == "equal":
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
@@ -184,8 +183,7 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
-        unmoved = [n for n in cut(narrow, wide) if depends(wide, n) and len(judged.seen.get(n, ())) < 2]
-        if unmoved:
+        if wide is not narrow and not _moved(narrow, wide, judged):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return found
@@ -202,8 +200,7 @@ class RegionJudge:
         raise _WrongAssumption([(o.first, o.second) for o in failed], found)
 
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
-        pieces = pieces_of(region, seen)
-        key = (pieces.first, pieces.second)
+        key = self._key(region, seen)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             self._judged[key] = judge(
@@ -211,8 +208,17 @@ class RegionJudge:
             )
         return self._judged[key]
 
+    @staticmethod
+    def _key(region: Region, seen: Sequence[Number] = ()) -> tuple[str, str]:
+        """The same for regions that are alike."""
+        try:
+            pieces = pieces_of(region, seen)
+        except CannotRunError:  # each on its own, told by what judges it
+            return str(id(region)), ""
+        return pieces.first, pieces.second
+
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
-        """A run of a region at a function's arguments, as all arguments by place; those that it does not read are zeros."""
+        """A run of a region as all arguments of its function, by place; those that it does not read are zeros."""
         side = region.pair.first
         given = dict(zip(region.inputs, run.arguments, strict=True))
         found: dict[int, Array] = {}
@@ -284,3 +290,11 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:
+    """Whether the runs of a wide region moved everything at the cut that can move."""
+    at_cut = cut(narrow, wide)
+    if not at_cut or len(judged.seen) < len(at_cut):
+        return False
+    return all(len(values) > 1 or not depends(wide, n) for n, values in zip(at_cut, judged.seen, strict=True))

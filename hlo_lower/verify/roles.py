@@ -79,7 +79,9 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
             for source in tainted.of(value):
                 fed[source].extend(columns)
                 positions = positions or placing
-    counters = {region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()}
+    counters = {
+        region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()
+    }
     roles: list[Role] = []
     for number, tensor in zip(region.inputs, types, strict=True):
         dtype = mlir.dtype_of(tensor.element_name)

@@ -25,7 +25,7 @@ from hlo_lower.verify.reference.update_computation import (
     combine_of,
     rounds_correctly,
 )
-from hlo_lower.verify.run import CannotRunError, Executable
+from hlo_lower.verify.run import Executable
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
@@ -56,8 +56,8 @@ class Stepwise:
       oob: the policy.
 
     Raises:
-      NoReferenceError: a scatter or gather stands in a region of another operation, is too large, or computes what NumPy
-        does not.
+      NoReferenceError: a scatter or gather stands in a region of another operation, is too large, or computes what
+        NumPy does not.
       CannotRunError: XLA does not compile what stands between.
     """
 

@@ -92,7 +92,7 @@ class Verdict:
         return EXIT_OK if self.ok else EXIT_DIFFERS if self.differs else EXIT_ONLY_RUN
 
     def counts(self) -> dict[str, int]:
-        """How many regions were judged how: "as it stands", "widened", "proved", "only run", "not judged", "differs"."""
+        """How many regions were judged how: "as it stands", "widened", "proved"; or did not end equal: by status."""
         found: Counter[str] = Counter()
         for region in self.regions:
             found[region.how if region.status == "equal" else region.status] += region.count
@@ -124,7 +124,11 @@ class Verdict:
             (what,) = counts
             return f"1 region {names.get(what, what)}"
         told = ", ".join(f"{count} {names.get(what, what)}" for what, count in counts.items())
-        return f"{total:,} regions{distinct}: {told}" if len(counts) > 1 else f"{total:,} regions{distinct} {told[len(str(total)) + 1 :]}"
+        return (
+            f"{total:,} regions{distinct}: {told}"
+            if len(counts) > 1
+            else f"{total:,} regions{distinct} {told[len(str(total)) + 1 :]}"
+        )
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""

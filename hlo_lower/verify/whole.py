@@ -38,7 +38,8 @@ class WholeModules:
             return None
         rng = np.random.default_rng(0)
         arguments = [
-            inputs.get(place, ordinary(rng, a.shape, np.dtype(a.dtype))) for place, a in enumerate(versions[0].arguments)
+            inputs.get(place, ordinary(rng, a.shape, np.dtype(a.dtype)))
+            for place, a in enumerate(versions[0].arguments)
         ]
         try:
             results = [version.run(arguments) for version in versions]

@@ -107,7 +107,9 @@ class Sought:
       seed: of further drawings.
     """
 
-    def __init__(self, narrow: Region, failures: Sequence[Run], wide: Region, seen: Sequence[Number], seed: int) -> None:
+    def __init__(
+        self, narrow: Region, failures: Sequence[Run], wide: Region, seen: Sequence[Number], seed: int
+    ) -> None:
         self._wide, self._seen, self._seed = wide, list(seen), seed
         self._failures = [dict(zip(narrow.inputs, run.arguments, strict=True)) for run in failures[:FAILURES_SOUGHT]]
         self._special = [run.is_special for run in failures[:FAILURES_SOUGHT]]
@@ -175,12 +177,12 @@ def _targets(target: Array, shape: tuple[int, ...]) -> Iterator[Array]:
 def _cast(values: Any, dtype: np.dtype[Any]) -> Array:
     """Numbers in a type, integers modulo its size."""
     array = np.asarray(values)
-    if dtype.kind not in "iu":
-        with np.errstate(all="ignore"):
-            return array.astype(np.float64).astype(dtype) if array.dtype.kind != "O" else np.asarray(array, np.float64).astype(dtype)
-    bits = 8 * dtype.itemsize
-    if array.dtype.kind not in "iuO":
-        with np.errstate(all="ignore"):
-            return np.nan_to_num(array.astype(np.float64)).astype(np.int64).astype(dtype)
-    wrapped = np.asarray(np.asarray(array, object) % (1 << bits), object)
-    return wrapped.astype(np.uint64).astype(f"u{dtype.itemsize}").view(dtype) if wrapped.size else np.zeros(array.shape, dtype)
+    with np.errstate(all="ignore"):
+        if dtype.kind not in "iu":
+            return np.asarray(array, np.float64).astype(dtype)
+        if array.dtype.kind not in "iuO":
+            return np.nan_to_num(np.asarray(array, np.float64)).astype(np.int64).astype(dtype)
+    if not array.size:
+        return np.zeros(array.shape, dtype)
+    wrapped = np.asarray(np.asarray(array, object) % (1 << 8 * dtype.itemsize), object)
+    return wrapped.astype(np.uint64).astype(f"u{dtype.itemsize}").view(dtype)

@@ -19,6 +19,8 @@ class Entry:
       not_lowered: why the conversion failed, or "".
       converted_digest: of the converted text; where it is the digest, nothing was converted.
       scatters_left: how many scatters the converted text holds.
+      tool: what it was converted by (`made_by.tool`); an entry of another tool is stale.
+      notes: which runs of the converted version are others than the module's, or left out, and which bounds say little.
     """
 
     module: str
@@ -30,6 +32,8 @@ class Entry:
     not_lowered: str = ""
     converted_digest: str = ""
     scatters_left: int = 0
+    tool: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def is_lost(self) -> bool:
@@ -61,4 +65,4 @@ class Entry:
     def from_json(data: dict[str, Any]) -> "Entry":
         """The entry that was written."""
         outcomes = {name: data[name] and ConsumerOutcome(**data[name]) for name in ("native", "converted")}
-        return Entry(**{**data, **outcomes})
+        return Entry(**{**data, **outcomes, "notes": tuple(data["notes"])})

@@ -31,6 +31,7 @@ class Work:
       limit: seconds for a version.
       memory: bytes for the consumer.
       before: the entry that there is; it stays if the converted text is still the same.
+      tool: what converts it, as `made_by.tool` says.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Work:
     limit: float = LIMIT
     memory: int = MEMORY
     before: Entry | None = None
+    tool: str = ""
 
     @property
     def text(self) -> str:
@@ -65,10 +67,11 @@ def judge_module(work: Work) -> Entry:
         not_lowered=not_lowered,
         converted_digest=digest_of(converted),
         scatters_left=len(_SCATTER.findall(converted)),
+        tool=work.tool,
     )
     before = work.before
     if before and (before.digest, before.converted_digest) == (entry.digest, entry.converted_digest):
-        return before
+        return replace(before, tool=entry.tool, not_lowered=entry.not_lowered, scatters_left=entry.scatters_left)
     try:
         reference = reference_of(text, seed=work.seed, runs=work.runs)
     except (CannotRunError, hl.HloLowerError) as error:
@@ -77,22 +80,25 @@ def judge_module(work: Work) -> Entry:
         native = before.native
     else:
         native = _judge(work).judge(text, reference.runs, reference.rounding)
-    return replace(entry, native=native, converted=_outcome(work, entry, converted, native, reference))
+    outcome, notes = _outcome(work, entry, converted, native, reference)
+    return replace(entry, native=native, converted=outcome, notes=notes)
 
 
 def _outcome(
     work: Work, entry: Entry, converted: str, native: ConsumerOutcome, reference: Reference
-) -> ConsumerOutcome:
-    """What became of the converted version."""
+) -> tuple[ConsumerOutcome, tuple[str, ...]]:
+    """What became of the converted version, and what is to be known of its runs."""
     if entry.not_lowered:
-        return ConsumerOutcome(work.consumer, "refused", f"not lowered: {entry.not_lowered}", "stablehlo.scatter")
+        told = f"not lowered: {entry.not_lowered}"
+        return ConsumerOutcome(work.consumer, "refused", told, "stablehlo.scatter"), reference.all_notes()
     if entry.converted_digest == entry.digest:
-        return native
+        return native, reference.all_notes()
     try:
         own = reference.for_signature_of(converted)
     except CannotRunError as error:
-        return ConsumerOutcome(work.consumer, "wrong", str(error))
-    return _judge(work).judge(converted, own.runs, own.rounding)
+        return ConsumerOutcome(work.consumer, "wrong", str(error)), reference.all_notes()
+    outcome = _judge(work).judge(converted, own.runs, own.rounding)
+    return outcome, own.all_notes()
 
 
 def _converted(text: str, work: Work) -> tuple[str, str]:

@@ -14,6 +14,7 @@ RIGHT_IN_RANGE = 2
 
 NOTHING_NAMED = "no op named"
 MOST_LISTED = 200
+MOST_NAMED = 5
 
 
 def table_lines(consumer: Consumer, version: str, entries: Sequence[Entry], left: int = 0) -> list[str]:
@@ -40,6 +41,7 @@ def table_lines(consumer: Consumer, version: str, entries: Sequence[Entry], left
     for result in ("wrong", "crashed", "timed out"):
         bad = [e for e in judged if e.converted is not None and e.converted.result == result]
         lines += _listed(f"Converted, {result}", bad, lambda e: f"{_told(e.converted)}; native: {_told(e.native)}")
+    lines += _told_of_runs(judged)
     lines += _not_judged([entry for entry in entries if entry.native is None])
     return lines
 
@@ -101,6 +103,21 @@ def _refusals(judged: Sequence[Entry], which: str) -> _ByCause:
             cause = outcome.cause or f"{NOTHING_NAMED}: {_short(outcome.message)}"
             found[cause] = [*found[cause], entry.module]
     return found
+
+
+def _told_of_runs(judged: Sequence[Entry]) -> list[str]:
+    """How many runs of converted versions were others than the module's or left out, and what bounds say little."""
+    lines: list[str] = []
+    for word, told in (
+        ("left out", "runs left out, as their values do not fit the converted version's narrower integers"),
+        ("as their ends", "runs on the ends of the converted version's narrower integers, where values do not fit"),
+        ("rounding alone", "notes of results that rounding alone moves by more than half, or makes no numbers"),
+    ):
+        found = [entry.module for entry in judged for note in entry.notes if word in note]
+        if found:
+            modules = list(dict.fromkeys(found))
+            lines.append(f"- {len(found)} {told}, in {len(modules)} modules ({', '.join(modules[:MOST_NAMED])})")
+    return ["", *lines] if lines else []
 
 
 def _not_judged(entries: Sequence[Entry]) -> list[str]:

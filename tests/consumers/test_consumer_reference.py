@@ -1,5 +1,7 @@
 """What a consumer is compared with: XLA's results on seeded or given arguments, in the types of the other version."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,33 @@ def test_runs_for_narrower_integers_are_those_that_fit():
     assert (run.arguments[2].dtype, int(run.arguments[2]), run.expected[1].dtype) == (np.int32, -3, np.int32)
     with pytest.raises(CannotRunError, match="the values of no run fit"):
         reference_of(WIDE, inputs=[cache, row, np.int64(2**40)]).for_signature_of(NARROW)
+
+
+def test_positions_out_of_bounds_stay_so_in_narrower_integers():
+    """A seeded run whose values do not fit is run on the ends of the narrower type, and that is told."""
+    reference = reference_of(WIDE, runs=90)
+    beyond = [k for k, run in enumerate(reference.runs) if abs(int(run.arguments[2])) >= 2**31]
+    assert beyond
+    adapted = reference.for_signature_of(NARROW)
+    assert len(adapted.runs) == 90
+    assert len(adapted.notes) == len(beyond)
+    for k in beyond:
+        position = int(adapted.runs[k].arguments[2])
+        assert position in (-(2**31), 2**31 - 1)
+        assert int(adapted.runs[k].expected[1]) == position
+        np.testing.assert_array_equal(adapted.runs[k].expected[0], adapted.runs[k].arguments[0])
+
+
+def test_a_run_that_is_left_out_is_told():
+    """Results that no narrower type holds are not compared; the note says which run."""
+    text = "func.func public @main(%a: tensor<{i}>) -> tensor<{i}> {{ %r = stablehlo.constant dense<{v}> : tensor<{i}>"
+    text += "\n return %r : tensor<{i}> }}"
+    reference = reference_of(text.format(i="i64", v=1 << 40), runs=1)
+    fine = reference_of(text.format(i="i64", v=1), runs=1).runs[0]
+    narrow = text.format(i="i32", v=1)
+    adapted = replace(reference, runs=(*reference.runs, fine)).for_signature_of(narrow)
+    assert len(adapted.runs) == 1
+    assert adapted.notes == ("run 1 (in range): left out, its values do not fit the narrower integers",)
 
 
 def test_another_signature_is_told():

@@ -14,6 +14,7 @@ from hlo_lower.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
+from matrix import made_by
 from matrix.entry import Entry
 from matrix.journal import Journal
 from matrix.table import table_json, table_lines
@@ -122,6 +123,60 @@ def matrix(tmp_path):
         return subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False)
 
     return run
+
+
+def test_runs_that_are_others_are_told():
+    """The table counts runs that were left out or clipped, and results whose bounds say little, with their modules."""
+    notes = (
+        "run 1 (in range): arguments beyond the narrower integers are taken as their ends",
+        "run 3 (mixed): left out, its values do not fit the narrower integers",
+        "result 0: rounding alone moves 40% of it by more than half of itself",
+    )
+    lines = table_lines(IREE, "3.13.0", [replace(ENTRIES[0], notes=notes), replace(ENTRIES[1], notes=notes[:1])])
+    assert any(line.startswith("- 1 runs left out") and line.endswith("in 1 modules (a/right)") for line in lines)
+    assert any(line.startswith("- 2 runs on the ends") and "a/right, a/gained" in line for line in lines)
+    assert any(line.startswith("- 1 notes of results that rounding alone") for line in lines)
+
+
+def test_what_made_an_entry_is_told_by_content(tmp_path, monkeypatch):
+    """Another line in a target's file, or in any file of the package, is another target or another tool."""
+    file = tmp_path / "t.toml"
+    file.write_text("description = 'a'")
+    first = made_by.target_digest(str(file))
+    file.write_text("description = 'b'")
+    assert made_by.target_digest(str(file)) != first
+    assert made_by.target_digest("iree") == ""
+    package = tmp_path / "package"
+    (package / "verify").mkdir(parents=True)
+    (package / "verify" / "a.py").write_text("1")
+    (package / "lowering.py").write_text("1")
+    monkeypatch.setattr(made_by, "PACKAGE", package)
+    tool, judge = made_by.tool(), made_by.judge()
+    (package / "lowering.py").write_text("2")
+    assert (made_by.tool() != tool, made_by.judge() == judge) == (True, True)
+    (package / "verify" / "a.py").write_text("2")
+    assert made_by.judge() != judge
+
+
+@needs_iree
+def test_what_another_tool_made_is_never_reported(matrix, tmp_path):
+    """Its modules are done again; with --changed they are converted, and judged where the text is another."""
+    matrix("--out", "m.json", "--only", "add", "zoo")
+    journal = tmp_path / "m.jsonl"
+    head, line = journal.read_text().splitlines()
+    stale = {**json.loads(line), "tool": "another", "native": {**json.loads(line)["native"], "result": "crashed"}}
+    journal.write_text(f"{head}\n{json.dumps(stale)}\n")
+    changed = matrix("--out", "m.json", "--only", "add", "--changed", "zoo")
+    assert "| crashed | 1 | 0 |" in changed.stdout  # judged by the same judge: what is not converted anew is kept
+    journal.write_text(f"{head}\n{json.dumps(stale)}\n")
+    again = matrix("--out", "m.json", "--only", "add", "zoo")
+    assert "1 of 1" in again.stderr
+    assert "| right | 1 | 1 |" in again.stdout
+    settings = json.loads(head)["settings"]
+    journal.write_text(json.dumps({"settings": {**settings, "judge": "another"}}, sort_keys=True) + "\n")
+    refused = matrix("--out", "m.json", "--only", "add", "zoo")
+    assert refused.returncode == 2
+    assert "judge was another" in refused.stderr
 
 
 @needs_iree

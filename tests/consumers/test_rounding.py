@@ -1,6 +1,5 @@
 """How closely results have to agree: what may differ, what may not, and that a wrong result is caught."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -58,19 +57,33 @@ def test_integers_are_exact_whatever_they_come_from():
     """Sums of integers are in any order the same."""
     body = "%r = stablehlo.add %i, %i : tensor<i32>\nreturn %r : tensor<i32>"
     assert rounding(body, results="tensor<i32>").exact == (True,)
-    assert Rounding((False,), 2.0**-23).difference([np.int32([5])], [np.int32([6])]) is not None
+    assert Rounding((False,)).difference([np.int32([5])], [np.int32([6])], lambda: [np.zeros(1)]) is not None
 
 
-def test_the_bound_lets_roundings_pass_and_nothing_else():
-    """A few roundings of the largest magnitude pass; twice the bound, and a row that is missing, do not."""
+def test_a_computed_float_has_the_bound_of_its_element():
+    """What is within passes; a row that is missing does not, nor does anything where there are no bounds."""
     bound = rounding(ADDED)
-    expected = np.linspace(-8, 8, 1000, dtype=np.float32)
-    assert bound.difference([expected], [expected + np.float32(8 * 100 * 2**-23)]) is None
-    assert bound.difference([expected], [expected + np.float32(8 * 2 * 4096 * 2**-23)]) is not None
+    expected = np.linspace(1, 8, 1000, dtype=np.float32)
+    limits = lambda: [np.abs(expected) * 1e-5]  # noqa: E731 a maker of bounds, as a run has it
+    near = expected * np.float32(1 + 5e-6)
+    assert bound.difference([expected], [near], limits) is None
+    assert bound.difference([expected], [near]) is not None
+    assert bound.difference([expected], [expected * np.float32(1 + 2e-5)], limits) is not None
     missing = expected.copy()
     missing[10:20] = 0
-    found = bound.difference([expected], [missing])
+    found = bound.difference([expected], [missing], limits)
     assert (found.index, found.count) == ((10,), 10)
+
+
+def test_bounds_are_made_only_where_a_bit_differs():
+    """Neither equal results nor exact ones ask for them."""
+
+    def never():
+        raise AssertionError
+
+    one = np.ones(2, np.float32)
+    assert Rounding((False,)).difference([one], [one.copy()], never) is None
+    assert Rounding((True,)).difference([one], [one * 2], never) is not None
 
 
 def test_moved_floats_differ_in_one_bit():
@@ -80,27 +93,6 @@ def test_moved_floats_differ_in_one_bit():
     assert exact.difference([np.float32([0.0])], [np.float32([-0.0])]) is not None
     assert exact.difference([np.float32([1.0])], [np.nextafter(np.float32([1.0]), np.float32(2))]) is not None
     assert exact.difference([np.float32([np.nan])], [np.float32([np.nan])]) is None
-
-
-@pytest.mark.parametrize(
-    ("dtype", "units"), [(np.float32, 4096), (np.float64, 4096), (np.float16, 32), (ml_dtypes.bfloat16, 4)]
-)
-def test_the_bound_never_swallows_a_narrow_float(dtype, units):
-    """4,096 epsilons of a narrow type are more than the number itself; there the bound is a thirty-second of it."""
-    assert Rounding((False,)).units_of(np.ones(1, dtype)) == units
-    assert Rounding((False,)).difference([np.ones(2, dtype)], [np.asarray([1, 0.5], dtype)]) is not None
-
-
-def test_a_wide_result_of_narrow_arithmetic_has_the_narrow_bound():
-    """What was computed in bf16 and then widened carries bf16's roundings."""
-    body = """%n = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xbf16>
-      %s = stablehlo.add %n, %n : tensor<4xbf16>
-      %r = stablehlo.convert %s : (tensor<4xbf16>) -> tensor<4xf32>
-      return %r : tensor<4xf32>"""
-    found = rounding(body)
-    assert found.epsilon == 2.0**-7
-    assert found.difference([np.float32([1.0])], [np.float32([1.0 + 2**-7])]) is None
-    assert found.difference([np.float32([1.0])], [np.float32([1.125])]) is not None
 
 
 def test_an_integer_type_may_be_told_otherwise():

@@ -19,7 +19,7 @@ def test_a_right_module_is_fine(fake):
     verdict = verify_on(fake(), DOUBLED, "double")
     assert (verdict.ok, verdict.exit_code) == (True, EXIT_OK)
     assert verdict.summary() == "Fake any: right in 3 runs"
-    assert "within 4.9e-04 of the largest magnitude" in verdict.lines()[1]
+    assert "each computed float within the bound of its own rounding" in verdict.lines()[1]
     assert verdict.to_json()["outcome"]["result"] == "right"
 
 

@@ -9,7 +9,7 @@ from jax import lax
 from hlo_lower.graph import read, to_text
 from hlo_lower.legalize import Outcome, legalize
 from hlo_lower.targets import Target
-from hlo_lower.verify.compare import first_difference, first_difference_within
+from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond
 
 ERF_UNITS = 4
 """XLA evaluates its own erf in f32 by another polynomial: 3.5 machine epsilons at most on 4,096 points of [-6, 6]."""
@@ -68,8 +68,9 @@ def test_custom_calls_compute_the_same(legalized, results):
     x[1, 2], x[2, 3] = np.nan, -np.inf
     before, after = results(CUSTOM, x), results(legalized(CUSTOM)[0], x)
     assert first_difference(before[1:], after[1:]) is None
-    assert first_difference_within(before[:1], after[:1], ERF_UNITS, [0.0]) is None
-    assert first_difference_within(before[:1], [after[0] * np.float32(1 + 2e-6)], ERF_UNITS, [0.0]) is not None
+    bounds = [ERF_UNITS * epsilon(before[0].dtype) * np.abs(before[0])]
+    assert first_difference_beyond(before[:1], after[:1], bounds) is None
+    assert first_difference_beyond(before[:1], [after[0] * np.float32(1 + 2e-6)], bounds) is not None
 
 
 def test_what_a_target_takes_whole_is_kept(legalized, results):

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo_lower.verify.compare import epsilon, first_difference, first_difference_within, largest_magnitude, nan_share
+from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond, nan_share
 
 
 def f32(*values: float) -> np.ndarray:
@@ -25,16 +25,16 @@ def test_zeros_of_another_sign_differ(dtype):
     assert found is not None
     assert (found.index, found.count, found.what) == ((0,), 2, "bit for bit")
     assert first_difference([minus], [minus.copy()]) is None
-    assert first_difference_within([plus], [minus], 0, [0.0]) is None
+    assert first_difference_beyond([plus], [minus], [np.zeros(2)]) is None
 
 
 @pytest.mark.parametrize("other", [QUIET, SIGNALLING, NEGATIVE])
 def test_any_nan_equals_any_nan(other):
     """The payload and the sign of a NaN do not count, a number in its place does."""
     assert first_difference([QUIET], [other]) is None
-    assert first_difference_within([QUIET], [other], 0, [0.0]) is None
+    assert first_difference_beyond([QUIET], [other], [np.zeros(1)]) is None
     assert first_difference([other], [f32(1)]) is not None
-    assert first_difference_within([other], [f32(1)], 1 << 20, [1.0]) is not None
+    assert first_difference_beyond([other], [f32(1)], [np.full(1, 1e30)]) is not None
 
 
 def test_one_bit_is_a_difference():
@@ -56,39 +56,44 @@ def test_one_bit_is_a_difference():
 )
 def test_another_type_is_a_difference(expected, actual):
     """Results of another shape or element type differ, equal values or not."""
-    for found in (first_difference([expected], [actual]), first_difference_within([expected], [actual], 8, [1.0])):
+    bound = np.full(expected.shape, np.inf)
+    for found in (first_difference([expected], [actual]), first_difference_beyond([expected], [actual], [bound])):
         assert found is not None
         assert found.what == "types"
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint64, ml_dtypes.int4])
-def test_integers_have_no_bound(dtype):
-    """Integers and booleans are equal or differ, whatever the bound."""
+def test_integers_have_the_bound_that_is_given(dtype):
+    """Integers and booleans differ by one where the bound is 0, and are let through where it is 1."""
     a, b = np.asarray([0, 1]).astype(dtype), np.asarray([0, 0]).astype(dtype)
     assert first_difference([a], [a.copy()]) is None
     assert first_difference([a], [b]) is not None
-    assert first_difference_within([a], [b], 1 << 30, [1e9]) is not None
+    assert first_difference_beyond([a], [b], [np.zeros(2)]) is not None
+    assert first_difference_beyond([a], [b], [np.asarray([1.0, 0.0])]) is not None
+    assert first_difference_beyond([a], [b], [np.asarray([0.0, 1.0])]) is None
 
 
-def test_the_bound_grows_with_units_and_scale():
-    """n machine epsilons of the largest of both magnitudes and the scale are within, more is not."""
-    eps = float(np.finfo(np.float32).eps)
-    assert first_difference_within([f32(1)], [f32(1 + 2 * eps)], 2, [0.0]) is None
-    assert first_difference_within([f32(1)], [f32(1 + 4 * eps)], 2, [0.0]) is not None
-    assert first_difference_within([f32(0)], [f32(eps)], 2, [1.0]) is None
-    found = first_difference_within([f32(0)], [f32(eps)], 2, [0.1])
-    assert found is not None
-    assert found.what == "bound 2 eps of max(|a|, |b|, 0.1)"
+def test_each_element_has_its_own_bound():
+    """What one element may be off another may not; the message names the first beyond its bound, and counts them."""
+    expected, actual = f32(-1e30, 1, 2), f32(-1.0001e30, 1.5, 2.5)
+    assert first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 1])]) is None
+    found = first_difference_beyond([expected], [actual], [np.asarray([1e27, 1, 0.25])])
+    what = "beyond 0.25, the bound of this element's own rounding"
+    assert str(found) == f"result 0 at [2]: expected 2.0, got 2.5 (1 elements differ, {what})"
+    complex_one = np.asarray([1 + 1j], np.complex64)
+    assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.6)]) is None
+    assert first_difference_beyond([complex_one], [complex_one + 0.5j], [np.full(1, 0.4)]) is not None
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e30])
-def test_infinity_is_within_no_bound(scale):
-    """An infinity is equal to itself, and to nothing finite, nor to the other one."""
-    infinite = f32(np.inf)
-    assert first_difference_within([infinite], [infinite.copy()], 4, [scale]) is None
-    for other in (f32(3e38), f32(-np.inf)):
-        assert first_difference_within([infinite], [other], 4, [scale]) is not None
-        assert first_difference_within([other], [infinite], 4, [scale]) is not None
+@pytest.mark.parametrize("bound", [1.0, 1e300])
+def test_infinity_is_within_no_finite_bound(bound):
+    """An infinity is equal to itself, and to nothing finite, nor to the other one, unless anything is allowed."""
+    infinite, limit = f32(np.inf), [np.full(1, bound)]
+    assert first_difference_beyond([infinite], [infinite.copy()], limit) is None
+    for other in (f32(3e38), f32(-np.inf), f32(np.nan)):
+        assert first_difference_beyond([infinite], [other], limit) is not None
+        assert first_difference_beyond([other], [infinite], limit) is not None
+        assert first_difference_beyond([infinite], [other], [np.full(1, np.inf)]) is None
 
 
 def test_a_difference_is_where_it_is():
@@ -99,11 +104,9 @@ def test_a_difference_is_where_it_is():
     assert found.index == ()
 
 
-def test_machine_epsilons_and_magnitudes():
-    """Epsilon is known for every float type; magnitudes and NaN shares leave out what is not finite or no float."""
+def test_machine_epsilons_and_shares_of_nan():
+    """Epsilon is known for every float type; what is no float has no NaN."""
     assert epsilon(np.dtype(np.float32)) == 2**-23
     assert epsilon(np.dtype(ml_dtypes.bfloat16)) == 2**-7
     assert epsilon(np.dtype(np.complex64)) == 2**-23
-    assert largest_magnitude(f32(-3, np.nan, np.inf, 2)) == 3
-    assert (largest_magnitude(np.asarray([9])), largest_magnitude(f32())) == (0, 0)
     assert (nan_share(f32(1, np.nan)), nan_share(np.asarray([1])), nan_share(f32())) == (0.5, 0, 0)

@@ -1,0 +1,106 @@
+"""Bounds of a module's elements by its own rounding: the disturbed module compiled once, when it is first needed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.verify.compare import Difference, first_difference, first_difference_beyond
+from hlo_lower.verify.devices import Runnable, executable
+from hlo_lower.verify.disturbed import CannotDisturbError, disturbed
+from hlo_lower.verify.noise import bounds, bounds_from, loose_shares, moved_arguments, undecided
+from hlo_lower.verify.run import CannotRunError
+
+Array = NDArray[Any]
+
+LITTLE = 0.25
+"""The share of a result about which its bounds say little, from which on that is told."""
+
+
+class OwnBounds:
+    """How far each element of a module's results may be off: see `noise`.
+
+    Where the disturbed module is refused, or part of the module is written for one device, the module itself is run on
+    disturbed arguments, which shows less: roundings of what is computed from constants alone are not seen.
+
+    Args:
+      text: the first version, that is taken as right.
+      seed: of the disturbances.
+    """
+
+    def __init__(self, text: str, *, seed: int = 0) -> None:
+        self._text, self._seed = text, seed
+        self._disturbed: Runnable | None = None
+        self._plain: Runnable | None = None
+        self._is_compiled = False
+        self._rounds = True
+        self.notes: list[str] = []
+        """What the comparisons so far say little about."""
+
+    def of(
+        self, arguments: Sequence[Array], expected: Sequence[Array], others: Sequence[Sequence[Array]] = ()
+    ) -> list[Array]:
+        """The bounds of results on some arguments; `others` are further results of the first version.
+
+        Raises:
+          CannotRunError: the module itself does not run.
+        """
+        limits = self._limits(arguments, expected, others)
+        self._note(limits, expected)
+        return limits
+
+    def _limits(
+        self, arguments: Sequence[Array], expected: Sequence[Array], others: Sequence[Sequence[Array]]
+    ) -> list[Array]:
+        self._compile()
+        if not self._rounds:
+            return [np.zeros(e.shape) for e in expected]
+        if self._disturbed is not None:
+            try:
+                return bounds(self._disturbed.run, arguments, expected, others=others, seed=self._seed)
+            except CannotRunError:
+                self._disturbed = None
+        if self._plain is None:
+            self._plain = executable(self._text, "exact")
+        seen = [self._plain.run(moved) for moved in moved_arguments(arguments, self._seed)]
+        return bounds_from([*seen, *others], expected)
+
+    def difference(
+        self,
+        expected: Sequence[Array],
+        actual: Sequence[Array],
+        arguments: Sequence[Array],
+        others: Sequence[Sequence[Array]] = (),
+    ) -> Difference | None:
+        """The first element that is off by more than its bound; nothing is disturbed where all bits are the same.
+
+        Raises:
+          CannotRunError: the module itself does not run.
+        """
+        if first_difference(expected, actual) is None:
+            return None
+        return first_difference_beyond(expected, actual, self.of(arguments, expected, others))
+
+    def _note(self, limits: Sequence[Array], expected: Sequence[Array]) -> None:
+        told = [
+            f"result {number}: rounding alone moves {share:.0%} of it by more than half of itself"
+            for number, share in enumerate(loose_shares(limits, expected))
+            if share > LITTLE
+        ]
+        if count := undecided(limits):
+            told.append(f"{count} elements that rounding alone makes NaN or infinite, or no longer so")
+        self.notes += [note for note in told if note not in self.notes]
+
+    def _compile(self) -> None:
+        if self._is_compiled:
+            return
+        self._is_compiled = True
+        try:
+            text = disturbed(self._text)
+            if text is None:
+                self._rounds = False
+            else:
+                self._disturbed = executable(text, "quick")
+        except (CannotDisturbError, CannotRunError):
+            self._disturbed = None

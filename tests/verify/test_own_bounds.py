@@ -1,0 +1,248 @@
+"""Each element is held to its own rounding: right results in another order pass, wrong ones beside anything do not."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify.run import Executable
+
+FLOATS = [np.float32, ml_dtypes.bfloat16, np.float16]
+BAN = -1e30
+
+
+def some(seed, shape, dtype=np.float32):
+    """Normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+class Judged:
+    """A function of JAX as the first version, run once: does a result pass in the place of its own?"""
+
+    def __init__(self, function, *arguments):
+        text = jax.jit(function).lower(*arguments).as_text()
+        self.arguments = [np.asarray(a) for a in arguments]
+        self.expected = Executable(text, "exact").run(self.arguments)
+        self.bounds = OwnBounds(text)
+
+    def passes(self, *actual):
+        """Whether results are within the bounds."""
+        fitting = [np.asarray(a).astype(e.dtype) for a, e in zip(actual, self.expected, strict=True)]
+        return self.bounds.difference(self.expected, fitting, self.arguments) is None
+
+
+def changed(array, place, value):
+    """The array with other values somewhere."""
+    other = np.array(array)
+    other[place] = value
+    return other
+
+
+def banned_logits(x, w, banned):
+    """Logits, some of them banned: the result holds -1e30, or the least finite number in f16."""
+    low = max(BAN, float(jnp.finfo(x.dtype).min))
+    return (x @ w).at[banned].set(jnp.asarray(low, x.dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_banned_logits_hide_nothing(dtype):
+    """Beside -1e30 another order passes; zeros, a lost row, one wrong element and a lost ban do not."""
+    x, w, banned = some(0, (16, 64), dtype), some(1, (64, 8), dtype), np.asarray([2, 5], np.int32)
+    judged = Judged(banned_logits, x, w, banned)
+    [expected] = judged.expected
+    product = x.astype(np.float64)[:, ::-1] @ w.astype(np.float64)[::-1]
+    right = np.where(np.abs(expected.astype(np.float64)) > 1e4, expected, product.astype(dtype))
+    assert judged.passes(right)
+    assert not judged.passes(np.where(np.abs(expected.astype(np.float64)) > 1e4, expected, 0))
+    assert not judged.passes(changed(right, 3, 0))
+    assert not judged.passes(changed(right, (7, 1), right[7, 2]))
+    assert not judged.passes(changed(right, 2, product[2]))
+
+
+def attention(q, k, v, mask):
+    """One head; what is masked gets -1e30, or the least finite number of a narrow type."""
+    low = max(BAN, float(jnp.finfo(q.dtype).min))
+    scores = jnp.where(mask, q @ k.T / np.sqrt(q.shape[-1]).astype(q.dtype), jnp.asarray(low, q.dtype))
+    return jax.nn.softmax(scores, axis=-1) @ v
+
+
+def attention_in_f64(q, k, v, mask):
+    """The same in f64."""
+    q, k, v = (a.astype(np.float64) for a in (q, k, v))
+    scores = np.where(mask, q @ k.T / np.sqrt(q.shape[-1]), BAN)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_masked_attention(dtype):
+    """f64 passes, also in a row that is masked as a whole; zeros, a lost row and a position that is read do not."""
+    q, k, v = (some(seed, (8, 16), dtype) for seed in range(3))
+    mask = np.tril(np.ones((8, 8), bool))
+    mask[4] = False
+    judged = Judged(attention, q, k, v, mask)
+    right = attention_in_f64(q, k, v, mask)
+    assert judged.passes(right)
+    assert not judged.passes(np.zeros_like(right))
+    assert not judged.passes(changed(right, 4, 0))
+    assert not judged.passes(changed(right, 6, right[5]))
+    leaking = mask.copy()
+    leaking[2, 3] = True
+    assert not judged.passes(attention_in_f64(q, k, v, leaking))
+
+
+def test_a_thousandth_is_wrong_in_f32():
+    """x * 1.001 is beyond the bound of a product of matrices, an attention and a normalization."""
+    x, w = some(0, (16, 64)), some(1, (64, 8))
+    for judged in (
+        Judged(lambda a, b: a @ b, x, w),
+        Judged(attention, x, x, x, np.ones((16, 16), bool)),
+        Judged(lambda a: (a - a.mean(-1, keepdims=True)) * jax.lax.rsqrt(a.var(-1, keepdims=True) + 1e-5), x),
+    ):
+        assert judged.passes(judged.expected[0] * np.float32(1 + 2**-23))
+        assert not judged.passes(judged.expected[0] * np.float32(1.001))
+
+
+def test_huge_terms_that_cancel():
+    """Where 1e8 and -1e8 cancel, an error of some units of 1e8 passes in that row, in the row beside it none does."""
+    x = some(0, (2, 64))
+    x[0, 3], x[0, 40] = 1e8, -1e8
+    judged = Judged(lambda a: a.sum(axis=1), x)
+    orders = [np.random.default_rng(seed).permutation(64) for seed in range(20)]
+    for order in orders:
+        assert judged.passes(np.add.accumulate(x[:, order], axis=1)[:, -1])
+    assert not judged.passes(changed(judged.expected[0], 0, 1e6))
+    assert not judged.passes(changed(judged.expected[0], 1, judged.expected[0][1] + 0.01))
+
+
+def test_a_constant_that_cancels():
+    """(x + 1e8) - 1e8 keeps few digits of x: its bound is that of 1e8, and moves no other element's."""
+    big = np.asarray([1e8, 0, 1], np.float32)
+    judged = Judged(lambda x: (x + big) - big, 20 + some(3, (3,)))
+    assert judged.passes(changed(judged.expected[0], 0, judged.expected[0][0] + 8))
+    assert not judged.passes(changed(judged.expected[0], 0, judged.expected[0][0] + 1e5))
+    assert not judged.passes(changed(judged.expected[0], 1, judged.expected[0][1] * 1.0001))
+    assert not judged.passes(changed(judged.expected[0], 2, judged.expected[0][2] * 1.0001))
+
+
+def test_what_is_swallowed_is_swallowed_everywhere():
+    """1e8 + 1 is 1e8 on any machine, as is a mask of -1e30 with a score: nothing there is moved."""
+    judged = Judged(lambda x: (x + 1e8) * jnp.float32(0.1), some(3, (3,)))
+    [bound] = judged.bounds.of(judged.arguments, judged.expected)
+    assert float(bound.max()) < 1e7 * 64 * 2**-23
+    masked = Judged(lambda x: jnp.stack([x, x + jnp.float32(BAN)]), some(3, (3,)))
+    assert masked.passes(masked.expected[0])
+    assert not masked.passes(changed(masked.expected[0], (1, 0), -1.0001e30))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_long_sums_in_any_order(dtype):
+    """Sums of one sign and of both pass in f64 and one by one in f32; without a tenth of their terms they do not."""
+    x = some(0, (4, 400), dtype)
+    x[1] = np.abs(x[1].astype(np.float32)).astype(dtype)
+    judged = Judged(lambda a: a.sum(axis=1), x)
+    assert judged.passes(x.astype(np.float64).sum(axis=1))
+    assert judged.passes(np.add.accumulate(x.astype(np.float32)[:, ::-1], axis=1)[:, -1])
+    assert not judged.passes(x.astype(np.float64)[:, :360].sum(axis=1))
+    assert not judged.passes(np.zeros(4))
+
+
+def test_narrow_arithmetic_on_the_way_is_seen():
+    """A wide result has bf16's roundings where it went through bf16, and beside that f32's own."""
+
+    def mixed(x):
+        return x * 3 + x * x, ((x.astype(jnp.bfloat16) * 3) * x.astype(jnp.bfloat16)).astype(jnp.float32)
+
+    judged = Judged(mixed, some(0, (64,)))
+    wide, narrow = judged.expected
+    assert judged.passes(wide, narrow * np.float32(1 + 2**-7))
+    assert not judged.passes(wide * np.float32(1 + 2**-7), narrow)
+    assert not judged.passes(wide, narrow * np.float32(1.25))
+
+
+def test_integers_are_exact_but_where_rounding_flips_them():
+    """The larger of two all but equal sums is either; of others it is the one, and a count stays exact."""
+    x = some(0, (3, 32))
+    y = x[:, ::-1] * np.float32(1)
+    y[1] += 1
+
+    def larger(a, b):
+        sums = jnp.stack([jnp.sum(a * a, 1), jnp.sum(b * b, 1)], axis=1)
+        return jnp.argmax(sums, axis=1).astype(jnp.int32), jnp.sum((a > 0).astype(jnp.int32), axis=1)
+
+    judged = Judged(larger, x, y)
+    winner, count = judged.expected
+    assert judged.passes(changed(winner, 0, 1 - winner[0]), count)
+    assert not judged.passes(changed(winner, 1, 1 - winner[1]), count)
+    assert not judged.passes(winner, count + 1)
+
+
+def test_what_is_no_number_stays_in_its_place():
+    """NaN and infinities are where they are; one more, one less or another sign is a difference."""
+    x = some(0, (8,))
+    x[2], x[3], x[4] = np.nan, np.inf, -np.inf
+    judged = Judged(lambda a: jnp.exp(a) * 2 - a, x)
+    [expected] = judged.expected
+    assert judged.passes(expected * np.float32(1 + 2**-22))
+    for place, value in ((2, 0), (3, 3e38), (3, -np.inf), (0, np.nan), (0, np.inf)):
+        assert not judged.passes(changed(expected, place, value))
+
+
+def test_salt_reaches_loops_branches_and_functions():
+    """What is rounded within a while, a case and a called function is disturbed as what is around them."""
+
+    def looped(x, k):
+        big = jnp.float32(3e3)
+        y = jax.lax.fori_loop(0, 3, lambda _, c: jnp.sin(c + big) + c, x)
+        return jax.lax.switch(k, [lambda v: v * 2, lambda v: jnp.exp(v) / 3], jax.jit(lambda v: v / 7)(y))
+
+    judged = Judged(looped, some(0, (16,)), np.int32(1))
+    assert judged.bounds._disturbed is None  # nothing is compiled before it is needed
+    assert not judged.passes(judged.expected[0] * 2)
+    assert judged.bounds._disturbed is not None
+    [bound] = judged.bounds.of(judged.arguments, judged.expected)
+    assert 1e-4 < float(np.median(bound / np.abs(judged.expected[0]))) < 1e-1  # sin of a number with four decimals
+
+
+def test_bounds_repeat_under_a_seed():
+    """The same seed gives the same bounds, another gives others."""
+    x = some(0, (16,))
+    text = jax.jit(lambda a: jnp.exp(a) * a).lower(x).as_text()
+    expected = Executable(text, "exact").run([x])
+    one, same, other = (OwnBounds(text, seed=seed).of([x], expected)[0] for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_results_that_say_little_are_told():
+    """Where rounding alone moves most of a result by more than itself, the notes say so."""
+    big = np.full(64, 1e7, np.float32)
+    judged = Judged(lambda a, b: (a + b) - b - a, 1 + np.abs(some(0, (64,))), big)
+    assert judged.passes(judged.expected[0] * 1.5)
+    assert judged.bounds.notes == ["result 0: rounding alone moves 100% of it by more than half of itself"]
+
+
+BIG = """func.func @main(%x: tensor<16xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>) -> tensor<17xf32> {{
+  %big = stablehlo.constant dense<1.0e30> : tensor<1xf32>
+  %r = "stablehlo.scatter"(%x, %i, %u) ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }}) {{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}
+    : (tensor<16xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<16xf32>
+  %d = stablehlo.{op} : tensor<16xf32>
+  %c = stablehlo.concatenate %d, %big, dim = 0 : (tensor<16xf32>, tensor<1xf32>) -> tensor<17xf32>
+  return %c : tensor<17xf32>
+}}"""
+
+
+@pytest.mark.parametrize("mode", ["exact", "reassociate"])
+def test_a_large_constant_hides_no_difference(mode):
+    """Beside 1e30, r - r in the place of r is a difference in either mode; the right lowering is none."""
+    before, wrong = BIG.format(op="maximum %r, %r"), BIG.format(op="subtract %r, %r")
+    assert not hl.verify(before, hl.lower(wrong, float_mode=mode), float_mode=mode).ok
+    assert hl.verify(before, hl.lower(before, float_mode=mode), float_mode=mode).ok
