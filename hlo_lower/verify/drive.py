@@ -100,8 +100,9 @@ def _plans(roles: Roles) -> list[_Plan]:
         for regime in REGIMES:
             for turn in range(turns_of(regime, roles.positions, elements)):
                 k = len(plans)
-                payload = "special" if regime in SPECIAL_VALUES and turn % 2 == 0 else PAYLOADS[k % len(PAYLOADS)]
-                plans.append(_Plan(regime, regime, turn, payload, NUMBERS[k % len(NUMBERS)]))
+                plans.append(_Plan(regime, regime, turn, _payload(regime, turn, k), NUMBERS[k % len(NUMBERS)]))
+        for payload in PAYLOADS[2:]:
+            plans.append(_Plan("mixed", "mixed", 0, payload, NUMBERS[len(plans) % len(NUMBERS)]))
     elif roles.inputs:
         for k in range(PLAIN_RUNS):
             plans.append(_Plan("plain", "mixed", 0, PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]))
@@ -110,10 +111,17 @@ def _plans(roles: Roles) -> list[_Plan]:
     for place, role in enumerate(roles.inputs):
         if role.is_integer and prod(role.shape) == 1:
             for value in listed(role, roles.integers):
-                k = len(plans)
-                payload, numbers = PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]
-                plans.append(_Plan(f"input {place} = {value}", "in range", 0, payload, numbers, (place, value)))
+                numbers = NUMBERS[len(plans) % len(NUMBERS)]
+                aim = f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
+                plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
     return plans
+
+
+def _payload(regime: str, turn: int, number: int) -> str:
+    """The floats of a run: of each regime there is one with ordinary ones, which alone tell how a sum is rounded."""
+    if turn == (1 if regime in SPECIAL_VALUES else 0):
+        return "ordinary"
+    return "special" if turn == 0 else PAYLOADS[number % len(PAYLOADS)]
 
 
 def listed(role: Role, named: Sequence[int]) -> list[int]:
