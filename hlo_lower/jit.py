@@ -26,6 +26,8 @@ from hlo_lower.plan import Options
 from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.targets import TargetLike, target_of
+from hlo_lower.verified import check
+from hlo_lower.verify import Level
 
 _jax: Any = jax  # its annotations leave jit, tree and custom_jvp partly unknown
 
@@ -49,12 +51,14 @@ class LoweredFunction(Generic[P, R]):
         registry: CompositeLoweringRegistry | None,
         placing: dict[str, Any],
         donating: dict[str, Any],
+        verify: Level | None = None,
     ) -> None:
         functools.update_wrapper(self, fn)
         self.options = options
         self._fn: Callable[..., Any] = fn
         self._name = str(getattr(fn, "__name__", type(fn).__name__))
         self._registry = registry
+        self._verify: Level | None = verify
         self._static = placing
         self._compiled: Any = _jax.jit(self._traced(self._run), **placing, **donating)
 
@@ -124,6 +128,8 @@ class LoweredFunction(Generic[P, R]):
         except NotLoweredError as error:
             error.next_step = "keep_unsupported=True leaves what has no lowering as it is"
             raise
+        if self._verify is not None:
+            check(exported, lowered, self._verify)
         return lowered, dynamic_args, dynamic_kwargs
 
     def _exported(self, jitted: Any, specs: Sequence[Any], named: dict[str, Any]) -> jax.export.Exported:
@@ -203,6 +209,7 @@ class JitOptions(TypedDict, total=False):
     keep_unsupported: bool
     prefer: Sequence[str]
     registry: CompositeLoweringRegistry | None
+    verify: Level | None
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
     donate_argnums: int | Sequence[int] | None
@@ -223,6 +230,7 @@ def jit(
     keep_unsupported: bool = False,
     prefer: Sequence[str] = (),
     registry: CompositeLoweringRegistry | None = None,
+    verify: Level | None = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -237,12 +245,14 @@ def jit(
 
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
-      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry: as in `lower`.
+      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry, verify: as in `lower`; what is verified is
+        verified where JAX traces the function, once for each signature.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.
 
     Returns:
       The function, with `.lowered(*args)` for the `Lowered` of these arguments. It raises InputError where the function
-      cannot be exported, and NotLoweredError where a scatter has no lowering.
+      cannot be exported, NotLoweredError where a scatter has no lowering, and DifferenceError where `verify` is given
+      and the lowered module is not verified to be equal.
 
     Raises:
       InputError: the target does not exist, or takes no StableHLO.
@@ -258,6 +268,6 @@ def jit(
     donated = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
 
     def wrap(fn: Callable[..., Any]) -> LoweredFunction[..., Any]:
-        return LoweredFunction(fn, options, registry, static, donated)
+        return LoweredFunction(fn, options, registry, static, donated, verify)
 
     return wrap if fn is None else wrap(fn)

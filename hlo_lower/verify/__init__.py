@@ -23,6 +23,7 @@ from hlo_lower.verify.module import verify_module
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain import verify_plain
 from hlo_lower.verify.program import Program, TooLargeError
+from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
@@ -68,6 +69,7 @@ def verify(
     memory_budget: int = MEMORY_BUDGET,
     reassociated: bool = False,
     trust_flags: bool = False,
+    reads_inside: bool = False,
     accept_runs: bool = False,
     rules: Mapping[int, str] | None = None,
     progress: Progress | None = None,
@@ -84,6 +86,7 @@ def verify(
       memory_budget: bytes for "auto".
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
+      reads_inside: whether gathers of the second version must not point out of bounds, as a consumer does not clamp.
       accept_runs: whether what was only run counts as verified.
       rules: by the number of a scatter of the first version, the rule that lowered it.
       progress: told how far it is.
@@ -107,6 +110,8 @@ def verify(
     module: ModuleVerdict | None = None
     if sizes is None:
         interface, regions = _compared(texts[0], texts[1], terms, tell)
+        if reads_inside and not interface:
+            regions += _reads(texts[1], terms, tell)
         if level != "regions":
             module = run_module(*texts)
     else:
@@ -146,6 +151,19 @@ def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[li
             interface += [what for region in regions_of(pairs) for what in composite_differences(region)]
         regions += judge.verify(name)
     return interface, regions
+
+
+def _reads(text: str, terms: Terms, tell: Progress) -> list[RegionVerdict]:
+    """Whether the gathers of a module read inside, whatever its arguments are."""
+    context = mlir.make_context()
+    texts = (with_told_starts(text, clamped=clamped) for clamped in (False, True))
+    first, second = (Program(mlir.parse_module(told, context)) for told in texts)
+    strict = replace(terms, is_strict=True)
+    judge = RegionJudge(
+        first, second, strict, shared_interpreter(), lambda *_: None, lambda done, all_of: tell("reads", done, all_of)
+    )
+    found = [verdict for name in first.entries for verdict in judge.verify(name)]
+    return [replace(verdict, where=f"{verdict.where}, reads inside", scatters=()) for verdict in found]
 
 
 def _at_sizes(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Any, Literal, cast
 
@@ -152,13 +153,20 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
         artifact = mlir.module_portable_artifact(module)
 
-    def stand_in(*_: Any) -> list[Any]:
+    checks = (jax.export.DisabledSafetyCheck.platform(),)
+    exported = _stand_in(signature)
+    return replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count), axes
+
+
+@lru_cache(maxsize=256)
+def _stand_in(signature: Signature) -> jax.export.Exported:
+    """An `Exported` of this signature; what it computes is replaced."""
+
+    def zeros(*_: Any) -> list[Any]:
         return [_jax.numpy.zeros(s.shape, s.dtype) for s in signature.results]
 
     with jax.enable_x64(True):
-        exported = jax.export.export(_jax.jit(stand_in, keep_unused=True), platforms=["cpu"])(*signature.arguments)
-        checks = (jax.export.DisabledSafetyCheck.platform(),)
-        return replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count), axes
+        return jax.export.export(_jax.jit(zeros, keep_unused=True), platforms=["cpu"])(*signature.arguments)
 
 
 class Executable:

@@ -119,16 +119,15 @@ class Verdict:
             return "the same operations"
         distinct = f" ({len(self.regions)} distinct)" if 1 < total != len(self.regions) else ""
         counts = self.counts()
-        names = {"as it stands": "as it stands" if total == 1 else "as they stand"}
+        names = {} if total == 1 else {"as it stands": "as they stand", "differs": "differ"}
         if total == 1:
             (what,) = counts
             return f"1 region {names.get(what, what)}"
-        told = ", ".join(f"{count} {names.get(what, what)}" for what, count in counts.items())
-        return (
-            f"{total:,} regions{distinct}: {told}"
-            if len(counts) > 1
-            else f"{total:,} regions{distinct} {told[len(str(total)) + 1 :]}"
-        )
+        if len(counts) == 1:
+            (what,) = counts
+            return f"{total:,} regions{distinct} {names.get(what, what)}"
+        told = ", ".join(f"{count:,} {names.get(what, what)}" for what, count in counts.items())
+        return f"{total:,} regions{distinct}: {told}"
 
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""

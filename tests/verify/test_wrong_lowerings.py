@@ -75,7 +75,7 @@ def wrong(scatter_text, name: str) -> tuple[str, str]:
         ("off by one", ("in range",)),
         ("first writer wins", ("in range", "first and last", "duplicates", "all equal")),
         ("nothing is written", ("in range",)),
-        ("added once too often", ("plain",)),
+        ("added once too often", ("in range",)),
         ("arguments swapped", ("in range",)),
         ("order of additions", ("one past the end", "first and last", "all equal", "duplicates", "in range")),
         ("signed zero lost", ("first and last", "duplicates", "mixed")),
