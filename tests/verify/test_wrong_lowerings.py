@@ -91,7 +91,7 @@ def test_a_wrong_lowering_of_one_scatter_is_caught_and_named(scatter_text, name,
     assert found.scatters == (() if name == "added once too often" else (1,))
     assert found.difference.split(":")[0] in regimes
     [line] = [line for line in verdict.lines() if ": differs: " in line]
-    assert line.startswith(f"{'scatter 1 at line 3' if found.scatters else 'line 8'} in main: differs: ")
+    assert line.startswith(f"{'scatter 1 at line 3' if found.scatters else 'line 7'} in main: differs: ")
 
 
 @pytest.mark.parametrize("name", ["clamp for drop", "off by one", "nothing is written", "arguments swapped"])
