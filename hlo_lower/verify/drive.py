@@ -193,7 +193,10 @@ def _integers(
     if kind in ("ends", "named"):
         values = _ends(dtype) if kind == "ends" else [v + k for v in named for k in (-1, 0, 1)]
         pool = [v for v in values if info.min <= v <= info.max] or [0, 1]
-        return np.asarray(np.asarray(pool, object)[rng.integers(len(pool), size=shape)], object).astype(dtype)
+        chosen = np.resize(rng.permutation(np.asarray(pool, object)), prod(shape))
+        if kind == "ends" and chosen.size > 1:  # both of them in each such run
+            chosen[rng.permutation(chosen.size)[:2]] = info.min, info.max
+        return chosen.astype(dtype).reshape(shape)
     wide = ordinary(rng, shape, dtype)
     return np.full(shape, wide.reshape(-1)[0] if wide.size else 0, dtype) if kind == "equal" else wide
 

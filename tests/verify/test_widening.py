@@ -26,7 +26,7 @@ def test_a_clamp_makes_an_unguarded_update_right():
     [region] = verdict.regions
     assert (region.status, region.how, region.scatters) == ("equal", "widened", (1,))
     assert region.producers > 0
-    assert "with 1 producer of its inputs" in "\n".join(verdict.lines())
+    assert "equal with 3 producers of its inputs" in "\n".join(verdict.lines())
 
 
 @pytest.mark.parametrize("last", [6, 7, 2_000_000])
@@ -51,7 +51,7 @@ def test_a_sum_that_wraps_around_is_not_a_wider_one(seed):
     """s + 100 in 8 bits is another number than s + 100 in 32 for 100 of 256 values, whatever the seed."""
     texts = [main("%a: tensor<8xi8>", body, "%r", "tensor<8xi32>") for body in (NARROW, WIDE)]
     verdict = verify(*texts, level="regions", seed=seed)
-    assert [region.status for region in verdict.regions] == ["differs"]
+    assert (verdict.differs, {region.status for region in verdict.regions}) == (True, {"differs"})
 
 
 
@@ -66,7 +66,7 @@ def test_a_sum_that_cannot_wrap_around_is(most, ok):
     texts = [main("%b: tensor<8xi8>", limit + body, "%r", "tensor<8xi32>") for body in (NARROW, WIDE)]
     verdict = verify(*texts, level="regions")
     assert verdict.ok == ok, verdict.lines()
-    assert [(r.status, r.how) for r in verdict.regions] == [("equal", "widened") if ok else ("differs", "as it stands")]
+    assert {(r.status, r.how) for r in verdict.regions} == {("equal", "widened") if ok else ("differs", "as it stands")}
 
 
 def test_a_region_in_a_loop_is_widened_to_the_loop():
