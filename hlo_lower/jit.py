@@ -245,8 +245,8 @@ def jit(
 
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
-      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry, verify: as in `lower`; what is verified is
-        verified where JAX traces the function, once for each signature.
+      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry: as in `lower`.
+      verify: as in `lower`; it happens where JAX traces the function, once for each signature.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.
 
     Returns:

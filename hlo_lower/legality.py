@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.analysis.identity import is_identity
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
@@ -123,7 +124,7 @@ def _index_ops(scatter: CanonicalScatter | DynamicScatter, start: str) -> Iterat
 
 def _region_ops(graph: Graph, region: Block) -> Iterator[tuple[str, frozenset[str]]]:
     """The ops that stand in the module once the region is applied to windows, each with its element types."""
-    nodes = list(_nodes_below(graph, region))
+    nodes = [node for node in _nodes_below(graph, region) if not is_identity(node)]  # they are left out
     if not can_lift(graph, region):
         yield REGION, frozenset(a.element_type for a in region.arguments if a.is_tensor)
         yield from ((node.name, dtypes_on(node)) for node in nodes)

@@ -669,7 +669,13 @@ def run_pass(operation: RawOperation, pipeline: str) -> None:
         try:
             cast(Any, passmanager.PassManager).parse(pipeline).run(operation)
         except (ir.MLIRError, ValueError, RuntimeError) as error:
-            raise PassError(str(error).splitlines()[0]) from None
+            raise PassError(_first_error(str(error))) from None
+
+
+def _first_error(message: str) -> str:
+    """What a pass complains of: the first diagnostic, which stands behind a line that says only that one failed."""
+    found = re.search(r"error: (?:\"[^\"]*\":\d+:\d+: )?(.*)", message)
+    return found[1].strip() if found else message.splitlines()[0]
 
 
 def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:

@@ -10,6 +10,7 @@ from typing import Any
 import jax.export
 
 from hlo_lower import mlir
+from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.gathers import lower_gathers
 from hlo_lower.graph import (
@@ -42,6 +43,7 @@ from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.scatter.unreduced import mesh_of
 from hlo_lower.targets import Target
 
 SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
@@ -204,7 +206,7 @@ def classify(
     """
     options = options or Options()
     known = registry or installed_registry()
-    with _collection_paused():
+    with lowering(), _collection_paused():
         if options.legalize or options.demote_i64:
             graph = _copied(graph)
             _make_plain(graph, options, known)
@@ -230,7 +232,7 @@ def lower(
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
       NotLoweredError: a scatter has no lowering.
     """
-    with _collection_paused():
+    with lowering(), _collection_paused():
         return _lower(source, options or Options(), name, registry)
 
 
@@ -377,7 +379,8 @@ def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tupl
         if other.choice is None and not other.kept:
             raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
         return _rewrite(graph, other, planner, target)
-    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES)
+    said = planner.unreduced.get(node)
+    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES, mesh=None if said is None else mesh_of(said))
     replace_results(node, values)
     return erase(graph, node), plan
 

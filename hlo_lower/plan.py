@@ -8,7 +8,7 @@ from typing import Literal
 
 from hlo_lower import mlir
 from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.analysis.twins import Trail, Twins
+from hlo_lower.analysis.twins import Twins
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
@@ -25,6 +25,7 @@ from hlo_lower.scatter.record import Rejection, ScatterRecord
 from hlo_lower.scatter.spread import spread_dims
 from hlo_lower.scatter.unfold import unfolded
 from hlo_lower.scatter.uniform import constant_dims
+from hlo_lower.scatter.unreduced import mesh_of, unreduced_scatters
 from hlo_lower.targets import STABLEHLO, Target
 
 SCATTER = "stablehlo.scatter"
@@ -110,8 +111,9 @@ class Planner:
         self._preference = Preference.of(options.prefer, options.target.sizes, registry.rules(SCATTER))
         self._analysis = IndexAnalysis(graph)
         self._narrows = options.target.index_type == "i32"
-        self._twins = Twins()
-        self._first: dict[Hashable, tuple[Plan, Trail]] = {}
+        self._twins = Twins(graph)
+        self._first: dict[Hashable, Plan] = {}
+        self.unreduced = unreduced_scatters(graph)
 
     def all(self) -> list[Plan]:
         """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
@@ -125,6 +127,10 @@ class Planner:
 
     def plan(self, number: int, node: Node) -> Plan:
         """The plan of one scatter."""
+        said = self.unreduced.get(node)
+        if said is not None and mesh_of(said) is None:
+            record = describe_refused(self._graph, number, node, self._options.oob, "its result is unreduced")
+            return Plan(node, record, error=_unreduced(self._graph, node, said))
         indices = node.operand(len(node.raw.results))
         types = tuple(operand.type for operand in node.raw.operands)
         same = (types, self._twins.number(indices), self._twins.region(node.blocks[0]))
@@ -132,19 +138,19 @@ class Planner:
         updates = list(node.raw.operands)[len(types) // 2 + 1 :] if several else ()
         alike = tuple(map(constant_dims, updates))
         key = (*same, alike, spread_dims(node.raw), tuple(mlir.attributes_of(node.raw).items()))
-        trail = self._twins.trail(indices)
         if key in self._first:
-            return self._as_twin(number, node, trail, *self._first[key])
+            return self._as_twin(number, node, self._first[key])
         if not all(operand.is_static for operand in node.operands):
             return self._of_dynamic_shape(number, node)
         plan = self._anew(number, node)
         if plan.choice is not None or plan.kept:
-            self._first[key] = (plan, trail)
+            self._first[key] = plan
         return plan
 
-    def _as_twin(self, number: int, node: Node, trail: Trail, twin: Plan, other: Trail) -> Plan:
+    def _as_twin(self, number: int, node: Node, twin: Plan) -> Plan:
         assert twin.scatter is not None
         assert isinstance(twin.facts, ScatterFacts)
+        other, trail = (self._twins.trail(n.operand(len(n.raw.results))) for n in (twin.node, node))
         record = describe_twin(self._graph, number, node, twin.facts, twin.record, (other, trail))
         return replace(twin, node=node, scatter=replace(twin.scatter, node=node), record=record)
 
@@ -298,6 +304,16 @@ def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",
+    )
+
+
+def _unreduced(graph: Graph, node: Node, said: str) -> NotLoweredError:
+    return NotLoweredError(
+        where_of(graph, node),
+        f"{SCATTER}: its result is unreduced, a part of the sum on each device; a lowering gives each the whole",
+        facts=said,
+        nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
+        next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
     )
 
 

@@ -169,6 +169,8 @@ def run(name):
         return run_model(program.removeprefix("model "))
     if program == "jit over heads":
         return run_jit()
+    if program == "unreduced sum":
+        return run_unreduced()
     program, _, preferred = program.partition(" by ")
     fn, *_ = PROGRAMS[program]
     specs = specs_of(PROGRAMS[program])
@@ -195,6 +197,30 @@ def run_jit():
 
     fast = hl.jit(held)
     return {"rules": [r.rule for r in fast.lowered(*specs).records], **compare(held, fast, specs, arguments_of)}
+
+
+def run_unreduced():
+    """A sum of rows that are spread, left as a part on each device: what the parts add up to, before and after."""
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
+    numbers, places = np.arange(16, dtype=np.int32) - 3, (np.arange(16) % 5 - 1).astype(np.int32)
+
+    def total(numbers, places):
+        table = jnp.full((4,), 100, numbers.dtype)
+        return table.at[places].add(numbers, mode="drop", out_sharding=P(None, unreduced={"x"}))
+
+    with jax.set_mesh(mesh):
+        spread = NamedSharding(mesh, P("x"))
+        specs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=spread) for a in (numbers, places)]
+        exported = jax.export.export(jax.jit(total))(*specs)
+        lowered = hl.lower(exported)
+        arrays = [jax.device_put(a, spread) for a in (numbers, places)]
+        results = [jax.jit(call)(*arrays) for call in (exported.call, lowered.exported.call)]
+    sums = [sum(np.asarray(shard.data).astype(int) for shard in r.addressable_shards).tolist() for r in results]
+    return {
+        "rules": [record.rule for record in lowered.records],
+        "sums": sums,
+        "unreduced": ["unreduced={'x'}" in str(r.sharding.spec) for r in results],
+    }
 
 
 def run_model(name):

@@ -6,113 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of
 
 import hlo_lower as hl
 from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
-from hlo_lower.shapes import bind_module
 from hlo_lower.verify.run import Executable
 
 POLY = Path(__file__).parents[2] / "shared/corpus/modules/jax_poly"
-BODIES = {
-    "assign": "stablehlo.return %u : tensor<{e}>",
-    "add": "%s = stablehlo.add %c, %u : tensor<{e}>\n    stablehlo.return %s : tensor<{e}>",
-    "mixed": "%k = stablehlo.constant dense<3> : tensor<{e}>\n    %m = stablehlo.multiply %c, %k : tensor<{e}>\n"
-    "    %s = stablehlo.subtract %m, %u : tensor<{e}>\n    stablehlo.return %s : tensor<{e}>",
-}
-COMBINE = {"assign": lambda c, u: u, "add": lambda c, u: [c[0] + u[0]], "mixed": lambda c, u: [c[0] * 3 - u[0]]}
-
-
-def tensor(shape, element):
-    """`tensor<?x4xi32>`: -1 is a size that is known at run time."""
-    return f"tensor<{'x'.join(['?' if d < 0 else str(d) for d in shape] + [element])}>"
-
-
-def module_of(operand, indices, updates, numbers, *, combiner="assign", index="i32"):
-    """A scatter of i32 with these shapes, all as arguments."""
-    o, i, u = tensor(operand, "i32"), tensor(indices, index), tensor(updates, "i32")
-    told = ", ".join(
-        f"{name} = {list(value)}" if isinstance(value, tuple) else f"{name} = {value}"
-        for name, value in vars(numbers).items()
-    )
-    return f"""func.func public @main(%o: {o}, %i: {i}, %up: {u}) -> {o} {{
-  %r = "stablehlo.scatter"(%o, %i, %up) <{{scatter_dimension_numbers = #stablehlo.scatter<{told}>}}> ({{
-  ^bb0(%c: tensor<i32>, %u: tensor<i32>):
-    {BODIES[combiner].format(e="i32")}
-  }}) : ({o}, {i}, {u}) -> {o}
-  return %r : {o}
-}}
-"""
-
-
-ROWS = ScatterNumbers((1,), (0,), (), (), (0,), 1)
-"""Rows of the operand, the index vector last."""
-
-CASES = {
-    "rows": ((-1, 4), (-1, 1), (-1, 4), ROWS, [(5, 4), (3, 1), (3, 4)]),
-    "rows of run-time length": ((-1, -1), (-1, 1), (-1, -1), ROWS, [(5, 4), (3, 1), (3, 3)]),
-    "one row": ((-1, 4), (1,), (4,), ScatterNumbers((0,), (0,), (), (), (0,), 0), [(5, 4), (1,), (4,)]),
-    "windows": (
-        (-1, 6),
-        (-1, 2),
-        (-1, 2, 3),
-        ScatterNumbers((1, 2), (), (), (), (0, 1), 1),
-        [(5, 6), (4, 2), (4, 2, 3)],
-    ),
-    "run-time windows": (
-        (-1, 6),
-        (2, 1),
-        (2, -1, 6),
-        ScatterNumbers((1, 2), (), (), (), (0,), 1),
-        [(5, 6), (2, 1), (2, 3, 6)],
-    ),
-    "points": (
-        (-1, -1),
-        (-1, -1, 2),
-        (-1, -1),
-        ScatterNumbers((), (0, 1), (), (), (1, 0), 2),
-        [(5, 4), (3, 2, 2), (3, 2)],
-    ),
-    "batches": (
-        (-1, 7, 4),
-        (-1, 2, 1),
-        (-1, 2, 4),
-        ScatterNumbers((2,), (1,), (0,), (0,), (1,), 2),
-        [(3, 7, 4), (3, 2, 1), (3, 2, 4)],
-    ),
-    "index vector first": (
-        (-1, 5),
-        (1, -1),
-        (3, -1),
-        ScatterNumbers((0,), (1,), (), (), (1,), 0),
-        [(4, 5), (1, 6), (3, 6)],
-    ),
-    "implicit index vector": ((-1,), (-1,), (-1,), ScatterNumbers((), (0,), (), (), (0,), 1), [(5,), (6,), (6,)]),
-    "no index": ((-1, 4), (-1, 0), (-1, 2, 4), ScatterNumbers((1, 2), (), (), (), (), 1), [(5, 4), (3, 0), (3, 2, 4)]),
-    "scalar operand": ((), (-1, 0), (-1,), ScatterNumbers((), (), (), (), (), 1), [(), (4, 0), (4,)]),
-}
-
-
-def bound(text, shapes):
-    """A module with the sizes of these argument shapes."""
-    graph = hl.read(text)
-    types = [value.raw.type for value in graph.functions["main"].body.arguments]
-    given = [hl.graph.view.mlir.tensor_shape(t) for t in types]
-    sizes = {
-        f"arg{n}.{i}": size
-        for n, (known, shape) in enumerate(zip(given, shapes, strict=True))
-        for i, (d, size) in enumerate(zip(known, shape, strict=True))
-        if d is None
-    }
-    return hl.graph.to_text(hl.graph.Graph(bind_module(graph.module, sizes), "bound", has_locations=False))
-
-
-def arguments(rng, shapes, index, operand):
-    """Random tensors, and indices around both ends of the operand."""
-    o, u = (rng.integers(-99, 99, shape).astype(np.int32) for shape in (shapes[0], shapes[2]))
-    values = rng.integers(-3, max((*operand, 1)) + 2, shapes[1])
-    if rng.random() < 0.3 and values.size:
-        values.flat[0] = np.iinfo(index).max if rng.random() < 0.5 else np.iinfo(index).min
-    return o, np.clip(values, np.iinfo(index).min, np.iinfo(index).max).astype(index), u
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,15 @@ NARROWER = {
     "shapes": ("mlir",),
     "registry": (),
     "targets": ("mlir", "scatter.sizes"),  # op names are checked against jaxlib; a target has its table of sizes
-    "verify": ("mlir", "shapes", "scatter.reference", "gather.reference", "scatter.spread", "scatter.uniform"),
+    "verify": (
+        "mlir",
+        "shapes",
+        "scatter.reference",
+        *("scatter.applied", "scatter.predicates"),
+        "gather.reference",
+        "scatter.spread",
+        "scatter.uniform",
+    ),
     "report": ("scatter.record",),
 }
 """Layers that are allowed less than everything before them, `errors` and their own files aside."""

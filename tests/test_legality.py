@@ -49,7 +49,7 @@ func.func public @main(%o: tensor<8x{dtype}>, %i: tensor<{indices}x{index}>, %u:
 
 MULTIPLY = "%c = stablehlo.multiply %a, %b : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
 CALL = "%c = func.call @twice(%a) : (tensor<DTYPE>) -> tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
-OPAQUE = "%c = stablehlo.optimization_barrier %a : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
+OPAQUE = "%c = stablehlo.reverse %a, dims = [] : tensor<DTYPE>\n stablehlo.return %c : tensor<DTYPE>"
 
 
 def npu(**says):
@@ -101,8 +101,8 @@ def refused(text, target, **options):
         ),
         (
             module(body=OPAQUE),
-            npu(refused={"stablehlo.optimization_barrier": "no barriers"}),
-            "emits stablehlo.optimization_barrier, which npu refuses: no barriers",
+            npu(refused={"stablehlo.reverse": "no reversals"}),
+            "emits stablehlo.reverse, which npu refuses: no reversals",
         ),
         (module(windows=5, body=MULTIPLY), npu(refused={"stablehlo.while": "no loops"}), "npu refuses: no loops"),
         (

@@ -46,7 +46,7 @@ GATHERING = {
 
 MODELS = tuple(f"model {f} over {axes}" for f in ("decode", "prefill") for axes in ("heads", "batch"))
 
-JIT = "jit over heads"
+JIT, UNREDUCED = "jit over heads", "unreduced sum/shardy/xla"
 
 QUICK = [
     *("decode over heads/shardy/xla", "decode over batch/shardy/xla", "prefill over heads/shardy/xla"),
@@ -73,7 +73,8 @@ def _all_of(names):
 
 def seen(name):
     """What a case showed; all quick ones run together."""
-    return _all_of(tuple(QUICK) if name in QUICK else (name,))[name]
+    quick = (*QUICK, UNREDUCED)
+    return _all_of(quick if name in quick else (name,))[name]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -90,6 +91,108 @@ def test_a_partitioned_program_computes_the_same_and_stays_in_its_places(name):
     assert gathered == GATHERING.get(program, {})
     if program not in GATHERING:
         assert not added
+
+
+# --- unreduced results ---
+
+
+def test_trap_50_an_unreduced_result_adds_up_to_the_sum():
+    """The parts that eight devices hold add up to what those of the original do, the operand counted once."""
+    found = seen(UNREDUCED)
+    assert found["sums"] == [[109, 112, 115, 136]] * 2
+    assert found["unreduced"] == [True, True]
+    assert all(found["rules"])
+
+
+PARTIAL = """module attributes {mhlo.num_partitions = 4 : i32} {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%o: tensor<4xi32>, %i: tensor<8x1xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+      %u: tensor<8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> (tensor<4xi32> RESULT) {
+    %s = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %n = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %n : tensor<i32>
+    }) ATTRIBUTE : (tensor<4xi32>, tensor<8x1xi32>, tensor<8xi32>) -> tensor<4xi32>
+    BEHIND
+  }
+  func.func private @same(%a: tensor<4xi32>) -> tensor<4xi32> {
+    return %a : tensor<4xi32>
+  }
+}"""
+SAYS = '<@mesh, [{}], unreduced={"x"}>'
+HELD = f"%r = sdy.sharding_constraint VALUE {SAYS} : tensor<4xi32>\n    return %r : tensor<4xi32>"
+OPEN = r"(%\w+) = sdy.sharding_constraint %\w+(?:#\d)? <@mesh, \[\{\?\}\]>"
+PLACES = {
+    "a constraint": {"BEHIND": HELD.replace("VALUE", "%s")},
+    "the function's result": {
+        "RESULT": f"{{sdy.sharding = #sdy.sharding{SAYS}}}",
+        "BEHIND": "return %s : tensor<4xi32>",
+    },
+    "the scatter": {
+        "ATTRIBUTE": f"{{sdy.sharding = #sdy.sharding_per_value<[{SAYS}]>}}",
+        "BEHIND": "return %s : tensor<4xi32>",
+    },
+    "behind a reshape": {
+        "BEHIND": "%p = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<2x2xi32>\n"
+        f"%q = stablehlo.reshape %p : (tensor<2x2xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
+    },
+    "behind a call": {
+        "BEHIND": f"%q = func.call @same(%s) : (tensor<4xi32>) -> tensor<4xi32>\n{HELD.replace('VALUE', '%q')}"
+    },
+    "behind a loop": {
+        "BEHIND": """%q = stablehlo.while(%v = %s) : tensor<4xi32>
+      cond {
+        %f = stablehlo.constant dense<false> : tensor<i1>
+        stablehlo.return %f : tensor<i1>
+      } do {
+        stablehlo.return %v : tensor<4xi32>
+      }\n"""
+        + HELD.replace("VALUE", "%q")
+    },
+}
+
+
+def partial(**texts):
+    """A sum whose result is unreduced, as these texts say."""
+    text = PARTIAL
+    for name in ("RESULT", "ATTRIBUTE", "BEHIND"):
+        text = text.replace(name, texts.get(name, ""))
+    return text
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("rule", ["chosen", "while"])
+def test_trap_50_what_says_unreduced_does_not_reach_what_was_lowered(place, rule):
+    """Between the lowered form and the place that says so stands a constraint that names no such axis."""
+    text = hl.lower(partial(**PLACES[place]), prefer=("while",) if rule == "while" else ()).text
+    [held] = re.findall(OPEN, text)
+    assert "stablehlo.scatter" not in text
+    assert len(re.findall(re.escape(held) + r"\b", text)) == 2  # where it is made, and its one use
+    assert text.count("unreduced") == 1
+
+
+def test_what_is_not_unreduced_is_not_held():
+    """Nothing is added where no sharding says so, nor to a scatter whose sums another operation uses up."""
+    doubled = "%q = stablehlo.add %s, %s : tensor<4xi32>\n" + HELD.replace("VALUE", "%q")
+    for texts in ({"BEHIND": "return %s : tensor<4xi32>"}, {"BEHIND": doubled}):
+        assert not re.findall(OPEN, hl.lower(partial(**texts)).text)
+
+
+def test_unreduced_in_another_language_is_refused():
+    """GSPMD has no constraint that says no more than that: such a scatter is an error, or kept on request."""
+    text = partial(ATTRIBUTE='{mhlo.sharding = "{unreduced}"}', BEHIND="return %s : tensor<4xi32>")
+    with pytest.raises(hl.NotLoweredError) as error:
+        hl.lower(text, name="m.mlir")
+    assert str(error.value).splitlines() == [
+        "m.mlir:5:10: stablehlo.scatter: its result is unreduced, a part of the sum on each device; "
+        "a lowering gives each the whole",
+        '  facts:   "{unreduced}"',
+        "  nearest: unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",
+        "  next:    --keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
+    ]
+    kept = hl.lower(text, keep_unsupported=True)
+    assert kept.text.count('"stablehlo.scatter"(') == 1
 
 
 # --- a sharding on the scatter itself ---
@@ -245,6 +348,27 @@ def test_a_scatter_inside_a_manual_computation(exported_by_hand):
         assert re.findall(kept, before) == re.findall(kept, after) != []
     assert "stablehlo.scatter" not in lowered.text
     assert lowered.exported.nr_devices == 8
+
+
+def test_trap_30_a_sharding_constraint_in_a_region_is_no_part_of_what_it_computes():
+    """`shard_map` over one of two axes constrains the scalars of the region: it is a sum, and verified."""
+    mesh = AbstractMesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+
+    def own(table, places, rows):
+        return table.at[places].add(rows, mode="drop")
+
+    rows, whole = PartitionSpec("x"), NamedSharding(mesh, PartitionSpec("x"))
+    specs = [jax.ShapeDtypeStruct(s, d, sharding=whole) for s, d in (((6, 3), "f4"), ((4,), "i4"), ((4, 3), "f4"))]
+    sharded = jax.shard_map(own, mesh=mesh, in_specs=(rows,) * 3, out_specs=rows, axis_names={"x"})
+    exported = jax.export.export(jax.jit(sharded))(*specs)
+    text = exported.mlir_module()
+    region = text[text.index("stablehlo.scatter") :].split("})")[0]
+    assert "sdy.sharding_constraint" in region
+    lowered = hl.lower(exported)
+    assert [(record.kind, record.combiner) for record in lowered.records] == [("reduction_add", "add")]
+    verdict = hl.verify(exported, lowered, level="scatter")
+    assert verdict.ok
+    assert set(verdict.scatters[0].regimes[0].judges) == {"XLA", "interpreter", "reference"}
 
 
 # --- verification ---

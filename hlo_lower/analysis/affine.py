@@ -6,20 +6,37 @@ symbol that does not depend on a position is a base: the same runtime number for
 is recognised wherever the base comes from, and an unknown op in the middle costs only what it touches.
 """
 
+from collections.abc import Hashable
+
 import numpy as np
 
+from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked, plain_name
+from hlo_lower.analysis.identity import is_identity
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked, plain_name
 from hlo_lower.analysis.interval import type_range, wrapped_number
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
+from hlo_lower.analysis.memo import Memo
 from hlo_lower.analysis.places import MOVING, Place, after_start, moved
 from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is followed; what lies beyond is not looked into."""
+
+MAX_WORK = 4_000
+"""Most elements at places that are looked at to answer one question."""
+
+MAX_WORK_IN_ALL = 8_000
+"""Most of them that one analysis looks at: that of one scatter."""
+
+MAX_TERMS = 64
+"""Most symbols of a form; what is the sum of more is a symbol itself."""
+
+MAX_ASSUMED = 3
+"""Most values of loops that are looked into one within the other; another one is a symbol."""
 
 
 class AffineAnalysis:
@@ -29,7 +46,9 @@ class AffineAnalysis:
         self._graph = graph
         self._intervals = intervals
         self._pending: list[Value] = []
-        self._known: dict[tuple[Value, Place, Frame | None], Linear] = {}
+        self._memo = Memo[Hashable, Linear | bool]()
+        self._inner: dict[Linear, Linear] = {}
+        self.budget = Budget(MAX_WORK_IN_ALL, MAX_WORK)
 
     def element(self, value: Value, place: Place, frame: Frame | None = None, depth: int = 0) -> Linear:
         """The element of an integer tensor of static shape at a place.
@@ -43,9 +62,22 @@ class AffineAnalysis:
         if depth > MAX_STEPS:
             return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
         key = (value, place, frame)
-        known = self._known.get(key)
-        if known is not None:
+        known = self._memo.get(key)
+        if isinstance(known, Linear):
             return known
+        cuts = self.budget.cuts
+        if not self.budget.begin():
+            return self._opaque(value, place, frame, "more steps than the budget of the analysis")
+        self._memo.begin()
+        found = self._found(value, place, frame, depth)
+        self.budget.end()
+        if cuts == self.budget.cuts or not self.budget.is_asked:
+            self._memo.keep(key, found)
+        else:
+            self._memo.drop()
+        return found
+
+    def _found(self, value: Value, place: Place, frame: Frame | None, depth: int) -> Linear:
         node = value.node
         if node is None:
             found = self._argument(value, place, frame, depth)
@@ -55,11 +87,9 @@ class AffineAnalysis:
             why = plain_name(node.name)
             if found is None and node.name in ELEMENTWISE:
                 place = self._narrowed(node, place, frame, depth)
-        if found is None:
-            found = self._opaque(value, place, frame, why)
-        if not self._pending:  # what is found on the way through a loop's body rests on what is assumed there
-            self._known[key] = found
-        return found
+        if found is not None and len(found.terms) > MAX_TERMS:
+            found, why = None, f"a sum of more than {MAX_TERMS}"
+        return self._opaque(value, place, frame, why) if found is None else found
 
     def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
         """The place at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
@@ -120,7 +150,9 @@ class AffineAnalysis:
                 if body is None:
                     return None
                 returned = body.terminator.operand(value.number)
-                return self.element(returned, place, Frame(node, frame), depth + 1) if returned.is_static else None
+                if not returned.is_static:
+                    return None
+                return self.element(returned, place, self._intervals.enter(node, frame), depth + 1)
             case "case" | "if":
                 branches = [block.terminator.operand(value.number) for block in node.blocks]
                 return self._agreed(value, [(b, frame) for b in branches], place, frame, depth)
@@ -156,7 +188,11 @@ class AffineAnalysis:
         return form.times(factor.constant).in_width(width)
 
     def _convert(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
-        """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around."""
+        """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around.
+
+        An element that is not looked into holds a number of its own type, and so may have wrapped around as well where
+        the operand's type is another: i32 to i8 to i32 is the identity only for what fits in i8.
+        """
         operand, result = node.operand(0), node.result()
         before, after = type_range(operand.element_type), type_range(result.element_type)
         if before is None or after is None or result.element_type == "i1":
@@ -169,9 +205,11 @@ class AffineAnalysis:
             return Linear(wrapped_number(constant, *after), {}, new, evidence=inner.evidence)
         if not is_wider:
             return inner.in_width(new) if new <= old else None
-        if inner.is_atom or self.is_exact(inner, operand):
+        if self.is_exact(inner, operand):
             return Linear(inner.constant, inner.terms, new, 0, inner.evidence)
-        return inner if before[0] < 0 else None
+        # What was added after an earlier conversion must not have wrapped around in its turn.
+        stays = inner.width == old or (inner.width and (1 << (inner.width - 1)) + inner.drift <= 1 << (old - 1))
+        return inner if before[0] < 0 and stays else None
 
     def _select(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
         predicate, on_true, on_false = node.operands
@@ -185,28 +223,29 @@ class AffineAnalysis:
             return a
         if predicate.shape != on_true.shape or not positions([self.element(predicate, place, frame, depth + 1)]):
             return self._agreed(node.result(), [(on_true, frame), (on_false, frame)], place, frame, depth)
-        compared = self._compared_with_zero(predicate, place, frame, depth)
+        compared = self._compared_with_zero(predicate, on_true.element_type, place, frame, depth)
         if compared is None:
             return None
         subject, is_negative_true = compared
         raised, kept = (a, b) if is_negative_true else (b, a)
-        offset, whole = raised.above(kept), type_range(node.result().element_type)
-        if offset is None or whole is None or subject != kept:
+        width, whole = width_of(node.result()), type_range(node.result().element_type)
+        offset = raised.above(kept, width)
+        if offset is None or whole is None or whole[0] == 0 or subject != kept:
             return None
         offset = wrapped_number(offset, *whole)
         if offset <= 0:
             return None
         step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
         # Its value is a number of the type, so whatever wrapped around inside is settled.
-        width = width_of(node.result())
-        return Linear(0, {Normalized(kept, offset, width): 1}, width, evidence=step)
+        inner = self._inner.setdefault(kept, kept)  # one object, so that equal forms are compared by identity
+        return Linear(0, {Normalized(inner, offset, width): 1}, width, evidence=step)
 
     def _compared_with_zero(
-        self, predicate: Value, place: Place, frame: Frame | None, depth: int
+        self, predicate: Value, element_type: str, place: Place, frame: Frame | None, depth: int
     ) -> tuple[Linear, bool] | None:
-        """For `x < 0` or `x >= 0`: x, and whether the predicate is true where x is negative."""
+        """For `x < 0` or `x >= 0` of elements of a type: x, and whether the predicate is true where x is negative."""
         node = predicate.node
-        if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
+        if node is None or node.name != "stablehlo.compare" or node.operand(0).element_type != element_type:
             return None
         direction = comparison_direction(node)
         if direction not in ("LT", "GE"):
@@ -258,48 +297,70 @@ class AffineAnalysis:
         depth: int,
     ) -> Linear | None:
         """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
-        of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0."""
+        of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0.
+
+        Where a narrower type may have wrapped around, all have to have had the same added since: then
+        `wrap_w(rest - m + moving) + m` is `wrap_w(base - m + moving) + m`, for each of them."""
         forms = [self.element(v, place, f, depth + 1) for v, f in sources if v.is_static]
         if not forms or len(forms) < len(sources):
             return None
         if all(form == forms[0] for form in forms):
             return forms[0]
-        moving, settled = forms[0].split()
-        if any(form.split()[0] != moving for form in forms) or any(f.width != forms[0].width for f in forms):
+        moving, _ = forms[0].split()
+        width, moved = forms[0].width, forms[0].moved
+        if any(form.split()[0] != moving for form in forms) or any((f.width, f.moved) != (width, moved) for f in forms):
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
         base = Element(value, frame, tuple(origin(c) for c in place), f"one of {len(sources)}")
-        drift = max(form.drift + abs(settled.constant) for form in forms)
-        known = forms[0].width == width_of(value)
-        return Linear(0, {**moving, base: 1}, forms[0].width, 0 if known else drift, forms[0].evidence)
+        return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
     def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
         """A value that a while carries: the same as before the loop where the body returns it as it is; where it adds
         the same number to all elements, their distances stay."""
         number = value.number
         inside = loop.blocks[1].argument(number)
-        returned = loop.blocks[1].terminator.operand(number)
         initial = self.element(loop.operand(number), place, frame, depth + 1)
-        if returned == inside:
+        if loop.blocks[1].terminator.operand(number) == inside:
             return initial
-        own = Element(inside, frame, place)
-        if depth > MAX_STEPS // 2 or inside in self._pending:
-            return None
-        self._pending.append(inside)
-        try:
-            following = self.element(returned, place, frame, depth + 1)
-        finally:
-            self._pending.pop()
-        step = following.plus(Linear(0, {own: 1}, following.width), -1)
         moving, _ = initial.split()
         width = width_of(value)
-        if not all(isinstance(symbol, Position) for symbol in moving):
+        if not all(isinstance(symbol, Position) for symbol in moving) or initial.width not in (0, width):
             return None
-        if any(form.width not in (0, width) for form in (initial, step)) or positions([step]):
+        if not self._keeps_distances(inside, loop, place, frame, depth):
             return None
         base = Element(value, frame, tuple(map(origin, place)), "carried by while")
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
+
+    def _keeps_distances(self, inside: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> bool:
+        """Whether a loop's body adds the same number to an element of a value at all positions.
+
+        Found once, for the value in the body as for the loop's result. Meanwhile the value is a symbol of its own.
+        """
+        key = ("keeps distances", inside, place, frame)
+        known = self._memo.get(key)
+        if known is not None:
+            return known is True
+        if depth > MAX_STEPS // 2:
+            return False
+        if inside in self._pending or len(self._pending) >= MAX_ASSUMED:
+            # Looked into once what is assumed is settled: what is found until then rests on it.
+            self._memo.note(self._pending.index(inside) + 1 if inside in self._pending else self._memo.level)
+            return False
+        cuts = self.budget.cuts
+        self._memo.begin()
+        self._memo.assume()
+        self._pending.append(inside)
+        following = self.element(loop.blocks[1].terminator.operand(inside.number), place, frame, depth + 1)
+        self._pending.pop()
+        self._memo.settle()
+        step = following.plus(Linear(0, {Element(inside, frame, place): 1}, following.width), -1)
+        keeps = step.width in (0, width_of(inside)) and not positions([step])
+        if cuts == self.budget.cuts:
+            self._memo.keep(key, keeps)
+        else:
+            self._memo.drop()
+        return keeps
 
     # --- ranges ---
 
@@ -328,4 +389,4 @@ class AffineAnalysis:
                     symbol.dim
                 ]
             case Normalized():
-                return None
+                return -(1 << (symbol.width - 1)), (1 << (symbol.width - 1)) - 1

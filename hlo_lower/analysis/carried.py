@@ -10,6 +10,7 @@ bounded by how often the loop can run, which another counter says: `i < n` with 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +40,8 @@ class Analysis(Protocol):
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
 
     def callee(self, call: Node) -> Block | None: ...
+
+    def enter(self, call: Node, caller: Frame | None) -> Frame: ...
 
     def assuming(self, assumed: Mapping[Key, Interval]) -> "Analysis": ...
 
@@ -72,6 +75,7 @@ def carried(
         """The argument in the body: in the hull, and the condition holds."""
         return uniform(before, _where_true(analysis, condition, number, frame, depth, hull))
 
+    @cache
     def following(hull: Hull) -> Hull:
         assumed = analysis.assuming({(argument, frame): entering(hull)})
         return assumed.interval(returned, frame, depth + 1).hull()
@@ -83,6 +87,8 @@ def carried(
     if counted is not None and within(counted, whole):
         why = f"grows by a known step while the condition holds: [{counted[0]}, {counted[1]}]"
         return uniform(before, counted).because(Evidence.at(loop, why, merge((before.evidence,))))
+    if before.hull() == whole and not (is_body and argument.shape == ()):
+        return None  # no other candidate holds it
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
         if within(following(candidate), candidate):
             told = entering(candidate) if is_body else uniform(before, candidate)
@@ -157,7 +163,7 @@ def followed(analysis: Analysis, value: Value, frame: Frame | None) -> tuple[Val
                 return value, frame
             value, frame = frame.call.operand(value.number), frame.caller
         elif node.name == "func.call" and (callee := analysis.callee(node)) is not None:
-            value, frame = callee.terminator.operand(value.number), Frame(node, frame)
+            value, frame = callee.terminator.operand(value.number), analysis.enter(node, frame)
         elif node.name == "stablehlo.convert" and node.operand(0).raw.type == value.raw.type:
             value = node.operand(0)
         else:

@@ -73,7 +73,7 @@ def _normalized(asked: Asked, value: Value, place: Place, axes: Axes, frame: Fra
     """A normalised even run: see `_select`."""
     form = asked.affine.element(value, place, frame)
     symbol = next(iter(form.terms), None)
-    if not isinstance(symbol, Normalized) or form.constant or list(form.terms.values()) != [1]:
+    if not isinstance(symbol, Normalized) or form.constant or form.moved or list(form.terms.values()) != [1]:
         return UNKNOWN
     if form.width < symbol.width or value.element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
         return UNKNOWN

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.graph import Block, Node, Value
+from hlo_lower.graph import FUNCTIONS, Block, Node, Value
 
 MAX_NODES = 200
 """Most pairs of values of a comparator that are compared."""
@@ -116,7 +116,7 @@ def _matches(left: Value, right: Value, block: Block, *, mirrored: bool) -> bool
             return False
         if a.number != b.number or a.raw.type != b.raw.type or len(one.operands) != len(other.operands):
             return False
-        if one.name == "func.call" or mlir.attributes_of(one.raw) != mlir.attributes_of(other.raw):
+        if one.name not in FUNCTIONS or mlir.attributes_of(one.raw) != mlir.attributes_of(other.raw):
             return False
         pending.extend(zip(one.operands, other.operands, strict=True))
     return not mirrored or len(sides) <= 1

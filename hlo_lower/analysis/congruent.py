@@ -49,7 +49,9 @@ def congruence(
         body = asked.intervals.callee(node)
         if body is None or not body.terminator.operand(value.number).is_static:
             return None
-        return congruence(asked, body.terminator.operand(value.number), place, Frame(node, frame), left - 1)
+        return congruence(
+            asked, body.terminator.operand(value.number), place, asked.intervals.enter(node, frame), left - 1
+        )
     if name == "remainder":
         x, divisor = node.operands
         low, high = asked.intervals.interval(divisor, frame).hull()

@@ -29,7 +29,8 @@ from hlo_lower.analysis.asked import Axes, Rule
 from hlo_lower.analysis.chosen import CHOSEN
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.index_facts import IndexAnalysis, is_identity, is_tracked
+from hlo_lower.analysis.identity import is_identity
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.analysis.interval import Bounds
 from hlo_lower.analysis.linear import Linear, Position, positions
 from hlo_lower.analysis.mapped import MAPPED
@@ -183,7 +184,7 @@ class Distinctness:
             returned = None if body is None else body.terminator.operand(value.number)
             if returned is None or not returned.is_static:
                 return UNKNOWN
-            return self.along(returned, place, axes, Frame(node, frame), depth + 1)
+            return self.along(returned, place, axes, self.intervals.enter(node, frame), depth + 1)
         if name in ("case", "if"):
             returned_by = (block.terminator.operand(value.number) for block in node.blocks)
             return one_of(self.along(v, place, axes, frame, depth + 1) for v in returned_by if v.is_static)

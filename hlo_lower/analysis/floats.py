@@ -4,7 +4,7 @@
 arithmetic; so the numbers are those of the constants, and comparing them is exact.
 """
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,17 @@ _COMPARED = {
 }
 
 
+Known: TypeAlias = dict[tuple[Value, Frame | None], NDArray[np.float64] | None]
+
+
 class Analysis(Protocol):
     """What gives intervals: `IndexAnalysis`."""
 
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
 
     def callee(self, call: Node) -> Block | None: ...
+
+    def enter(self, call: Node, caller: Frame | None) -> Frame: ...
 
 
 def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: int) -> Interval | None:
@@ -51,7 +56,8 @@ def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: 
     kind = node.attribute("compare_type")
     if node.operand(0).element_type not in FLOATS or (kind is not None and "TOTALORDER" in str(kind)):
         return None
-    left, right = (known_floats(analysis, operand, frame, depth, MAX_FOLLOWED) for operand in node.operands)
+    known: Known = {}
+    left, right = (known_floats(analysis, operand, frame, depth, MAX_FOLLOWED, known) for operand in node.operands)
     if left is None or right is None:
         return None
     result = _COMPARED[comparison_direction(node)](left, right)
@@ -59,25 +65,38 @@ def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: 
 
 
 def known_floats(
-    analysis: Analysis, value: Value, frame: Frame | None, depth: int, left: int
+    analysis: Analysis, value: Value, frame: Frame | None, depth: int, left: int, found: Known
 ) -> NDArray[np.float64] | None:
-    """The elements of a float tensor of static shape that is made of constants, as 64-bit floats; or None."""
-    if (
-        left == 0
-        or not value.is_static
-        or value.element_type not in FLOATS
-        or np.prod(value.static_shape) > MAX_ELEMENTS
-    ):
+    """The elements of a float tensor of static shape that is made of constants, as 64-bit floats; or None.
+
+    Args:
+      analysis: gives the intervals of predicates.
+      value: the tensor.
+      frame: the call through which it is looked at.
+      depth: how many producers have been followed before.
+      left: how many more may be followed.
+      found: what has been found on the way, each once: a value may be reached in many ways.
+    """
+    key = (value, frame)
+    if key not in found:
+        found[key] = _known_floats(analysis, value, frame, depth, left, found) if left else None
+    return found[key]
+
+
+def _known_floats(
+    analysis: Analysis, value: Value, frame: Frame | None, depth: int, left: int, found: Known
+) -> NDArray[np.float64] | None:
+    if not value.is_static or value.element_type not in FLOATS or np.prod(value.static_shape) > MAX_ELEMENTS:
         return None
     node = value.node
     if node is None:
         block = value.block
         if frame is None or block is None or block.owner.name != "func.func":
             return None
-        return known_floats(analysis, frame.call.operand(value.number), frame.caller, depth, left - 1)
+        return known_floats(analysis, frame.call.operand(value.number), frame.caller, depth, left - 1, found)
 
     def known(number: int) -> NDArray[np.float64] | None:
-        return known_floats(analysis, node.operand(number), frame, depth, left - 1)
+        return known_floats(analysis, node.operand(number), frame, depth, left - 1, found)
 
     shape = value.static_shape
     match node.name:
@@ -88,7 +107,8 @@ def known_floats(
             body = analysis.callee(node)
             if body is None:
                 return None
-            return known_floats(analysis, body.terminator.operand(value.number), Frame(node, frame), depth, left - 1)
+            entered, returned = analysis.enter(node, frame), body.terminator.operand(value.number)
+            return known_floats(analysis, returned, entered, depth, left - 1, found)
         case "stablehlo.broadcast_in_dim":
             operand = known(0)
             if operand is None:

@@ -1,13 +1,75 @@
 """The call through which a function's body is looked at."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
-from hlo_lower.graph import Node
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node, Value
+
+_UNEQUAL = ("stablehlo.rng", "stablehlo.custom_call", "stablehlo.composite", "stablehlo.infeed", "stablehlo.recv")
+"""Ops that may give something else each time, whatever they are given; a composite may stand for one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A call, and the one around it: what an argument is depends on who calls."""
+    """A call, and the one around it: what an argument is depends on who calls. Made by `Frames`, each once."""
 
     call: Node
     caller: "Frame | None"
+
+
+class Frames:
+    """The frames of one graph.
+
+    Two calls that pass the same values to the same function are looked at through one frame: each value inside is the
+    same in both, because nothing else tells them apart. So `f_k(x) = f_{k-1}(x) + f_{k-1}(x)` has k frames and not
+    2^k. A function that holds an op which may give something else each time has a frame for each call.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._of_call: dict[tuple[Node, Frame | None], Frame] = {}
+        self._of_arguments: dict[Hashable, Frame] = {}
+        self._repeats: dict[str, bool] = {}
+
+    def __len__(self) -> int:
+        return len(set(self._of_call.values()))
+
+    def enter(self, call: Node, caller: Frame | None) -> Frame:
+        """The frame of a call in a function that is itself looked at through a frame, or through every call (None)."""
+        known = self._of_call.get((call, caller))
+        if known is None:
+            known = self._of_call[call, caller] = self._found(call, caller)
+        return known
+
+    def _found(self, call: Node, caller: Frame | None) -> Frame:
+        passed = (call.callee, *(passed_to(operand, caller) for operand in call.operands))
+        first = self._of_arguments.setdefault(passed, frame := Frame(call, caller))
+        return first if first is frame or self._gives_the_same(call.callee) else frame
+
+    def _gives_the_same(self, name: str) -> bool:
+        """Whether a function's results depend on nothing but its arguments."""
+        known = self._repeats.get(name)
+        if known is None:
+            self._repeats[name] = False  # for what calls itself
+            function = self._graph.functions.get(name)
+            called: set[str] = set()
+
+            def is_unequal(raw: mlir.RawOperation) -> bool:
+                if raw.name == "func.call":
+                    called.add(Node(raw).callee)
+                return raw.name in _UNEQUAL
+
+            known = function is not None and not mlir.any_operation(function.node.raw, is_unequal)
+            known = self._repeats[name] = known and all(map(self._gives_the_same, sorted(called)))
+        return known
+
+
+def passed_to(value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
+    """A value where it comes from: an argument of a function as its caller sees it, as far as frames tell."""
+    while frame is not None:
+        block = value.block
+        if block is None or block.owner.name != "func.func":
+            break
+        value, frame = frame.call.operand(value.number), frame.caller
+    return value, frame

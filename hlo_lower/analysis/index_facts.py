@@ -11,11 +11,13 @@ from math import prod
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.carried import carried
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.floats import compared_floats
-from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.frame import Frame, Frames
 from hlo_lower.analysis.given import given, subjects
+from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.running import running_bounds
@@ -29,18 +31,42 @@ MAX_STEPS = 100
 MAX_ELEMENTS = 1 << 22
 """Largest tensor that is tracked element by element: 4 Mi elements, 64 MiB of bounds."""
 
-PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
-"""Custom calls that return what they take."""
+MAX_WORK = 2_000
+"""Most values that are looked at to answer one question."""
+
+MAX_WORK_IN_ALL = 50_000
+"""Most values that are looked at for the first questions about a module, of any size."""
+
+WORK_AN_OPERATION = 20
+"""And for each of its operations: so the time that all questions take grows with the module and no faster."""
+
+UNIFORM = ELEMENTWISE | {
+    f"stablehlo.{name}" for name in ("constant", "broadcast_in_dim", "reshape", "slice", "transpose", "reverse")
+}
+"""Ops that give a tensor whose elements have the same bounds where those of their operands have, at any shape."""
 
 
 class IndexAnalysis:
-    """Value ranges of the integer tensors of one graph, each computed once."""
+    """Value ranges of the integer tensors of one graph, each computed once.
 
-    def __init__(self, graph: Graph) -> None:
+    Attributes:
+      assumed: for an analysis made by `assuming`, what is taken as told.
+      budget: the steps that are left, for this analysis and all that it assumes for a proof.
+      frames: the calls through which functions are looked at.
+    """
+
+    def __init__(self, graph: Graph, outer: "IndexAnalysis | None" = None) -> None:
         self._graph = graph
+        self._outer = outer
         self._known: dict[tuple[Value, Frame | None], Interval] = {}
         self._pending: set[tuple[Value, Frame | None]] = set()
         self.assumed: Mapping[tuple[Value, Frame | None], Interval] = {}
+        self._newly_assumed: tuple[tuple[Value, Frame | None], ...] = ()  # what the outer analysis does not assume
+        if outer is None:
+            self.budget = Budget(MAX_WORK_IN_ALL + WORK_AN_OPERATION * graph.op_count, MAX_WORK)
+            self.frames = Frames(graph)
+        else:
+            self.budget, self.frames = outer.budget, outer.frames
 
     def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval:
         """The interval of an integer tensor of static shape.
@@ -52,14 +78,29 @@ class IndexAnalysis:
         """
         key = (value, frame)
         known = self._known.get(key)
-        if known is None:
-            if key in self._pending:
-                return self._unknown(value, "a value that depends on itself")
-            self._pending.add(key)
-            known = self._compute(value, frame, depth)
-            self._pending.discard(key)
+        if known is not None:
+            return known
+        if self._outer is not None and not self._rests_on_assumed(value, frame):
+            return self._outer.interval(value, frame, depth)
+        if key in self._pending:
+            return self._unknown(value, "a value that depends on itself")
+        cuts = self.budget.cuts
+        if not self.budget.begin():
+            return self._unknown(value, "more steps than the budget of the analysis")
+        self._pending.add(key)
+        known = self._compute(value, frame, depth)
+        self._pending.discard(key)
+        self.budget.end()
+        if cuts == self.budget.cuts or not self.budget.is_asked:
             self._known[key] = known
         return known
+
+    def _rests_on_assumed(self, value: Value, frame: Frame | None) -> bool:
+        """Whether what is assumed may matter to a value; what it does not matter to is known without it, and once.
+
+        The argument of a region is seen inside of the op that holds the region, and in what is called there.
+        """
+        return any(is_seen_by(argument, own, value, frame) for argument, own in self._newly_assumed)
 
     def _unknown(self, value: Value, why: str, node: Node | None = None) -> Interval:
         text = f"not bounded: {why}"
@@ -69,9 +110,10 @@ class IndexAnalysis:
     def _compute(self, value: Value, frame: Frame | None, depth: int) -> Interval:
         if depth > MAX_STEPS:
             return self._unknown(value, f"more than {MAX_STEPS} steps from its source")
-        if prod(value.static_shape) > MAX_ELEMENTS:
-            return self._unknown(value, f"more than {MAX_ELEMENTS} elements")
         node = value.node
+        if prod(value.static_shape) > MAX_ELEMENTS:
+            told = None if node is None else self._uniform(node, frame, depth)
+            return told or self._unknown(value, f"more than {MAX_ELEMENTS} elements")
         if node is None:
             return self._argument(value, frame, depth)
         match plain_name(node.name):
@@ -104,8 +146,9 @@ class IndexAnalysis:
 
     def assuming(self, assumed: Mapping[tuple[Value, Frame | None], Interval]) -> "IndexAnalysis":
         """An analysis of the same module in which these are taken as told: for proofs by induction."""
-        hypothetical = IndexAnalysis(self._graph)
+        hypothetical = IndexAnalysis(self._graph, self)
         hypothetical.assumed = {**self.assumed, **assumed}
+        hypothetical._newly_assumed = tuple(assumed)
         hypothetical._known.update(hypothetical.assumed)
         return hypothetical
 
@@ -118,6 +161,15 @@ class IndexAnalysis:
         if not all(map(is_tracked, operands)):
             return None
         return transfer(node, [refined.get(o) or self.interval(o, frame, depth + 1) for o in operands])
+
+    def _uniform(self, node: Node, frame: Frame | None, depth: int) -> Interval | None:
+        """The interval of a large tensor whose elements all have the same bounds: a splat, or made of such as are."""
+        if node.name not in UNIFORM or (node.name == "stablehlo.constant" and not mlir.is_splat(node.raw)):
+            return None
+        if not all(is_tracked(operand) for operand in node.operands[: LEADING_OPERANDS.get(node.name)]):
+            return None
+        told = [self.interval(o, frame, depth + 1) for o in node.operands[: LEADING_OPERANDS.get(node.name)]]
+        return self._transfer(node, {}, frame, depth) if all(t.lo.size == t.hi.size == 1 for t in told) else None
 
     # --- through calls ---
 
@@ -167,12 +219,16 @@ class IndexAnalysis:
         function = self._graph.functions.get(call.callee)
         return function.body if function is not None and function.has_body else None
 
+    def enter(self, call: Node, caller: Frame | None) -> Frame:
+        """The frame of a call."""
+        return self.frames.enter(call, caller)
+
     def _call_result(self, value: Value, call: Node, frame: Frame | None, depth: int) -> Interval:
         body = self.callee(call)
         returned = None if body is None else body.terminator.operands[value.number]
         if returned is None or not returned.is_static:
             return self._unknown(value, f"result of @{call.callee}", call)
-        return self.interval(returned, Frame(call, frame), depth + 1)
+        return self.interval(returned, self.enter(call, frame), depth + 1)
 
     # --- reordering ---
 
@@ -279,6 +335,21 @@ class IndexAnalysis:
         return self.interval(branch, frame, depth + 1)
 
 
+def is_seen_by(argument: Value, own: Frame | None, value: Value, frame: Frame | None) -> bool:
+    """Whether a value may depend on an argument of a block, each looked at through its frame."""
+    block = argument.block
+    if block is None or block.owner.name == "func.func":
+        return True  # a function's argument is seen wherever its function calls
+    at = value.node or (value.block and value.block.owner)
+    while frame is not own:
+        if frame is None:
+            return False
+        at, frame = frame.call, frame.caller
+    while at is not None and at != block.owner:
+        at = at.parent
+    return at is not None
+
+
 def _width(told: Interval) -> int:
     least, greatest = told.hull()
     return greatest - least
@@ -294,13 +365,6 @@ def is_tracked(value: Value) -> bool:
     """Whether a value is an integer or boolean tensor of static shape."""
     tensor = value.tensor_type
     return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
-
-
-def is_identity(node: Node) -> bool:
-    """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
-    if node.name == "stablehlo.custom_call":
-        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
-    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
 
 
 def plain_name(name: str) -> str:

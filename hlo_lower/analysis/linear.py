@@ -4,6 +4,10 @@ A form says what an element is at a symbolic place. The symbols are the position
 dims p0, p1, ... of an index tensor) and elements that are not looked into. Sums hold modulo 2^width, as integer
 arithmetic wraps around: `x + iota` in i8 is `x + p0` modulo 256 whatever x is (trap 41). Who uses a form has to show
 that wrapping around does no harm, or that nothing wraps.
+
+What wrapped around in a signed type of w bits, was converted to a wider one, and had m added there is another number
+than what had m added before: `wrap_w(constant - m + terms) + m`. So w and m belong to what a form is, and two forms of
+one type are one number only if they agree in both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -70,33 +74,51 @@ class Linear:
       constant: the constant part.
       terms: the symbols with their coefficients, none of them 0.
       width: bits in which the sum may have wrapped around; 0 where it is exact.
-      drift: after a conversion to a wider type, the most that was added to what had wrapped around before.
+      moved: what was added, signs and all, after a conversion to a wider type than that of the width; 0 without one.
       evidence: the operations that it was read from.
     """
 
     constant: int
     terms: Mapping[Symbol, int] = field(default_factory=dict[Symbol, int])
     width: int = 0
-    drift: int = 0
+    moved: int = 0
     evidence: Evidence | None = field(default=None, compare=False)
+    _hash: int | None = field(default=None, init=False, repr=False)
+    _dims: "frozenset[int] | None" = field(default=None, init=False, repr=False)
 
     def __hash__(self) -> int:
-        return hash((self.constant, frozenset(self.terms.items()), self.width))
+        if self._hash is None:  # once: forms within forms have exponentially many parts, and few different ones
+            parts = (self.constant, frozenset(self.terms.items()), self.width, self.moved)
+            object.__setattr__(self, "_hash", hash(parts))
+        assert self._hash is not None
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Linear) and self.above(other) == 0
+        """Whether they are the same number wherever both are elements of one type."""
+        return other is self or (isinstance(other, Linear) and self._parts == other._parts)
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.constant, self.terms, self.width, self.moved
+
+    @property
+    def drift(self) -> int:
+        """How far what wrapped around in the width has been moved since."""
+        return abs(self.moved)
+
+    @property
+    def dims(self) -> frozenset[int]:
+        """The scatter dims that it depends on."""
+        if self._dims is None:  # once, as the hash
+            dims = frozenset(dim for symbol in self.terms for dim in _dims(symbol))
+            object.__setattr__(self, "_dims", dims)
+        assert self._dims is not None
+        return self._dims
 
     @property
     def is_constant(self) -> bool:
         """Whether it is the same number everywhere."""
         return not self.terms
-
-    @property
-    def is_atom(self) -> bool:
-        """Whether it is one symbol as it is, which holds a number of its type and so has not wrapped around."""
-        if self.constant or list(self.terms.values()) != [1]:
-            return False
-        return not isinstance(next(iter(self.terms)), Position)
 
     def split(self) -> tuple[dict[Symbol, int], "Linear"]:
         """The terms that depend on a position, and the rest."""
@@ -119,33 +141,45 @@ class Linear:
             self.constant + sign * other.constant,
             {symbol: c for symbol, c in terms.items() if c},
             min(filter(None, (self.width, other.width)), default=0),
-            self.drift + other.drift,
+            self.moved + sign * other.moved,
             _joined(self, other),
         )
 
-    def above(self, other: "Linear") -> int | None:
-        """By how much this form is more than another, where that is one number everywhere."""
+    def above(self, other: "Linear", width: int) -> int | None:
+        """By how much this form is more than another, modulo 2^width, where that is one number everywhere.
+
+        Args:
+          other: the other form.
+          width: bits of the type that both are elements of.
+        """
         if self.terms != other.terms or self.width != other.width:
             return None
-        return self.constant - other.constant
+        apart, moved = self.constant - other.constant, self.moved - other.moved
+        # What differs before a conversion to more bits may have wrapped around there in one of them alone.
+        return apart if apart == moved or (not self.moved and not other.moved and self.width in (0, width)) else None
 
     def times(self, factor: int) -> "Linear":
         """This form times a number."""
         terms = {symbol: c * factor for symbol, c in self.terms.items()} if factor else {}
-        return Linear(self.constant * factor, terms, self.width, self.drift, self.evidence)
+        return Linear(self.constant * factor, terms, self.width, self.moved * factor, self.evidence)
 
     def drifted(self, constant: "Linear") -> "Linear":
         """This form, of which a narrower type may have wrapped around, plus a constant in the wider type."""
-        moved = self.constant + constant.constant
-        return Linear(moved, self.terms, self.width, self.drift + abs(constant.constant), self.evidence)
+        added = constant.constant
+        return Linear(self.constant + added, self.terms, self.width, self.moved + added, self.evidence)
 
     def in_width(self, width: int) -> "Linear":
-        """The same modulo fewer bits, or exact until now and from here on modulo these."""
-        return Linear(self.constant, self.terms, min(width, self.width or width), self.drift, self.evidence)
+        """The same modulo fewer bits, or exact until now and from here on modulo these.
+
+        Modulo no more bits than those that it wrapped around in, it does not matter what was added when.
+        """
+        if self.width and width > self.width:
+            return self
+        return Linear(self.constant, self.terms, width, 0, self.evidence)
 
     def because(self, evidence: Evidence | None) -> "Linear":
         """The same form with this evidence."""
-        return Linear(self.constant, self.terms, self.width, self.drift, evidence)
+        return Linear(self.constant, self.terms, self.width, self.moved, evidence)
 
 
 ZERO = Linear(0)
@@ -165,7 +199,7 @@ def width_of(value: Value) -> int:
 
 def positions(forms: Iterable[Linear]) -> set[int]:
     """The scatter dims that forms depend on."""
-    return {dim for form in forms for symbol in form.terms for dim in _dims(symbol)}
+    return {dim for form in forms for dim in form.dims}
 
 
 def _dims(symbol: Symbol) -> set[int]:

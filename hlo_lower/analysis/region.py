@@ -1,12 +1,14 @@
 """What a scatter's region computes: one combiner per operand, by data flow and, where one op decides, by that op.
 
 The region of a scatter over n operands has 2n scalar arguments, the current values first and the updates behind them
-(trap 22), and returns n values (StableHLO spec, scatter, C22 to C24).
+(trap 22), and returns n values (StableHLO spec, scatter, C22 to C24). Where its scalars are to live (a sharding
+constraint, which `shard_map` over some of the axes puts on each) does not change what it computes.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
+from hlo_lower.analysis.identity import seen_through
 from hlo_lower.graph import Block, Node, Value
 
 
@@ -75,7 +77,7 @@ def classify_region(block: Block) -> RegionFacts:
     combiners: list[Combiner] = []
     why: list[str] = []
     separable = True
-    for i, returned in enumerate(block.terminator.operands):
+    for i, returned in enumerate(map(seen_through, block.terminator.operands)):
         used = _dependencies(returned, block)
         currents, updates = {k for k in used if k < n}, {k - n for k in used if k >= n}
         separable &= currents <= {i} and updates <= {i}
@@ -98,7 +100,7 @@ def _combiner(
         return Combiner.UNARY, "depends on the current value alone"
     node = returned.node
     if node is not None:
-        operands = node.operands
+        operands = tuple(map(seen_through, node.operands))
         own = (arguments[i], arguments[n + i])
         if node.name in _COMMUTATIVE and operands in (own, own[::-1]):
             combiner = _COMMUTATIVE[node.name]

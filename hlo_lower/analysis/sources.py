@@ -142,7 +142,8 @@ def _scatter(
     for k, dim in enumerate(addressed):
         form = asked.affine.element(indices, component(k, symbols), frame)
         own = [n for n, s in enumerate(symbols) if s.terms and s.terms == form.terms and n not in batched.values()]
-        if own and form.constant == 0 and scatter_dims[own[0]] == shape[dim] <= 1 << max(form.width - 1, 0):
+        is_own = bool(own) and not form.constant and not form.moved and scatter_dims[own[0]] == shape[dim]
+        if is_own and shape[dim] <= 1 << max(form.width - 1, 0):
             batched[dim] = own[0]
         else:
             rows.append(dim)

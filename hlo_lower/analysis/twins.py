@@ -1,18 +1,23 @@
 """Twins: integer tensors that are computed in the same way from the same values, as in each layer of a model.
 
-What is known of one holds of all, so it is found once. Only the places differ: the trail of a value lists the locations
-of the operations that it is computed by, in an order that is the same for twins, and so translates the evidence of one
-into that of another.
+What is known of one holds of all, so it is found once. An op that reads a state, as `stablehlo.rng` does, or that calls
+what does, gives another value each time: it is a twin of itself only.
+
+Only the places of twins differ: the trail of a value lists the locations of the operations that it is computed by, in
+an order that is the same for twins, and so translates the evidence of one into that of another.
 """
 
 from collections.abc import Hashable
 
 from hlo_lower import mlir
 from hlo_lower.analysis.index_facts import is_tracked
-from hlo_lower.graph import Block, Node, Value
+from hlo_lower.graph import Block, Functional, Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is compared; beyond it, a value is a twin of itself only."""
+
+MAX_TRAIL = 2_000
+"""Longest trail; a step of the evidence that lies beyond keeps the place of the twin."""
 
 Trail = tuple[mlir.RawLocation, ...]
 
@@ -20,11 +25,13 @@ Trail = tuple[mlir.RawLocation, ...]
 class Twins:
     """Numbers for values and regions; twins have the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self._is_function = Functional(graph)
         self._numbers: dict[Value, int] = {}
         self._producers: dict[Value, Node | None] = {}
         self._operands: dict[Node, tuple[Value, ...]] = {}
         self._classes: dict[Hashable, int] = {}
+        self._trails: dict[Value, Trail] = {}
 
     def number(self, value: Value, depth: int = 0) -> int:
         """The number of a value."""
@@ -34,6 +41,8 @@ class Twins:
             # An op with regions may capture anything, and from other types than integers no fact follows.
             if node is None or depth > MAX_STEPS or node.has_regions or not is_tracked(value):
                 key: Hashable = value
+            elif not self._is_function(node):
+                key = value
             else:
                 operands = self._operands[node] = node.operands
                 numbers = tuple(self.number(operand, depth + 1) for operand in operands)
@@ -44,10 +53,16 @@ class Twins:
 
     def trail(self, value: Value) -> Trail:
         """The locations of what a value is computed by."""
+        known = self._trails.get(value)
+        if known is None:
+            known = self._trails[value] = self._trail(value)
+        return known
+
+    def _trail(self, value: Value) -> Trail:
         found: list[mlir.RawLocation] = []
         seen: set[int] = set()
         pending = [value]
-        while pending:
+        while pending and len(found) < MAX_TRAIL:
             current = pending.pop()
             number = self.number(current)
             if number not in seen:
@@ -63,7 +78,7 @@ class Twins:
         names: dict[Value, Hashable] = {argument: ("argument", n) for n, argument in enumerate(block.arguments)}
         lines: list[Hashable] = [tuple(argument.raw.type for argument in block.arguments)]
         for n, node in enumerate(block.nodes):
-            if node.has_regions or node.name == "stablehlo.constant":
+            if node.has_regions or node.name == "stablehlo.constant" or not self._is_function(node):
                 lines.append(node)
                 continue
             operands = tuple(names.get(v) or ("captured", v) for v in node.operands)

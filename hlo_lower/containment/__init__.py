@@ -3,12 +3,12 @@
 jaxlib's parser and its bindings abort on some damaged modules, overflow the stack on deeply nested ones and need
 minutes for others, and no `except` catches that. So a process that reads what it cannot trust has another beside it:
 
-- the command line works in a child of a parent that has not imported JAX (`supervisor`), to whom it tells what it reads
-  on a board that both see (`board`);
+- the command line works in a child of a parent that has not imported JAX (`supervisor`), to whom it tells what it
+  reads, and that it lowers, on a board that both see (`board`); both have limits of time and memory;
 - a library call first has a child read what could kill the process (`prober`; the child is `hlo_lower.graph.probe`).
 """
 
-from hlo_lower.containment.board import is_contained, mark_contained, reading, temporary_file
+from hlo_lower.containment.board import is_contained, lowering, mark_contained, reading, temporary_file
 from hlo_lower.containment.supervisor import supervised
 
-__all__ = ["is_contained", "mark_contained", "reading", "supervised", "temporary_file"]
+__all__ = ["is_contained", "lowering", "mark_contained", "reading", "supervised", "temporary_file"]

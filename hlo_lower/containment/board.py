@@ -15,6 +15,9 @@ SECONDS_FOR_A_MEGABYTE = 1.0
 BASE_MEMORY = 4 << 30
 MEMORY_FOR_A_BYTE = 100
 
+LOWERING_SECONDS = 120.0
+LOWERING_SECONDS_FOR_A_MEGABYTE = 300.0
+
 
 @dataclass(frozen=True)
 class Note:
@@ -25,6 +28,7 @@ class Note:
       is_reading: whether it still reads it.
       size: bytes of that module.
       since: when it began to, on the monotonic clock.
+      lowering_since: when it began to classify or lower what it has read, or 0 where it does not.
       temporary: a file that must not stay, or "".
     """
 
@@ -32,6 +36,7 @@ class Note:
     is_reading: bool = False
     size: int = 0
     since: float = 0.0
+    lowering_since: float = 0.0
     temporary: str = ""
 
 
@@ -93,6 +98,19 @@ def reading(module: str, size: int) -> Generator[None]:
 
 
 @contextmanager
+def lowering() -> Generator[None]:
+    """Tell that the module that was read, or is read now, is classified or lowered."""
+    board = _THIS.board
+    if board is not None:
+        board.write(replace(board.note, lowering_since=time.monotonic()))
+    try:
+        yield
+    finally:
+        if board is not None:
+            board.write(replace(board.note, lowering_since=0.0))
+
+
+@contextmanager
 def temporary_file(path: str) -> Generator[None]:
     """Tell of a file that must not stay if this process dies."""
     board = _THIS.board
@@ -113,3 +131,11 @@ def seconds_for(size: int) -> float:
 def memory_for(size: int) -> int:
     """The bytes of memory for reading a module of so many bytes: many times what a whole one takes."""
     return BASE_MEMORY + MEMORY_FOR_A_BYTE * size
+
+
+def lowering_seconds_for(size: int) -> float:
+    """The time for lowering a module of so many bytes: many times what the slowest known one takes, on a busy machine.
+
+    The analyses count their steps and end in *unknown*; this is for what none of them counts.
+    """
+    return LOWERING_SECONDS + LOWERING_SECONDS_FOR_A_MEGABYTE * size / 1e6

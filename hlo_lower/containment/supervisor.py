@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from hlo_lower.containment import told
-from hlo_lower.containment.board import Board, Note, mark_contained, memory_for, seconds_for
+from hlo_lower.containment.board import Board, Note, lowering_seconds_for, mark_contained, memory_for, seconds_for
 from hlo_lower.errors import HloLowerError
 
 EXIT_INTERRUPTED = 130
@@ -105,14 +105,27 @@ class _Watch:
             self._kill()
             return
         note = self.board.read()
-        if not note.is_reading or self.error is not None:
-            return
-        if time.monotonic() - note.since > seconds_for(note.size):
-            self.error = told.too_late(note.module, note.size)
-            self._kill()
-        elif _resident(self.child) > memory_for(note.size):
-            self.error = told.too_large(note.module, note.size)
-            self._kill()
+        if self.error is None:
+            self.error = self._beyond_limits(note)
+            if self.error is not None:
+                self._kill()
+
+    def _beyond_limits(self, note: Note) -> HloLowerError | None:
+        """What a child is told that reads, classifies or lowers beyond its limits; other work (running, compiling) has
+        none."""
+        now = time.monotonic()
+        if note.is_reading:
+            if now - note.since > seconds_for(note.size):
+                return told.too_late(note.module, note.size)
+            if _resident(self.child) > memory_for(note.size):
+                return told.too_large(note.module, note.size)
+        if note.lowering_since:
+            module = self._named(note)
+            if now - note.lowering_since > lowering_seconds_for(note.size):
+                return told.lowered_too_late(module, note.size)
+            if _resident(self.child) > memory_for(note.size):
+                return told.lowered_too_large(module, note.size)
+        return None
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -138,9 +151,12 @@ class _Watch:
     def _died(self, note: Note, code: int) -> HloLowerError:
         if note.is_reading:
             return told.died_reading(note.module, note.size, code)
-        # What is read during the work may be a part of a module, by a name that the user does not know.
+        return told.died_working(self._named(note), code)
+
+    def _named(self, note: Note) -> str:
+        """What is worked on, as the user named it: what was read may be a part of it, or a copy."""
         known = any(note.module.startswith(file) for file in self.files)
-        return told.died_working(note.module if known else ", ".join(self.files), code)
+        return note.module if known else ", ".join(self.files)
 
 
 def _interrupt_once(*_: object) -> None:

@@ -3,8 +3,8 @@
 import signal
 from contextlib import suppress
 
-from hlo_lower.containment.board import memory_for, seconds_for
-from hlo_lower.errors import InputError
+from hlo_lower.containment.board import lowering_seconds_for, memory_for, seconds_for
+from hlo_lower.errors import InputError, NotLoweredError
 
 EXPORT_AGAIN = "export the module again; if it is whole, please report it with the module"
 
@@ -55,3 +55,30 @@ def too_large(module: str, size: int) -> InputError:
         f"took more than {memory_for(size) / 2**30:.1f} GiB to read, the memory for a module of {size:,} bytes",
         next_step=EXPORT_AGAIN,
     )
+
+
+def lowered_too_late(module: str, size: int) -> NotLoweredError:
+    """The error for a module that takes too long to classify or lower."""
+    return NotLoweredError(
+        module,
+        f"was not lowered after {lowering_seconds_for(size):.0f} s, the time for a module of {size:,} bytes",
+        facts="it was read; the process that lowered it was ended, and nothing was written",
+        nearest=(_SMALLER,),
+        next_step=_REPORT,
+    )
+
+
+def lowered_too_large(module: str, size: int) -> NotLoweredError:
+    """The error for a module that takes too much memory to classify or lower."""
+    memory = memory_for(size) / 2**30
+    return NotLoweredError(
+        module,
+        f"took more than {memory:.1f} GiB to lower, the memory for a module of {size:,} bytes",
+        facts="it was read; the process that lowered it was ended, and nothing was written",
+        nearest=(_SMALLER,),
+        next_step=_REPORT,
+    )
+
+
+_SMALLER = "a part of it may be lowered: export fewer layers, or its functions one by one"
+_REPORT = "please report it with the module"

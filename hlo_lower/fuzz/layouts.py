@@ -38,7 +38,7 @@ def _many(sketch: Sketch, least: int = 2) -> None:
 
 def _empty(sketch: Sketch) -> None:
     draw = sketch.draw
-    how = draw.choice(("outside", "outside", "outside", "no positions", "empty window", "empty operand"))
+    how = draw.choice(("outside", "outside", "outside", "no positions", "empty window", "empty operand", "no place"))
     _ones(sketch) if draw.chance(40) else _many(sketch)
     if how == "no positions":
         sketch.scatter_dim(0)
@@ -47,6 +47,8 @@ def _empty(sketch: Sketch) -> None:
     if how == "empty operand":
         sketch.dim(0, 0)
     dim = sketch.indexed()
+    if how == "no place":  # an extent of 1 in a dim of none, which is legal for an inserted one
+        sketch.column(sketch.dim(0, 1, inserted=True), draw.choice(("data", "uniform")))
     if how == "outside":
         size, window = sketch.sizes[dim], sketch.window[dim]
         if draw.chance(50) and sketch.holds(size + 2):

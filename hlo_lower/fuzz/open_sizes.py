@@ -1,7 +1,7 @@
 """Fuzz scatters of dynamic shape: sizes of a case are left open, it is lowered without them, and they are bound again.
 
 What is lowered is judged like any other case then, so that a bound that is taken from the wrong dim, or at the wrong
-time, shows as a wrong result. Sizes of 0 stay known: a scatter of dynamic shape needs sizes of at least 1.
+time, shows as a wrong result. Sizes of 0 are left open, too.
 """
 
 import re
@@ -46,7 +46,7 @@ def open_sizes(text: str, rng: np.random.Generator) -> str:
     replaced: dict[str, str] = {}
     for found in sorted(set(_TYPE.findall(text)) - fixed):
         *sizes, element = found.removeprefix("tensor<").split("x", found.count("x"))
-        hidden = [("?" if int(s) > 0 and rng.random() < 0.6 else s) if s.isdigit() else s for s in sizes]
+        hidden = [("?" if rng.random() < 0.6 else s) if s.isdigit() else s for s in sizes]
         replaced[found] = "tensor<" + "x".join((*hidden, element))
     return _TYPE.sub(lambda match: replaced.get(match[0], match[0]), text)
 

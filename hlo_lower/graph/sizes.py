@@ -5,6 +5,7 @@ refinement turns into static ones when the sizes become known (`real_dynamic_sli
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -52,6 +53,34 @@ def part(build: Builder, value: Value, starts: Sequence[Value], extents: Sequenc
     limits = build.elementwise("add", first, sizes)
     strides = build.constant(1, (len(extents),), element)
     return build.op("stablehlo.real_dynamic_slice", [value, first, limits, strides], [_type(value, extents)]).results[0]
+
+
+def product(build: Builder, extents: Sequence[Extent], element: str) -> Extent:
+    """The product of extents, computed in this integer type where one is known at run time only; 1 of none."""
+    known = prod(extent for extent in extents if isinstance(extent, int))
+    found: Extent = known
+    for extent in extents:
+        if isinstance(extent, int):
+            continue
+        factor = scalar(build, extent, element)
+        if isinstance(found, int):
+            found = factor if found == 1 else build.elementwise("multiply", factor, scalar(build, found, element))
+        else:
+            found = build.elementwise("multiply", found, factor)
+    return found
+
+
+def first_of(build: Builder, value: Value, count: int) -> Value:
+    """The first `count` elements of a value [n], n known at run time; zeros take the place of those that it has not.
+
+    It is what a read of `count` elements would be, which needs as many: slices of none are legal, of one too many not.
+    """
+    if value.is_static and value.static_shape[0] >= count:
+        return build.slice(value, [0], [count])
+    filler = build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), (count,))
+    joined = mlir.tensor_type((None,), mlir.tensor_element(value.raw.type))
+    both = build.op("stablehlo.concatenate", [value, filler], [joined], {"dimension": mlir.i64_attribute(0)}).result()
+    return build.slice(both, [0], [count])
 
 
 def reshaped(build: Builder, value: Value, extents: Sequence[Extent], element: str) -> Value:

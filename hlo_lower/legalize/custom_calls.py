@@ -3,6 +3,8 @@
     %1 = stablehlo.custom_call @mhlo.erf(%0) {mhlo.attributes = {}, mhlo.version = 1 : i64}   ->   %1 = chlo.erf %0
 
 XLA encodes operations that StableHLO has not as custom calls of version 1, the operation's attributes in a dictionary.
+A custom call has no decomposition, so its name is all that says what it computes; whatever else stands on one that the
+encoding does not have (a side effect, a configuration, a called function, an attribute) may say more, and it is left.
 """
 
 from collections.abc import Mapping
@@ -25,6 +27,7 @@ UNARY: Mapping[str, str] = {
 """Elementwise operations of one operand without attributes, by the name of the custom call."""
 
 TOP_K = "mhlo.topk"
+KNOWN_OF_TOP_K = frozenset({"k", "largest"})
 
 KNOWN: Mapping[str, str] = {**UNARY, TOP_K: "chlo.top_k"}
 """The `chlo` operation of every custom call that is known."""
@@ -34,6 +37,12 @@ OWN = frozenset(
     | {"operand_layouts", "result_layouts", "output_operand_aliases", ENCODED, VERSION}
 )
 """The attributes that make it a custom call; others (shardings) go over."""
+
+UNSAID = {"backend_config": ('""', "{}"), "has_side_effect": ("false",), "called_computations": ("[]",)}
+"""Attributes of a custom call that say nothing where they have these values."""
+
+NUMERICS = frozenset({"result_accuracy"})
+"""Encoded attributes that ask for an accuracy, which `chlo` operations have by default."""
 
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
@@ -58,6 +67,10 @@ def to_chlo(node: Node) -> str | None:
     version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1
     if version != 1:
         return f"its encoding is of version {version}, known is 1"
+    told = [key for key, values in UNSAID.items() if key in attributes and str(attributes[key]) not in values]
+    told += sorted(set(encoded) - NUMERICS - (KNOWN_OF_TOP_K if name == TOP_K else set()))
+    if told:
+        return f"its {told[0]} is not known to leave it what its name says"
     if name in UNARY:
         fits = len(node.operands) == 1 and [r.raw.type for r in node.results] == [node.operand(0).raw.type]
         own: dict[str, mlir.RawAttribute] = {}
@@ -69,7 +82,7 @@ def to_chlo(node: Node) -> str | None:
         if "largest" in encoded and str(encoded["largest"]) != "true":
             return "it looks for the smallest values, which chlo.top_k has no form for"
         own = {"k": encoded["k"]}
-    known = {"k", "largest"} if name == TOP_K else set[str]()
+    known = {*KNOWN_OF_TOP_K, *NUMERICS}
     extra = {key: value for key, value in {**encoded, **attributes}.items() if key not in OWN | known}
     replaced(node, KNOWN[name], {**own, **extra})
     return None

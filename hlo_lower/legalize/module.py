@@ -83,7 +83,7 @@ def _of_composite(
     graph: Graph, node: Node, target: Target, registry: CompositeLoweringRegistry, unnamed: set[str]
 ) -> Change:
     """Lower one composite by its rule; decompositions that lost a reference are added to `unnamed`."""
-    facts = composite_facts(node, whole=target.composites)
+    facts = composite_facts(graph, node, whole=target.composites)
     op, where = f'{COMPOSITE} "{facts.full_name}"', str(graph.location(node))
     try:
         rule = registry.select(COMPOSITE, facts, target).rule
@@ -97,7 +97,8 @@ def _of_composite(
     replace_results(node, values)
     node.raw.erase()
     unnamed.add(body)
-    return Change(Outcome.LEGALIZED, op, f"{rule.form} ({rule.name})", where)
+    told = f"{rule.form} ({rule.name})"
+    return Change(Outcome.LEGALIZED, op, f"{told}: {facts.claim}" if facts.claim else told, where)
 
 
 def _of_custom_calls(graph: Graph, nodes: list[Node], target: Target) -> Iterator[Change]:

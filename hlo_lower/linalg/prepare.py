@@ -2,6 +2,7 @@
 
 chlo                                      plain StableHLO, by jaxlib's own pass
 composites, ours excepted                 calls of their decompositions, by jaxlib's own pass
+slices and pads that leave no elements    an empty constant: tensor.extract_slice has no start behind the last element
 broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
 optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
@@ -58,6 +59,15 @@ def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
     return build.op(CAST, [wide], [result.raw.type]).results
 
 
+def _emptied(build: Builder, node: Node) -> Sequence[Value] | None:
+    """No elements: a constant of none."""
+    result = node.result()
+    if not result.is_static or prod(result.static_shape):
+        return None
+    value = mlir.parse_attribute(f"dense<> : {result.raw.type}")
+    return build.op("stablehlo.constant", [], [result.raw.type], {"value": value}).results
+
+
 def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
     """Of no elements: the initial value. Over no dims: in place, over one of extent 1 put behind the others."""
     half = len(node.results)
@@ -81,5 +91,7 @@ def _barrier(_: Builder, node: Node) -> Sequence[Value]:
 _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.reduce": _reduce,
+    "stablehlo.slice": _emptied,
+    "stablehlo.pad": _emptied,
     "stablehlo.optimization_barrier": _barrier,
 }

@@ -1,7 +1,9 @@
 """`stablehlo.composite`: kept whole, written out by a rule of its own, or made a call of its decomposition.
 
-A composite names an operation of some producer ("odml.softmax"), carries its attributes and refers to a function that
-computes the same. Which of the three it becomes is chosen like the form of a scatter: by facts, in the same registry.
+A composite names an operation of some producer ("odml.softmax"), carries its attributes and refers to a function, its
+decomposition, which is what it computes. The name, the version and the attributes are claims about that function (trap
+52): a name whose meaning is known counts only where the function is seen to compute it. Which of the three it becomes
+is chosen like the form of a scatter: by facts, in the same registry.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,21 +13,22 @@ from enum import Enum
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.lowerings.softmax_of import is_softmax
 from hlo_lower.registry import RuleList
 
 COMPOSITE = "stablehlo.composite"
 
 
 class Name(Enum):
-    """What a composite's name stands for."""
+    """What a composite's name stands for, and its decomposition is seen to compute."""
 
     SOFTMAX = "softmax"
     OTHER = "other"
 
 
 class Taken(Enum):
-    """How the target takes it."""
+    """How the target takes it: one of a name that it takes, but of another meaning or version, it does not."""
 
     WHOLE = "whole"
     DECOMPOSED = "decomposed"
@@ -52,6 +55,12 @@ COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {"name": Name, "taken": Taken,
 NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
 """The names whose meaning is known: LiteRT's exporters write odml.softmax with an attribute axis, -1 for the last."""
 
+VERSIONS = frozenset({0, 1})
+"""Versions of the composites of these names that are known; the specification's default is 0."""
+
+MEANT = frozenset({"axis"})
+"""The attributes of these that are known: whoever takes one whole goes by them."""
+
 FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 WRITTEN_OUT = tuple(
@@ -71,6 +80,7 @@ class CompositeFacts:
       name, taken, elements, axis: the facts that rules constrain, one for each of `COMPOSITE_DOMAINS`.
       full_name: its name in the module ("odml.softmax").
       axis_number: the axis, counted from 0, or None.
+      claim: why its name counts for nothing; "" where it does, or is not known.
     """
 
     name: Name
@@ -79,6 +89,7 @@ class CompositeFacts:
     axis: Axis
     full_name: str
     axis_number: int | None
+    claim: str = ""
 
     def __getitem__(self, name: str) -> Enum:
         """The value of a fact of `COMPOSITE_DOMAINS`."""
@@ -100,26 +111,48 @@ class CompositeLowering:
 rules = RuleList()
 
 
-def composite_facts(node: Node, *, whole: Iterable[str]) -> CompositeFacts:
+def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> CompositeFacts:
     """The facts of a composite.
 
     Args:
+      graph: the module, for its decomposition.
       node: the composite.
-      whole: the names of those that the target takes whole.
+      whole: the names of those that the target takes whole. What one of a name without a known meaning computes is
+        between the target and whoever wrote the module.
     """
     full_name = mlir.symbol_name(node.raw.attributes["name"])
     operand = node.operands[0] if node.operands else None
     is_float = operand is not None and operand.is_static and operand.element_type in FLOATS
     axis = _axis(node, operand)
     last = None if operand is None or axis is None else len(operand.static_shape) - 1
+    name = NAMES.get(full_name, Name.OTHER)
+    function = graph.functions.get(node.body_name)
+    is_seen = function is not None and function.has_body and axis is not None and is_softmax(graph, function, axis)
+    claim = ""
+    if name is Name.SOFTMAX and not is_seen:
+        name, claim = Name.OTHER, "its decomposition is not seen to be a softmax along its axis"
+    is_taken = full_name in whole and not claim
+    if is_taken and full_name in NAMES:
+        claim = _unknown(node)
     return CompositeFacts(
-        name=NAMES.get(full_name, Name.OTHER),
-        taken=Taken.WHOLE if full_name in whole else Taken.DECOMPOSED,
+        name=name,
+        taken=Taken.WHOLE if is_taken and not claim else Taken.DECOMPOSED,
         elements=Elements.FLOAT if is_float else Elements.OTHER,
         axis=Axis.NONE if axis is None else Axis.LAST if axis == last else Axis.INNER,
         full_name=full_name,
         axis_number=axis,
+        claim=claim,
     )
+
+
+def _unknown(node: Node) -> str:
+    """The version or the attributes of a composite that are not known, in words; "" where all are."""
+    version = node.attribute("version")
+    if version is not None and mlir.integer_of(version) not in VERSIONS:
+        return f"its version is {mlir.integer_of(version)}"
+    raw = node.attribute("composite_attributes")
+    others = sorted(set() if raw is None else set(mlir.entries_of(raw)) - MEANT)
+    return f"it has attributes that are not known: {', '.join(others)}" if others else ""
 
 
 def _axis(node: Node, operand: Value | None) -> int | None:
@@ -145,7 +178,8 @@ def composite_to_itself(op: CompositeLowering) -> Sequence[Value]:
         %r = stablehlo.composite "odml.softmax" %x {...}   ->   the same
 
     The target names it among its `composites`, so its compiler has a kernel for it, which knows more than what can be
-    read from the decomposition. The decomposition stays in the module.
+    read from the decomposition. The decomposition stays in the module. A name whose meaning is known has to be that of
+    its decomposition, at a version and with attributes that are known: the kernel goes by nothing else.
     """
     return op.node.results
 
@@ -168,11 +202,11 @@ def composite_to_softmax(op: CompositeLowering) -> Sequence[Value]:
         %e   = exponential(%x - broadcast(%max))
         %r   = %e / broadcast(reduce(%e, 0) applies add across [axis])
 
-    Equal, because exp(x - m) / sum(exp(x - m)) is softmax for every m, and with the greatest m no exponential
-    overflows and the sum is at least 1. A NaN makes its whole row NaN through the sum, whatever the maximum makes of
-    it; so does a row of -inf (-inf - -inf), as in the usual decomposition. f16 and bf16 are computed in f32 and rounded
-    once. The sum is taken in the compiler's order, so the last bits may differ from another decomposition's: within
-    (n + 8) machine epsilons of the result for an axis of n elements.
+    Equal, because the decomposition was seen to be the same (`hlo_lower.lowerings.softmax_of`). With the greatest x
+    taken off no exponential overflows and the sum is at least 1. A NaN makes its whole row NaN through the sum,
+    whatever the maximum makes of it; so does a row of -inf (-inf - -inf), as in the decomposition. f16 and bf16 are
+    computed in f32 and rounded once. The sum is taken in the compiler's order, so the last bits may differ from the
+    decomposition's: within (n + 8) machine epsilons of the result for an axis of n elements.
     """
     build, axis = op.build, op.facts.axis_number
     (given,) = op.node.operands

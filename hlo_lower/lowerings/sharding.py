@@ -10,7 +10,10 @@ speaks of each of its results. None is dropped, and none is put on a value that 
   What else uses that value is not constrained by it.
 
 What a scatter did not say is not invented: the partitioner propagates shardings through what was built, as it would
-have through the scatter.
+have through the scatter. One thing it must not propagate: that a result is unreduced (trap 50). It can split the sum
+of a scatter, and calls other operations unreduced without splitting anything; so in front of whatever says unreduced
+stands a constraint that leaves every dim open and names no such axis. Behind it the partitioner makes of the whole a
+value that is unreduced: the whole on one device, zeros on the others.
 """
 
 import re
@@ -30,7 +33,9 @@ _OPENING, _CLOSING = "<[{(", ">]})"
 Attributes = dict[str, mlir.RawAttribute]
 
 
-def keep_attributes(scatter: Node, values: Sequence[Value], build: Builder, own: frozenset[str]) -> tuple[Value, ...]:
+def keep_attributes(
+    scatter: Node, values: Sequence[Value], build: Builder, own: frozenset[str], *, mesh: str | None = None
+) -> tuple[Value, ...]:
     """Move the attributes of a scatter that are not its own to what gives its results.
 
     Args:
@@ -38,18 +43,21 @@ def keep_attributes(scatter: Node, values: Sequence[Value], build: Builder, own:
       values: what replaces its results.
       build: what built them.
       own: names of the attributes that make it a scatter, which are dropped.
+      mesh: of the sharding that calls a result unreduced; None where none does.
 
     Returns:
       The values, wrapped where a sharding has no other place. Attributes other than shardings stay where a new
       operation with as many results can take them.
     """
+    if mesh is not None:
+        values = [_reduced(build, value, mesh) for value in values]
     extra = {name: value for name, value in mlir.attributes_of(scatter.raw).items() if name not in own}
     if not extra:
         return tuple(values)
     kept: list[Value] = []
     for number, value in enumerate(values):
         attributes, node = _of_result(extra, number, len(values)), value.node
-        is_new = node is not None and node in build.built
+        is_new = node is not None and node in build.built and node.name != "sdy.sharding_constraint"
         if node is not None and is_new and len(node.results) == 1 and not _is_sharded(mlir.attributes_of(node.raw)):
             for name, attribute in attributes.items():
                 node.raw.attributes[name] = attribute
@@ -119,6 +127,13 @@ def _quoted(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     return text[1:-1].replace("\\22", '"').replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _reduced(build: Builder, value: Value, mesh: str) -> Value:
+    """A value under a constraint that leaves its dims open, with no axis that it is unreduced over."""
+    dims = ", ".join(["{?}"] * len(value.shape))
+    sharding = mlir.parse_attribute(f"#sdy.sharding<{mesh}, [{dims}]>")
+    return build.op("sdy.sharding_constraint", [value], [value.raw.type], {"sharding": sharding}).result()
 
 
 def _wrapped(build: Builder, value: Value, attributes: Attributes) -> Value:

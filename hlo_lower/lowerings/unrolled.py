@@ -38,10 +38,11 @@ def scatter_to_unrolled(op: ScatterLowering) -> Sequence[Value]:
     build, layout = op.build, op.facts.layout
     positions, k = layout.positions, len(op.scatter.index_dims)
     updates = [build.reshape(u, (positions, *layout.window)) for u in op.arrangement.updates(build)]
-    vectors = [build.reshape(op.arrangement.indices(build, p), (positions, k)) for p in op.arrangement.parts]
+    parts = op.arrangement.parts
+    vectors = [build.reshape(op.arrangement.indices(build, p), (positions, k)) if k else None for p in parts]
     current: list[Value] = op.scatter.promoted_operands(build)
     for number, coordinate in enumerate(np.ndindex(*layout.kept_shape)):
-        own = [build.reshape(_row(build, v, number), (k,)) for v in vectors]
+        own = [None if v is None else build.reshape(_row(build, v, number), (k,)) for v in vectors]
         windows = [build.reshape(_row(build, u, number), layout.window) for u in updates]
         starts = {
             dim: build.constant(int(coordinate[n]), (), op.scatter.start_type) for dim, n in layout.coordinates.items()

@@ -22,7 +22,7 @@ class Placement:
       inside: starts in [0, D - W].
       outside: starts in which no element lies in the operand.
       missed: starts that are surely not inside: outside or overhanging.
-      sure_overhang: known starts that reach out in part.
+      sure_overhang: known starts that reach out in part; the window does if it is outside in no other dim.
     """
 
     scatter: CanonicalScatter
@@ -44,7 +44,8 @@ class Placement:
             return Windows.INSIDE
         if np.all(outside):
             return Windows.OUTSIDE
-        if np.any(_any_of(self.sure_overhang) & ~outside):
+        reaching = {d: self.inside[d] | self.sure_overhang[d] for d in self.inside}
+        if np.any(_any_of(self.sure_overhang) & _all_of(reaching)):
             return Windows.OVERHANGS
         settled = {
             d: self.inside[d] | self.outside[d] | np.asarray(self.scatter.window[d] == 1)

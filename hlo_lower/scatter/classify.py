@@ -16,6 +16,7 @@ from hlo_lower.analysis import (
 from hlo_lower.graph import Graph
 from hlo_lower.scatter.bounds import Placement, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
+from hlo_lower.scatter.claims import claims_of
 from hlo_lower.scatter.combine import is_order_free
 from hlo_lower.scatter.constant_map import ConstantMap, solve
 from hlo_lower.scatter.distinct import UNPROVED, Distinct, find_distinct
@@ -85,7 +86,7 @@ def classify(
         Finding("offsets", "constant" if constant else "runtime", proof),
     )
     order = _order(scatter, region, float_mode)
-    is_sorted, in_parts = False, frozenset[Regime]()
+    is_sorted, in_parts, flat = False, frozenset[Regime](), None
     forms: dict[Regime, float] = {}
     if subset in MANY_WINDOWS and solved is None:
         flat = flatten(scatter, layout, (*guarded, *masked), oob)
@@ -112,6 +113,24 @@ def classify(
         findings += (Finding("regime", next(iter(forms)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
+    offsets_known = _offsets_known(scatter, layout, interval)
+    # A flag that is trusted is no claim of ours.
+    proved = unique if not trust_flags else _unique(scatter, subset, layout, solved, distinct, trust_flags=False)[0]
+    claims = claims_of(
+        scatter,
+        layout,
+        placement,
+        interval,
+        oob,
+        windows,
+        in_bounds,
+        offsets_known,
+        flat,
+        is_full=subset is Subset.FULL,
+        is_unique=proved is Unique.PROVED and subset is not Subset.EMPTY,
+        is_permutation=distinct.is_permutation,
+        is_sorted=is_sorted,
+    )
     return ScatterFacts(
         subset=subset,
         combiner=region.common,
@@ -128,7 +147,7 @@ def classify(
         float_mode=float_mode,
         region=region,
         layout=layout,
-        offsets_known=_offsets_known(scatter, layout, interval),
+        offsets_known=offsets_known,
         guarded_dims=guarded,
         masked_dims=masked,
         is_sorted=is_sorted,
@@ -138,6 +157,7 @@ def classify(
         findings=findings,
         bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
         in_parts=in_parts,
+        claims=claims,
     )
 
 

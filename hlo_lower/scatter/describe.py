@@ -41,6 +41,7 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         bounds=_named(graph, facts.bounds_note),
         unique=facts.unique.value,
         facts=_facts(graph, facts, ((), ())),
+        claims=facts.claims,
     )
 
 

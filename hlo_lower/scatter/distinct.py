@@ -1,4 +1,4 @@
-"""Whether the loose positions of a scatter write different places, all places, and in ascending order.
+"""Whether the positions of a scatter write different places, all places, and in ascending order.
 
 What the data says where the windows go is unknown, but how it was computed may tell that no two of them meet: an
 argsort, a stride, a running sum of sizes. Only that counts. The flags `unique_indices` and `indices_are_sorted` are
@@ -35,9 +35,9 @@ class Distinct:
         included.
       is_permutation: the positions of each batch coordinate write each row 0 to D - 1 of the one indexed dim exactly
         once, whole rows (so nothing is dropped either).
-      is_sorted: the starts never go down along the positions of each batch coordinate, in row-major order of the
-        positions; starts are compared by their first operand dim first. Starts outside bounds take part in that order,
-        as the numbers that they are.
+      is_sorted: the starts never go down along all positions of each batch coordinate, those of runs included, in the
+        order in which they are applied, row-major; starts are compared by their first operand dim first. Starts outside
+        bounds take part in that order, as the numbers that they are.
       why: a sentence for reports.
       evidence: the operations behind it.
     """
@@ -110,7 +110,7 @@ def find_distinct(
     columns = _columns(scatter, layout, facts, loose, len(interval.shape))
     settled, evidence = _settled(scatter, facts, columns, loose)
     is_unique = settled or bool(unique)
-    is_sorted, order_evidence = _sorted(scatter, facts, columns, loose)
+    is_sorted, order_evidence = _sorted(scatter, layout, facts, len(interval.shape))
     permutation = _permutation(scatter, layout, facts, columns, loose, len(interval.shape)) if settled else None
     why = UNPROVED.why
     if is_unique or is_sorted:
@@ -180,17 +180,25 @@ def _keeps_apart(found: Along, column: _Column, scatter: CanonicalScatter) -> bo
 
 
 def _sorted(
-    scatter: CanonicalScatter, facts: Distinctness, columns: Sequence[_Column], loose: tuple[Position, ...]
+    scatter: CanonicalScatter, layout: Layout, facts: Distinctness, rank: int
 ) -> tuple[bool, tuple[Evidence, ...]]:
-    """Whether the starts never go down, compared by their first operand dim first.
+    """Whether the starts never go down in the order of application, compared by their first operand dim first.
 
-    A column that moves along the slowest dims alone and goes up strictly along them decides between all positions that
-    differ in those; those behind it decide between the others. The last column that moves need not go up strictly.
-    A column that makes a run at the same time is left.
+    The positions are all of a batch coordinate, as the flat form counts them (`hlo_lower.scatter.flat`): a run is one
+    dim among them, wherever it stands, because its rows are writes like others. A column that moves along the slowest
+    dims alone and goes up strictly along them decides between all positions that differ in those; those behind it
+    decide between the others. The last column that moves need not go up strictly.
     """
-    if any(column.run is not None and column.moves for column in columns):
-        return False, ()
-    left, evidence = loose, list[Evidence]()
+    batch = {**dict(layout.batch), **dict(scatter.batching)}
+    sizes = enumerate(scatter.scatter_shape)
+    left = tuple(Position(n, size) for n, size in sizes if size > 1 and n not in batch.values())
+    columns: list[_Column] = []
+    for k, (dim, _) in enumerate(index_columns(scatter, rank)):
+        if dim not in batch:
+            place = index_place(scatter, k, rank)
+            moves = facts.moves_with(scatter.indices, place, left, None)
+            columns.append(_Column(dim, place, moves, None, scatter.window[dim]))
+    evidence = list[Evidence]()
     by_dim = sorted(columns, key=lambda c: c.dim)
     for column in by_dim:
         axes = tuple(axis for axis in left if axis in column.moves)

@@ -32,7 +32,11 @@ class Positions(Enum):
 
 
 class WindowSizes(Enum):
-    """When the extents of the window are known."""
+    """When the extents of what is read and written at a position are known.
+
+    Those of the window are, and there is something to read and to write: a window of static extents still has none
+    where a size at run time is 0.
+    """
 
     STATIC = "static"
     RUNTIME = "runtime"
@@ -95,6 +99,12 @@ class DynamicScatter(ScatterForm):
         """For each window dim of the operand the dim of the updates that holds its extent."""
         return dict(zip(self.window_dims, self.update_permutation[len(self.scatter_dims) :], strict=True))
 
+    @property
+    def inserted_dims(self) -> tuple[int, ...]:
+        """Dims of the operand that are in no window and batch nothing."""
+        batching = {operand_dim for operand_dim, _ in self.batching}
+        return tuple(d for d in range(self.rank) if d not in self.window_dims and d not in batching)
+
     def extent(self, dim: int) -> int | None:
         """Extent of the window in an operand dim; None where it is known at run time."""
         places = self.update_dim_of
@@ -111,6 +121,8 @@ class DynamicFacts:
       region: combiner of each operand.
       unproved: indexed operand dims in which a start may be out of bounds.
       split: those of them whose elements are dropped one by one; each element is then a position of its own.
+      vanishing: dims of the updates that count positions, and inserted dims of the operand, whose size is known at run
+        time only. It may be 0: then there is no position, or no place for a window, though its extent there is 1.
       why_inside: for each indexed dim whether its starts are proved to be inside, in words.
     """
 
@@ -124,6 +136,7 @@ class DynamicFacts:
     region: RegionFacts
     unproved: tuple[int, ...]
     split: tuple[int, ...]
+    vanishing: tuple[tuple[int, ...], tuple[int, ...]]
     why_inside: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Enum:
@@ -166,11 +179,16 @@ def classify_dynamic(
     drops = Drops.ELEMENTS if split else Drops.WINDOWS if unproved else Drops.NOTHING
     one = all(scatter.updates_shape[d] == 1 for d in scatter.scatter_dims)
     sizes = [scatter.extent(d) for d in range(scatter.rank) if d not in split]
+    positions = (*scatter.scatter_dims, *(scatter.update_dim_of[d] for d in split))
+    vanishing = (
+        tuple(d for d in positions if scatter.updates_shape[d] is None),
+        tuple(d for d in scatter.inserted_dims if scatter.operand_shape[d] is None),
+    )
     is_empty = 0 in scatter.updates_shape or 0 in scatter.operand_shape
     return DynamicFacts(
         combiner=Combiner.NO_OP if is_empty else region.common,
         positions=Positions.ONE if one and not split else Positions.RUNTIME,
-        window_sizes=WindowSizes.RUNTIME if None in sizes else WindowSizes.STATIC,
+        window_sizes=WindowSizes.RUNTIME if None in sizes or any(vanishing) else WindowSizes.STATIC,
         drops=drops,
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
@@ -178,6 +196,7 @@ def classify_dynamic(
         region=region,
         unproved=unproved,
         split=split,
+        vanishing=vanishing,
         why_inside=why,
     )
 

@@ -7,6 +7,7 @@ from enum import Enum
 from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
+from hlo_lower.scatter.predicates import Claims
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.scatter.sizes import SizeTable
 from hlo_lower.subset import Subset
@@ -158,6 +159,7 @@ class ScatterFacts:
       bounds_note: in a few words, why the bounds need a guard or none.
       dialect: what the module leaves in.
       in_parts: the forms in which what is compared is taken in parts.
+      claims: what of this speaks of the indices at run time, as data that predicates take.
     """
 
     subset: Subset
@@ -186,6 +188,7 @@ class ScatterFacts:
     bounds_note: str
     dialect: Dialect = Dialect.STABLEHLO
     in_parts: frozenset[Regime] = frozenset()
+    claims: Claims | None = None
 
     @property
     def masks(self) -> Masks:

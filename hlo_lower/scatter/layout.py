@@ -115,7 +115,7 @@ class _Column:
     def normalized(self) -> Normalized | None:
         """The normalised index that it is, or None."""
         terms = list(self.form.terms.items())
-        if self.form.constant or len(terms) != 1 or terms[0][1] != 1:
+        if self.form.constant or self.form.moved or len(terms) != 1 or terms[0][1] != 1:
             return None
         symbol = terms[0][0]
         # A conversion to a narrower type behind it may have put it somewhere else.
@@ -126,7 +126,8 @@ class _Column:
         size, form = scatter.scatter_shape[n], self.form
         if scatter.window[self.operand_dim] != 1 or scatter.operand_shape[self.operand_dim] != size:
             return False
-        if form.constant != 0 or form.terms != {Position(n): 1}:
+        # Moved back after it wrapped around, it is another number, though congruent to the coordinate.
+        if form.constant or form.moved or form.terms != {Position(n): 1}:
             return False
         return form.width == 0 or size <= 1 << (form.width - 1)
 

@@ -2,13 +2,15 @@
 
 `region(current, update)` is defined on scalars and applied to each element of a window on its own, so an elementwise op
 of the region becomes the same op on tensors of the window's shape, a constant or a captured scalar becomes a broadcast,
-and a call is lifted through its callee's body. What no op lifts goes through `stablehlo.map`, whose semantics are just
-this ("applies a map function to the inputs elementwise", StableHLO spec, map).
+and a call is lifted through its callee's body. A barrier, or a note on where a scalar is to live, is left out. What no
+op lifts goes through `stablehlo.map`, whose semantics are just this ("applies a map function to the inputs
+elementwise", StableHLO spec, map).
 """
 
 from collections.abc import Mapping, Sequence
 
 from hlo_lower import mlir
+from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.region import read_by
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
 from hlo_lower.graph.sizes import broadcast_like
@@ -79,7 +81,7 @@ def _can_lift_node(graph: Graph, node: Node) -> bool:
     if node.name == "func.call":
         callee = graph.functions.get(node.callee)
         return callee is not None and callee.has_body and can_lift(graph, callee.body)
-    return node.name in LIFTED_OPS or node.name == "stablehlo.constant"
+    return node.name in LIFTED_OPS or node.name == "stablehlo.constant" or is_identity(node)
 
 
 class _Lifter:
@@ -99,6 +101,8 @@ class _Lifter:
             elif node.name == "func.call":
                 inputs = [self._lifted(v, lifted) for v in node.operands]
                 results = self.apply(self._graph.functions[node.callee].body, inputs)
+            elif is_identity(node):
+                results = [self._lifted(v, lifted) for v in node.operands]
             else:
                 types = [mlir.tensor_type(self._like.shape, mlir.tensor_element(r.raw.type)) for r in node.results]
                 results = self._build.clone(node, [self._lifted(v, lifted) for v in node.operands], types).results
@@ -157,7 +161,8 @@ def _is_constant(value: Value) -> bool:
 
 
 def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -> None:
-    """Put the bodies of functions and composites in the place of their calls in a node's regions, at any depth.
+    """Put the bodies of functions and composites in the place of their calls in a node's regions, at any depth, and
+    leave identities out.
 
     XLA's CPU compiler takes an `if` in the region of a map, but not in a function that the region calls. A call of a
     function that has been entered, a cycle, stays.
@@ -166,6 +171,9 @@ def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -
         pending = [(inner, entered) for inner in block.nodes]
         while pending:
             inner, around = pending.pop()
+            if is_identity(inner):
+                _drop(build, inner, inner.operands)
+                continue
             name = inner.body_name
             callee = graph.functions.get(name)
             if callee is None or not callee.has_body or name in around:
@@ -176,8 +184,14 @@ def _inline(build: Builder, graph: Graph, node: Node, entered: frozenset[str]) -
                 copy = Node(mlir.clone_before(original.raw, inner.raw, copies))
                 copies.update((a.raw, b.raw) for a, b in zip(original.results, copy.results, strict=True))
                 pending.append((copy, around | {name}))
-            for result, returned in zip(inner.results, callee.body.terminator.operands, strict=True):
-                result.raw.replace_all_uses_with(copies[returned.raw])
-            if inner in build.built:
-                build.built.remove(inner)  # what is erased must not be looked at again
-            inner.raw.erase()
+            returned = callee.body.terminator.operands
+            _drop(build, inner, [Value(copies[value.raw]) for value in returned])
+
+
+def _drop(build: Builder, node: Node, values: Sequence[Value]) -> None:
+    """Use values in the place of a node's results, and erase it."""
+    for result, value in zip(node.results, values, strict=True):
+        result.raw.replace_all_uses_with(value.raw)
+    if node in build.built:
+        build.built.remove(node)  # what is erased must not be looked at again
+    node.raw.erase()

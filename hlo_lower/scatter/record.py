@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from hlo_lower.scatter.predicates import Claims
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -71,6 +73,7 @@ class ScatterRecord:
       why: why this rule: the facts that select it and what it costs.
       why_not: the rules that were not chosen.
       facts: every fact with its evidence.
+      claims: what is claimed of the indices at run time (`hlo_lower.scatter.predicates`); None of a dynamic shape.
     """
 
     number: int
@@ -94,10 +97,12 @@ class ScatterRecord:
     why: str = ""
     why_not: tuple[Rejection, ...] = ()
     facts: tuple[Fact, ...] = field(default=())
+    claims: Claims | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `json.dumps`."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["claims"] = None if self.claims is None else asdict(self.claims)
         plain["facts"] = [fact.to_json() for fact in self.facts]
         plain["why_not"] = [asdict(rejection) for rejection in self.why_not]
         return plain

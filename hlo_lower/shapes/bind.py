@@ -192,11 +192,12 @@ def _reason(message: str) -> str:
 def instances(specification: Specification, module: mlir.RawModule, limit: int) -> list[dict[str, int]]:
     """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed."""
     return list(
-        islice((s for s in islice(candidates(specification), MAX_TRIED) if _fits(module, specification, s)), limit)
+        islice((s for s in islice(candidates(specification), MAX_TRIED) if fits(module, specification, s)), limit)
     )
 
 
-def _fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[str, int]) -> bool:
+def fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[str, int]) -> bool:
+    """Whether a module can be bound to sizes."""
     try:
         bind_module(module, sizes, specification)
     except SizesError:

@@ -15,7 +15,7 @@ from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import Aligner, regions_of
 from hlo_lower.verify.devices import devices_of
-from hlo_lower.verify.instances import sizes_of_module
+from hlo_lower.verify.instances import is_open, sizes_of_module
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
@@ -160,10 +160,19 @@ def _reads(text: str, terms: Terms, tell: Progress) -> list[RegionVerdict]:
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)
     judge = RegionJudge(
-        first, second, strict, shared_interpreter(), lambda *_: None, lambda done, all_of: tell("reads", done, all_of)
+        first, second, strict, shared_interpreter(), _unknown, lambda done, all_of: tell("reads", done, all_of)
     )
     found = [verdict for name in first.entries for verdict in judge.verify(name)]
     return [replace(verdict, where=f"{verdict.where}, reads inside", scatters=()) for verdict in found]
+
+
+def _not_compared(reason: str) -> RegionVerdict:
+    """What stands for two modules that could not be compared."""
+    return RegionVerdict("main", "the module", (), (), status="not judged", reason=reason)
+
+
+def _unknown(name: str, inputs: Mapping[int, Any]) -> None:
+    """Nothing is known of the whole modules: the operations that tell of starts do not run."""
 
 
 def _at_sizes(
@@ -173,7 +182,7 @@ def _at_sizes(
     terms: Terms,
     tell: Progress,
     run_module: Callable[[str, str], ModuleVerdict],
-) -> tuple[list[str], list[RegionVerdict], ModuleVerdict]:
+) -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None]:
     """Verify two versions with symbolic sizes, with each choice of them."""
     interface: list[str] = []
     regions: list[RegionVerdict] = []
@@ -184,15 +193,14 @@ def _at_sizes(
         try:
             bound = bind_module(first, chosen)
         except SizesError as error:
-            return interface, regions, ModuleVerdict("not run", reason=f"at {told[-1]}: {error.what}")
+            return interface, [*regions, _not_compared(f"at {told[-1]}: {error.what}")], None
         try:
             other = bind_module(second, chosen)
         except SizesError as error:
-            return (
-                [f"at {told[-1]} the second version does not take the sizes: {error.what}"],
-                [],
-                ModuleVerdict("not run"),
-            )
+            refused = f"at {told[-1]} the second version does not take the sizes: {error.what}"
+            if is_open(second):
+                return [refused], [], ModuleVerdict("not run", reason=refused)
+            return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
         differences, found = _compared(*texts, terms, tell)
         interface += [f"at {told[-1]}: {what}" for what in differences]
@@ -201,7 +209,7 @@ def _at_sizes(
         if verdicts[-1].status != "equal" or differences:
             break
     if not verdicts:
-        return interface, regions, ModuleVerdict("not run", reason="no sizes were found that fit it; --bind gives them")
+        return interface, [_not_compared("no sizes were found that fit it; --bind gives them")], None
     notes = dict.fromkeys(note for verdict in verdicts for note in verdict.not_exercised)
     last = verdicts[-1]
     module = replace(

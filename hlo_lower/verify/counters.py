@@ -6,7 +6,9 @@ with constants c, n and s > 0: in the body i is one of c, c + s, ... below n, an
 as n + s is a number of the type. In the condition the first value that is not below n comes, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +70,7 @@ def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
     direction = next(mlir.enum_value(value) for name, value in test.attributes if name == "comparison_direction")
     if test.inputs[0] != condition.arguments[place] or direction not in _BEFORE_END:
         return None
-    end = _constant(side, test.inputs[1])
+    end = _scalar_of(side, test.inputs[1])
     tensor = side.program.type_of(loop.inputs[place])
     dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
     if dtype is None or dtype.kind not in "iu":
@@ -80,6 +82,20 @@ def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
     return Counter(start, step, end)
 
 
+def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
+    """Whether a loop among operations, or in their regions, is none that counts to a constant from a constant."""
+    return any(
+        (op.name == "stablehlo.while" and not _is_counted(side, op))
+        or any(may_not_end(side, body.ops) for body in op.bodies)
+        for op in ops
+    )
+
+
+def _is_counted(side: Side, loop: Op) -> bool:
+    counters = (counter_at(side, loop, place) for place in range(len(loop.inputs)))
+    return any(counter is not None and counter.end is not None for counter in counters)
+
+
 def _step(side: Side, body: Body, place: int) -> int | None:
     """What a body adds to an argument that it carries on, or None."""
     adder = side.program.makers[body.returned[place]]
@@ -87,22 +103,17 @@ def _step(side: Side, body: Body, place: int) -> int | None:
         return None
     for own, other in (adder.inputs, adder.inputs[::-1]):
         if own == body.arguments[place]:
-            return _constant(side, other)
+            return _scalar_of(side, other)
     return None
 
 
 def _scalar_of(side: Side, value: ValueId) -> int | None:
-    """A value of the loop's own body that is a known integer scalar."""
-    known = side.table.known.get(side.numbers.get(value, -1))
+    """A known integer scalar."""
+    known = side.table.known.get(side.numbers[value]) if value in side.numbers else _folded(side, value)
     return int(known[()]) if known is not None and known.shape == () and known.dtype.kind in "iu" else None
 
 
-def _constant(side: Side, value: ValueId) -> int | None:
-    """An integer scalar constant, in a loop's regions or around them."""
-    if value in side.numbers:
-        return _scalar_of(side, value)
+def _folded(side: Side, value: ValueId) -> np.ndarray[Any, Any] | None:
+    """A constant within a region, which has no number here."""
     maker = side.program.makers[value]
-    if maker is None or maker.name != "stablehlo.constant":
-        return None
-    array = mlir.constant_value(maker.raw)
-    return int(array[()]) if array is not None and array.shape == () and array.dtype.kind in "iu" else None
+    return mlir.constant_value(maker.raw) if maker is not None and maker.name == "stablehlo.constant" else None

@@ -1,12 +1,14 @@
-"""Modules that need more devices than this process has: they run in a child whose CPU is as many as they ask for.
+"""Modules that run in a child process: for more devices than this process has, and loops that may not end.
 
-How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already.
+How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already; and
+nothing stops a module that runs under XLA but the end of its process.
 """
 
 import atexit
 import os
 import pickle
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -25,7 +27,17 @@ from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 Array = NDArray[Any]
 
 _MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = ")
+GONE = "the process that it was compiled in died"
+"""What a child says of a module that an earlier one had compiled."""
+
+TIME_LIMIT = 10.0
+"""Seconds for one run of a module whose loops may not end."""
+
 _FLAG = "--xla_force_host_platform_device_count"
+
+
+class TookTooLongError(CannotRunError):
+    """A run did not end in its time."""
 
 
 class Runnable(Protocol):
@@ -70,6 +82,15 @@ def compile_anywhere(sources: Sequence[tuple[str, Rounding]]) -> list[Runnable]:
         return [future.result() for future in waiting]
 
 
+def time_limited(text: str, rounding: Rounding) -> Runnable:
+    """Compile a module whose loops may not end, in a child; `run` raises TookTooLongError.
+
+    Raises:
+      CannotRunError: it cannot be compiled.
+    """
+    return _Remote(_child(os.getpid(), 1), text, rounding, TIME_LIMIT)
+
+
 class Child:
     """A process whose CPU is several devices; started when first needed, started anew when it dies.
 
@@ -84,19 +105,20 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def ask(self, request: tuple[Any, ...]) -> Any:
-        """The child's answer to a request.
+    def ask(self, request: tuple[Any, ...], limit: float | None = None) -> Any:
+        """The child's answer to a request, in so many seconds.
 
         Raises:
           CannotRunError: with what the child says, or that it died.
+          TookTooLongError: it did not answer in time, and was ended.
         """
         with self._lock:
-            ok, answer = self._ask(request)
+            ok, answer = self._ask(request, limit)
         if not ok:
             raise CannotRunError(str(answer))
         return answer
 
-    def _ask(self, request: tuple[Any, ...]) -> tuple[bool, Any]:
+    def _ask(self, request: tuple[Any, ...], limit: float | None) -> tuple[bool, Any]:
         process = self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -105,6 +127,9 @@ class Child:
         try:
             process.stdin.write(len(data).to_bytes(8, "little") + data)
             process.stdin.flush()
+            if limit is not None and not select.select([process.stdout], [], [], limit)[0]:
+                self.close()
+                raise TookTooLongError(f"a run took more than {limit:.0f} s")
             size = process.stdout.read(8)
             if len(size) < 8:
                 raise BrokenPipeError
@@ -146,13 +171,24 @@ def _child(process: int, count: int) -> Child:
 class _Remote:
     """A module compiled in a child, which forgets it some time after this object is gone."""
 
-    def __init__(self, child: Child, text: str, rounding: Rounding) -> None:
+    def __init__(self, child: Child, text: str, rounding: Rounding, limit: float | None = None) -> None:
         self._child = child
+        self._compiled = (text, rounding)
+        self._limit = limit
         self._number = int(child.ask(("compile", text, rounding)))
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """The results."""
-        return cast(list[Array], self._child.ask(("run", self._number, list(arguments))))
+        try:
+            return cast(list[Array], self._child.ask(("run", self._number, list(arguments)), self._limit))
+        except TookTooLongError:  # the child is gone, and what it had compiled
+            self._number = int(self._child.ask(("compile", *self._compiled)))
+            raise
+        except CannotRunError as error:
+            if str(error) != GONE:
+                raise
+            self._number = int(self._child.ask(("compile", *self._compiled)))
+            return cast(list[Array], self._child.ask(("run", self._number, list(arguments)), self._limit))
 
     def __del__(self) -> None:
         if hasattr(self, "_number"):
@@ -178,7 +214,7 @@ def serve() -> None:
             elif given[0] in compiled:
                 answer = pickle.dumps((True, compiled[given[0]].run(given[1])))
             else:
-                answer = pickle.dumps((False, "the process that it was compiled in died"))
+                answer = pickle.dumps((False, GONE))
         except CannotRunError as error:
             answer = pickle.dumps((False, str(error)))
         answers.write(len(answer).to_bytes(8, "little") + answer)

@@ -111,6 +111,8 @@ def _plans(roles: Roles) -> list[_Plan]:
     for place, role in enumerate(roles.inputs):
         if role.is_integer and prod(role.shape) == 1:
             for value in listed(role, roles.integers):
+                if roles.reach is not None and abs(value) > roles.reach:
+                    continue
                 numbers = NUMBERS[len(plans) % len(NUMBERS)]
                 aim = f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
                 plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
@@ -163,7 +165,8 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
     if role.is_integer and role.columns:
         return _starts(rng, role, plan, seed)
     if dtype.kind in "iu":
-        return _integers(rng, plan.numbers, shape, dtype, roles.integers)
+        drawn = _integers(rng, plan.numbers, shape, dtype, roles.integers)
+        return drawn if roles.reach is None else _within(drawn, roles.reach)
     if dtype == np.bool_:
         filled = {"special": True, "zeros": False}.get(plan.payload)
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
@@ -199,6 +202,14 @@ def _integers(
         return chosen.astype(dtype).reshape(shape)
     wide = ordinary(rng, shape, dtype)
     return np.full(shape, wide.reshape(-1)[0] if wide.size else 0, dtype) if kind == "equal" else wide
+
+
+def _within(numbers: Array, reach: int) -> Array:
+    """Integers brought near 0, those that lie there as they are."""
+    info = np.iinfo(numbers.dtype)
+    low, high = max(-reach, int(info.min)), min(reach, int(info.max))
+    is_near = (numbers >= low) & (numbers <= high)
+    return np.where(is_near, numbers, numbers % (high + 1)).astype(numbers.dtype)
 
 
 def _floats(

@@ -1,10 +1,13 @@
 """Sizes for what has symbolic ones: both versions are refined with the same sizes and then compared like any other.
 
 Only the sizes are chosen here; jaxlib's shape refinement makes the static modules, of the original and of what it was
-converted to alike, so a lowering that takes its bounds from the wrong dim is refined into one that differs.
+converted to alike, so a lowering that takes its bounds from the wrong dim is refined into one that differs. Sizes of 0
+are among them wherever the original may have them; one that has no place there for what it reads is not refined at all,
+which is told as a failure of the lowering and not as sizes that do not fit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,17 +15,23 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
-from hlo_lower.shapes.bind import instances
+from hlo_lower.shapes.bind import fits, instances
 
 MODULE_INSTANCES = 2
-"""Choices of sizes that a whole module is run with."""
+"""Choices of ordinary sizes that a whole module is run with; then come some at their lower end."""
+
+
+def is_open(module: mlir.RawModule) -> bool:
+    """Whether a module has dims without a size, so that sizes that fit the original have to fit it, too."""
+    specification = specification_of(module)
+    return specification is not None and specification.is_dynamic
 
 
 def sizes_of_module(
     module: mlir.RawModule, inputs: Sequence[Any] | Mapping[str, Any] | None, name: str
 ) -> list[dict[str, int]] | None:
-    """The sizes that a module is run with: those of the user's arrays, or a few that fit; None if it has no dynamic
-    argument.
+    """The sizes that a module is run with: those of the user's arrays, or a few that fit and some at their lower end;
+    None if it has no dynamic argument.
 
     Raises:
       InputError: inputs are given by name, are not as many as the arguments, or one of them does not fit.
@@ -31,7 +40,8 @@ def sizes_of_module(
     if specification is None or not specification.is_dynamic:
         return None
     if inputs is None:
-        return instances(specification, module, MODULE_INSTANCES)
+        usual = instances(specification, module, MODULE_INSTANCES)
+        return [*usual, *_least(specification, module, usual)]
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
@@ -47,6 +57,22 @@ def sizes_of_module(
             name, f"the inputs do not fit the module: {error.what}", facts=error.facts, next_step=error.next_step
         ) from None
     return [sizes]
+
+
+def _least(
+    specification: Specification, module: mlir.RawModule, usual: Sequence[dict[str, int]]
+) -> Iterator[dict[str, int]]:
+    """Sizes at their lower end that fit: all of them, and the first of those that differ from usual ones in one.
+
+    A dim that is called by its place may be 0. A name of JAX's is 1 or more, but what is computed of it may be 0.
+    """
+    if not usual:
+        return
+    symbols = specification.symbols
+    least = 1 if specification.is_given else 0
+    alone = ({**usual[0], name: least} for name in symbols)
+    for choices in ([dict.fromkeys(symbols, least)], alone):
+        yield from islice((s for s in choices if s not in usual and fits(module, specification, s)), 1)
 
 
 def _fitting_shape(specification: Specification, number: int, value: Any) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ from hlo_lower.verify.compare import (
     is_inexact,
     only_signs_of_zeros,
 )
+from hlo_lower.verify.counters import may_not_end
+from hlo_lower.verify.devices import TookTooLongError, time_limited
 from hlo_lower.verify.drive import Run, runs_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
@@ -55,6 +57,9 @@ it takes about a microsecond for each."""
 
 ZEROS_ASKED = 3
 """Runs in which the interpreter is asked whether XLA lost signs of zeros; then it is taken to do so in this piece."""
+
+LATE_RUNS = 2
+"""Runs that may take too long, a loop to the end of a counter's type, before the pieces are left."""
 
 LOOP_WORK = 64
 """Iterations of a loop that are counted for the interpreter's work."""
@@ -193,6 +198,8 @@ class _Case:
         context = region.pair.first.program.raw.context
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
         aborts = [why_xla_aborts(module) for module in modules]
+        sides = (region.pair.first, region.first), (region.pair.second, region.second)
+        self._may_not_end = any(may_not_end(side, ops) for side, ops in sides)
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
@@ -215,7 +222,7 @@ class _Case:
         self._interpreted = 0
         self.judges: dict[str, None] = {}
 
-    def _compiled_native(self, module: mlir.RawModule) -> Executable | None:
+    def _compiled_native(self, module: mlir.RawModule) -> Runs | None:
         index = ModuleIndex(module)
         for scatter in index.scatters:
             reason = why_xla_errs(index, scatter)
@@ -223,7 +230,7 @@ class _Case:
                 self.excluded["xla"] = f"XLA: {reason}"
                 return None
         try:
-            return Executable(self._pieces.first, "exact")
+            return self._compiled(self._pieces.first)
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
@@ -232,7 +239,11 @@ class _Case:
         """What runs a piece: XLA, or where it would end the process the interpreter."""
         if aborts:
             return _InInterpreter(text, self._interpreter, aborts)
-        return Executable(text, "exact")
+        return self._compiled(text)
+
+    def _compiled(self, text: str) -> Runs:
+        """A piece under XLA, in a child process where one of its loops may not end."""
+        return time_limited(text, "exact") if self._may_not_end else Executable(text, "exact")
 
     def _reference(self) -> Stepwise | None:
         try:
@@ -247,9 +258,16 @@ class _Case:
     def judged(self, more: "Sequence[Run] | Sought | None", *, stop_at_first: bool) -> Judgement:
         """Run everything."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
+        late = 0
         for run in self._runs(more):
             try:
                 told = self._run(run, found)
+            except TookTooLongError as error:
+                late += 1
+                self.excluded["late"] = f"XLA: {error}"
+                if late > LATE_RUNS:
+                    return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())
+                continue
             except CannotRunError as error:
                 return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())
             if told is None:

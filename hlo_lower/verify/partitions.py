@@ -100,7 +100,7 @@ def remove_shardings(module: mlir.RawModule) -> bool:
     mlir.walk(module.operation, found.append)
     with mlir.active(module.context):
         for op in reversed(found):
-            if op.name in _SEEN_THROUGH or _is_call_of(op, lambda name: name == "Sharding"):
+            if is_note(op):
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()
             elif op.name == "sdy.mesh":
@@ -111,6 +111,23 @@ def remove_shardings(module: mlir.RawModule) -> bool:
                 _remove(op, _shardings_of(op))
         _remove(module.operation, ("mhlo.num_partitions", "mhlo.num_replicas"))
     return True
+
+
+def is_note(op: mlir.RawOperation) -> bool:
+    """Whether an operation says of its one operand where it lies, and gives it back."""
+    return op.name in _SEEN_THROUGH or _is_call_of(op, lambda name: name == "Sharding")
+
+
+def drop_notes(operation: mlir.RawOperation) -> None:
+    """Take what says where values lie out of an operation's regions: notes, and shardings of other operations."""
+    found: list[mlir.RawOperation] = []
+    mlir.walk(operation, found.append)
+    for op in reversed(found):
+        if is_note(op):
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+        elif op.name != "func.func":
+            _remove(op, [n for n in _shardings_of(op) if n != FRONTEND])
 
 
 def _is_of_shards(name: str) -> bool:

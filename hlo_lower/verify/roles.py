@@ -14,13 +14,17 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
-from hlo_lower.verify.counters import counters_of
+from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.inputs import Column
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
+
+
+LOOP_REACH = 300
+"""How far a loop whose end is an input may count."""
 
 
 @dataclass
@@ -54,12 +58,14 @@ class Roles:
       inputs: in the order of the region's inputs.
       integers, floats: constants of the pieces.
       positions: windows that the first placing operation places.
+      reach: the largest magnitude of integers that place no window, where one of them may be a loop's end; else None.
     """
 
     inputs: list[Role]
     integers: tuple[int, ...]
     floats: tuple[float, ...]
     positions: int
+    reach: int | None = None
 
 
 def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
@@ -94,7 +100,9 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
                 role.columns = tuple(dict.fromkeys(fed[number]))
             role.values = tuple(counters[number]) if number in counters else None
         roles.append(role)
-    return Roles(roles, *_harvested([*region.first, *region.second]), positions)
+    is_open = any(may_not_end(s, ops) for s, ops in ((side, region.first), (region.pair.second, region.second)))
+    reach = LOOP_REACH if is_open else None
+    return Roles(roles, *_harvested([*region.first, *region.second]), positions, reach)
 
 
 def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:

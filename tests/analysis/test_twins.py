@@ -1,7 +1,11 @@
 """Twins: what is found for one scatter is told of another, alike one, with that one's own places."""
 
+import numpy as np
+import pytest
+
 import hlo_lower as hl
 from hlo_lower.analysis.twins import Twins
+from hlo_lower.verify.run import Executable
 
 CHAIN = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<3xi32>
     %i{n} = stablehlo.iota dim = 0 : tensor<3xi32>
@@ -34,7 +38,7 @@ def module(*links):
 def test_values_computed_alike_have_one_number():
     """The same ops on the same values are twins; another value or another op makes another number."""
     graph = hl.read(module(("%p", "add"), ("%p", "add"), ("%q", "add"), ("%p", "subtract")))
-    twins = Twins()
+    twins = Twins(graph)
     first, second, third, fourth = (twins.number(node.operand(1)) for node in graph.scatters)
     assert first == second
     assert len({first, third, fourth}) == 3
@@ -56,3 +60,93 @@ def test_another_argument_is_told_by_its_own_name():
     """What differs in what it takes is planned on its own: each record names the argument that it depends on."""
     first, second = hl.classify(hl.read(module(("%p", "add"), ("%q", "add"))))
     assert (first.bounds, second.bounds) == ("guarded: argument 2 of @main", "guarded: argument 3 of @main")
+
+
+RANDOM = """module {{
+  func.func public @main(%o: tensor<8x4xf32>, %u: tensor<8xf32>, %j: tensor<8xi32>)
+      -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<i32>) {{
+    %low = stablehlo.constant dense<0> : tensor<i32>
+    %high = stablehlo.constant dense<100> : tensor<i32>
+    %shape = stablehlo.constant dense<> : tensor<0xi64>
+    %first = {draw}
+    %second = {draw}
+    %none = stablehlo.subtract %first, %first : tensor<i32>
+    %some = stablehlo.subtract %first, %second : tensor<i32>
+    {puts}
+    return %r0, %r1, %some : tensor<8x4xf32>, tensor<8x4xf32>, tensor<i32>
+  }}
+  func.func private @draw(%a: tensor<i32>, %b: tensor<i32>, %s: tensor<0xi64>) -> tensor<i32> {{
+    %n = func.call @inner(%a, %b, %s) : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>
+    return %n : tensor<i32>
+  }}
+  func.func private @inner(%a: tensor<i32>, %b: tensor<i32>, %s: tensor<0xi64>) -> tensor<i32> {{
+    %n = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>
+    return %n : tensor<i32>
+  }}
+}}
+"""
+PUT = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<8xi32>
+    %i{n} = stablehlo.iota dim = 0 : tensor<8xi32>
+    %x{n} = stablehlo.add %b{n}, %i{n} : tensor<8xi32>
+    %k{n} = stablehlo.reshape %x{n} : (tensor<8xi32>) -> tensor<8x1xi32>
+    %l{n} = stablehlo.reshape %j : (tensor<8xi32>) -> tensor<8x1xi32>
+    %m{n} = stablehlo.concatenate %k{n}, %l{n}, dim = 1 : (tensor<8x1xi32>, tensor<8x1xi32>) -> tensor<8x2xi32>
+    %r{n} = "stablehlo.scatter"(%o, %m{n}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>}}> ({{
+    ^bb0(%c: tensor<f32>, %v: tensor<f32>):
+      stablehlo.return %v : tensor<f32>
+    }}) : (tensor<8x4xf32>, tensor<8x2xi32>, tensor<8xf32>) -> tensor<8x4xf32>
+    """
+TYPES = "(tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>"
+DRAWS = {
+    "rng": f"stablehlo.rng %low, %high, %shape, distribution = UNIFORM : {TYPES}",
+    "a call of what calls it": f"func.call @draw(%low, %high, %shape) : {TYPES}",
+    "custom_call": f"stablehlo.custom_call @dice(%low, %high, %shape) : {TYPES}",
+}
+
+
+def drawn(draw):
+    """Two scatters at x - x + iota and at x - y + iota of numbers that are drawn in the same way."""
+    puts = "".join(PUT.format(n=n, base=base) for n, base in enumerate(("%none", "%some")))
+    return RANDOM.format(draw=DRAWS[draw], puts=puts)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_what_is_drawn_twice_is_two_numbers(draw):
+    """Ops that read a state, calls of what holds them, and ops that nobody knows are twins of themselves only."""
+    graph = hl.read(drawn(draw))
+    twins = Twins(graph)
+    first, second = (twins.number(node.operand(1)) for node in graph.scatters)
+    assert first != second
+    one, other = (record.claims.coordinates for record in hl.classify(graph))
+    assert (one, other) == (((0, 0),), ())
+
+
+def test_a_call_of_pure_functions_has_twins():
+    """Two calls of one function with equal arguments are one number where all that it runs is a function of them."""
+    drawing = (
+        "stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<i32>, tensor<i32>, tensor<0xi64>) -> tensor<i32>"
+    )
+    text = drawn("a call of what calls it")
+    for inner, are_twins in (("stablehlo.add %a, %b : tensor<i32>", True), (drawing, False)):
+        graph = hl.read(text.replace(drawing, inner))
+        twins = Twins(graph)
+        first, second = (node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call")
+        assert (twins.number(first) == twins.number(second)) == are_twins
+
+
+def test_two_draws_write_at_two_places():
+    """The lowered module writes where the numbers that it draws itself say."""
+    lowered = Executable(hl.lower(drawn("rng")).text, "quick")
+    operand, updates = np.zeros((8, 4), np.float32), np.arange(1, 9, dtype=np.float32)
+    moved = set()
+    for _ in range(6):
+        one, other, apart = lowered.run([operand, updates, np.arange(8, dtype=np.int32) % 4])
+        moved.add(int(apart))
+        for found, base in ((one, 0), (other, int(apart))):
+            expected = operand.copy()
+            for k in range(8):
+                if 0 <= base + k < 8:
+                    expected[base + k, k % 4] = updates[k]
+            assert np.array_equal(found, expected)
+    assert moved != {0}

@@ -75,6 +75,7 @@ def test_forms_types_and_regions_are_all_drawn(cases):
         "no positions": any(0 in f.positions for f in forms),
         "empty window": any(0 in f.window for f in forms),
         "empty operand": any(0 in f.operand for f in forms),
+        "no place": any((0, 1) in zip(f.operand, f.window, strict=True) for f in forms),
         "extent beyond the index type": any(max(f.operand, default=0) > 127 for f in forms),
         "converted indices": any(c.converted for c in cases),
         "promotion": any(c.operands != c.region.elements for c in cases),

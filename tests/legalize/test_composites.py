@@ -1,5 +1,6 @@
 """Composites: kept whole, written out, or called, by name and attributes through the registry."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -18,7 +19,7 @@ module @attention {
   }
   func.func private @softmax.impl(%x: tensor<3x5x7xf32>) -> tensor<3x5x7xf32> {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
-    %e = stablehlo.exponential %x : tensor<3x5x7xf32>
+    POWERS
     %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [AXIS] : (tensor<3x5x7xf32>, tensor<f32>) -> tensor<KEPTxf32>
     %b = stablehlo.broadcast_in_dim %s, dims = [DIMS] : (tensor<KEPTxf32>) -> tensor<3x5x7xf32>
     %r = stablehlo.divide %e, %b : tensor<3x5x7xf32>
@@ -27,13 +28,33 @@ module @attention {
 }
 """  # noqa: E501 (one op, one line)
 
+PLAIN = "%e = stablehlo.exponential %x : tensor<3x5x7xf32>"
+SHIFTED = """%low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [AXIS] : (tensor<3x5x7xf32>, tensor<f32>) -> tensor<KEPTxf32>
+    %n = stablehlo.broadcast_in_dim %m, dims = [DIMS] : (tensor<KEPTxf32>) -> tensor<3x5x7xf32>
+    %d = stablehlo.subtract %x, %n : tensor<3x5x7xf32>
+    %e = stablehlo.exponential %d : tensor<3x5x7xf32>"""  # noqa: E501
 
-def softmax(axis=-1, name="odml.softmax", attributes=None):
-    """A softmax as a composite, its decomposition without the maximum."""
-    dims = [d for d in range(3) if d != axis % 3]
+
+def softmax(axis=-1, name="odml.softmax", attributes=None, powers=SHIFTED, along=None):
+    """A softmax as a composite; where the axis that it names is another one than its decomposition works along."""
+    along = axis % 3 if along is None else along
+    dims = [d for d in range(3) if d != along]
     given = f"composite_attributes = {{axis = {axis} : i64}}," if attributes is None else attributes
-    text = MODULE.replace("NAME", name).replace("ATTRIBUTES", given).replace("AXIS", str(axis % 3))
+    text = (
+        MODULE.replace("POWERS", powers).replace("NAME", name).replace("ATTRIBUTES", given).replace("AXIS", str(along))
+    )
     return text.replace("KEPT", "x".join(str((3, 5, 7)[d]) for d in dims)).replace("DIMS", ", ".join(map(str, dims)))
+
+
+HOSTILE = np.stack(
+    [
+        np.full((5, 7), 200.0),
+        np.where(np.arange(7) == 3, np.inf, -np.arange(35.0).reshape(5, 7)),
+        np.where(np.arange(5)[:, None] == 1, -np.inf, np.where(np.arange(7) == 2, np.nan, 1e-30)),
+    ]
+).astype(np.float32)
+"""Powers that overflow, an infinity, rows of minus infinities, NaN."""
 
 
 def test_it_is_kept_for_a_target_that_names_it(legalized):
@@ -59,11 +80,103 @@ def test_it_is_written_out_in_the_stable_form(legalized, results, axis):
     assert first_difference_beyond(expected, results(after, x), bounds) is None
 
 
-def test_the_stable_form_survives_large_values(legalized, results):
-    """Where the decomposition without a maximum overflows to NaN, the rule's form gives the softmax."""
+def test_large_values_stay_finite(legalized, results):
+    """Where an exponential of the argument itself overflows, the rule's form gives the softmax."""
     x = np.full((3, 5, 7), 200.0, np.float32)
-    assert bool(np.isnan(results(softmax(), x)[0]).all())
     np.testing.assert_allclose(results(legalized(softmax())[0], x)[0], np.full((3, 5, 7), 1 / 7), rtol=1e-6)
+
+
+PLUS_ONE = softmax().replace(
+    "%r = stablehlo.divide %e, %b",
+    "%one = stablehlo.constant dense<1.0> : tensor<3x5x7xf32>\n"
+    "%c = stablehlo.add %b, %one : tensor<3x5x7xf32>\n%r = stablehlo.divide %e, %c",
+)
+OTHERS = {
+    "softmax plus one": PLUS_ONE,
+    "without the maximum": softmax(powers=PLAIN),
+    "along another axis": softmax(-1, along=1),
+    "of another start": softmax().replace("dense<0.0>", "dense<1.0>"),
+    "with a maximum above 0": softmax().replace("0xFF800000", "0.0"),
+    "of the negated argument": softmax().replace("stablehlo.subtract %x, %n", "stablehlo.subtract %n, %x"),
+    "a product": softmax().replace("applies stablehlo.add", "applies stablehlo.multiply").replace("<0.0>", "<1.0>"),
+    "upside down": softmax().replace("divide %e, %b", "divide %b, %e"),
+    "of the largest": softmax().replace("divide %e, %b", "divide %d, %b"),
+    "of two sums": softmax().replace("reduce(%e init", "reduce(%d init"),
+}
+"""Decompositions under the name of a softmax that are none."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("target", [Target("plain", legalize=True), Target("npu", composites={"odml.softmax"})])
+def test_trap_52_a_composites_decomposition_decides(legalized, results, name, target):
+    """Anything else under the name of a softmax is called, whether the target takes that name or not."""
+    after, [change] = legalized(OTHERS[name], target)
+    assert "call @softmax.impl" in after
+    assert "stablehlo.composite" not in after
+    assert change.outcome is Outcome.LEGALIZED
+    assert str(change).endswith("its decomposition is not seen to be a softmax along its axis")
+    for x in (HOSTILE, np.random.default_rng(4).standard_normal((3, 5, 7)).astype(np.float32)):
+        assert first_difference(results(OTHERS[name], x), results(after, x)) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("version = 2 : i32,", "its version is 2"),
+        ("composite_attributes = {axis = -1 : i64, beta = 2.0 : f32},", "attributes that are not known: beta"),
+    ],
+)
+def test_trap_52_a_version_and_attributes_are_claims_too(legalized, told, reason):
+    """A target is not given a composite of another version, or with attributes that say more; it is a softmax still."""
+    given = told if "axis" in told else f"composite_attributes = {{axis = -1 : i64}}, {told}"
+    after, [change] = legalized(softmax(attributes=given), Target("npu", composites={"odml.softmax"}))
+    assert "stablehlo.composite" not in after
+    assert "composite_to_softmax" in str(change)
+    assert reason in str(change)
+
+
+KEEPDIMS = """%m1 = stablehlo.reshape %m : (tensor<3x5xf32>) -> tensor<3x5x1xf32>
+    %n0 = stablehlo.broadcast_in_dim %m1, dims = [0, 1, 2] : (tensor<3x5x1xf32>) -> tensor<3x5x1xf32>
+    %n1 = stablehlo.reshape %n0 : (tensor<3x5x1xf32>) -> tensor<3x5xf32>
+    %n = stablehlo.broadcast_in_dim %n1, dims = [0, 1]"""
+FLOORED = """%lows = stablehlo.broadcast_in_dim %low, dims = [] : (tensor<f32>) -> tensor<3x5xf32>
+    %mm = stablehlo.maximum %lows, %m : tensor<3x5xf32>
+    %n = stablehlo.broadcast_in_dim %mm, dims = [0, 1]"""
+WRITTEN = {
+    "as it is": softmax(),
+    "kept dims, as PyTorch": softmax().replace("%n = stablehlo.broadcast_in_dim %m, dims = [0, 1]", KEEPDIMS),
+    "a maximum with -inf, as JAX": softmax().replace("%n = stablehlo.broadcast_in_dim %m, dims = [0, 1]", FLOORED),
+    "from the least number": softmax().replace("0xFF800000", "0xFF7FFFFF"),
+    "behind a barrier": softmax().replace(
+        "%r = stablehlo.divide %e, %b",
+        "%k = stablehlo.optimization_barrier %b : tensor<3x5x7xf32>\n%r = stablehlo.divide %e, %k",
+    ),
+    "powers made twice": softmax().replace(
+        "%r = stablehlo.divide %e, %b",
+        "%f = stablehlo.exponential %d : tensor<3x5x7xf32>\n%r = stablehlo.divide %f, %b",
+    ),
+    "behind a call": softmax()
+    .replace("@softmax.impl}", "@outer}")
+    .replace(
+        "  func.func private @softmax.impl",
+        "  func.func private @outer(%y: tensor<3x5x7xf32>) -> tensor<3x5x7xf32> {\n"
+        "    %z = func.call @softmax.impl(%y) : (tensor<3x5x7xf32>) -> tensor<3x5x7xf32>\n"
+        "    return %z : tensor<3x5x7xf32>\n  }\n  func.func private @softmax.impl",
+    ),
+}
+"""Decompositions that are a softmax, as exporters write them."""
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_forms_of_exporters_are_recognised(legalized, results, name):
+    """Each is written out by the rule, and kept for a target that takes it; the results agree within the bound."""
+    text = WRITTEN[name]
+    after, [change] = legalized(text)
+    assert "composite_to_softmax" in str(change)
+    _, [kept] = legalized(text, Target("npu", composites={"odml.softmax"}))
+    assert kept.outcome is Outcome.KEPT
+    for x in (HOSTILE, np.random.default_rng(4).standard_normal((3, 5, 7)).astype(np.float32)):
+        assert first_difference_within(results(text, x), results(after, x), 15, [0.0]) is None
 
 
 def test_a_nan_poisons_its_row_and_no_other(legalized, results):
@@ -94,6 +207,34 @@ def test_others_become_a_call(legalized, results, name, attributes):
     assert first_difference(results(text, x), results(after, x)) is None
 
 
+@pytest.mark.parametrize(("dtype", "through"), [("bfloat16", None), ("float16", "float32"), ("float64", None)])
+def test_jaxs_own_softmax_is_recognised(legalized, dtype, through):
+    """What JAX exports of `jax.nn.softmax` is one, in the argument's type or in a wider one."""
+
+    def own(x, axis):
+        wide = x if through is None else x.astype(through)
+        return jax.nn.softmax(wide, axis=int(axis)).astype(x.dtype)
+
+    with jax.enable_x64(True):
+        named = jax.lax.composite(own, "odml.softmax")
+        given = jax.ShapeDtypeStruct((4, 1, 8), dtype)
+        exported = jax.export.export(jax.jit(lambda x: named(x, axis=np.int64(0))))(given)
+    _, [change] = legalized(exported.mlir_module())
+    assert "composite_to_softmax" in str(change)
+
+
+def test_a_softmax_in_a_narrower_type_is_another_function(legalized):
+    """An f64 that is rounded to f32 on the way is no softmax of f64."""
+
+    def narrow(x, axis):
+        return jax.nn.softmax(x.astype("float32"), axis=int(axis)).astype(x.dtype)
+
+    with jax.enable_x64(True):
+        named = jax.lax.composite(narrow, "odml.softmax")
+        exported = jax.export.export(jax.jit(lambda x: named(x, axis=np.int64(-1))))(jax.ShapeDtypeStruct((8,), "f8"))
+    assert "call @odml.softmax" in legalized(exported.mlir_module())[0]
+
+
 def test_a_target_without_exponentials_gets_the_call(legalized):
     """A rule whose ops the target refuses is no candidate; the general one is left."""
     after, _ = legalized(softmax(), Target("t", legalize=True, refused={"stablehlo.exponential": ""}))
@@ -112,11 +253,11 @@ def test_the_facts(registry):
     """Name, axis and element type are read from the composite; whether it is taken whole, from the target."""
     graph = read(softmax(1), contained=False)
     node = next(n for n in graph.main.body.nodes if n.name == COMPOSITE)
-    facts = composite_facts(node, whole={"odml.softmax"})
+    facts = composite_facts(graph, node, whole={"odml.softmax"})
     told = [facts[name].value for name in ("name", "taken", "elements", "axis")]
     assert told == ["softmax", "whole", "float", "inner"]
     assert facts.axis_number == 1
     with pytest.raises(KeyError):
         facts["subset"]
-    rule = registry.select(COMPOSITE, composite_facts(node, whole=()), Target("t")).rule
+    rule = registry.select(COMPOSITE, composite_facts(graph, node, whole=()), Target("t")).rule
     assert rule.name == "composite_to_softmax"

@@ -73,6 +73,31 @@ def test_custom_calls_compute_the_same(legalized, results):
     assert first_difference_beyond(before[:1], [after[0] * np.float32(1 + 2e-6)], bounds) is not None
 
 
+@pytest.mark.parametrize(
+    ("attributes", "told"),
+    [
+        ("mhlo.attributes = {}, mhlo.version = 1 : i64, has_side_effect = true", "has_side_effect"),
+        ('mhlo.attributes = {}, mhlo.version = 1 : i64, backend_config = "fast"', "backend_config"),
+        ("mhlo.attributes = {inverse = true}, mhlo.version = 1 : i64", "inverse"),
+        ("mhlo.attributes = {}, mhlo.version = 2 : i64", "version 2, known is 1"),
+    ],
+)
+def test_trap_52_a_custom_call_that_says_more_than_its_name_is_left(legalized, attributes, told):
+    """A name is all that says what a custom call computes, so one that says more is left, and told why."""
+    after, [change] = legalized(call("mhlo.erf", attributes))
+    assert "custom_call @mhlo.erf" in after
+    assert change.outcome is Outcome.LEFT
+    assert told in str(change)
+
+
+def test_a_custom_call_that_says_nothing_more_is_made_plain(legalized):
+    """An empty configuration, no side effect and the default accuracy say nothing."""
+    told = 'mhlo.attributes = {}, mhlo.version = 1 : i64, has_side_effect = false, backend_config = "", '
+    after, [change] = legalized(call("mhlo.erf", f"{told}called_computations = []"))
+    assert "custom_call" not in after
+    assert change.outcome is Outcome.LEGALIZED
+
+
 def test_what_a_target_takes_whole_is_kept(legalized, results):
     """Of several chlo operations those that the target names stay, under their types and places; the rest is plain."""
     text = CUSTOM.replace("return", "%2 = chlo.tan %x : tensor<4x8xf32> -> tensor<4x8xf32>\n    return")

@@ -1,7 +1,7 @@
 """Compile a module of linalg on IREE and run it; `iree-opt` for what its passes make of one."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,23 @@ FLAGS = (
 )
 
 
-def run_on_iree(text: str, arguments: Sequence[np.ndarray], input_type: str = "none") -> list[np.ndarray]:
-    """The results of @main; input type "none" takes linalg on tensors as it is, and no StableHLO at all."""
+def compiled(text: str, input_type: str = "none") -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+    """What runs @main; input type "none" takes linalg on tensors as it is, and no StableHLO at all."""
     binary = compiler.compile_str(text, input_type=input_type, extra_args=list(FLAGS))
     config = runtime.Config("local-sync")
     module: Any = runtime.load_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, binary), config)
-    told = module["main"](*(signless(a) for a in arguments))
-    results = told if isinstance(told, list | tuple) else [told]
-    return [np.array(r.to_host() if hasattr(r, "to_host") else r) for r in results]
+
+    def run(arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+        told = module["main"](*(signless(a) for a in arguments))
+        results = told if isinstance(told, list | tuple) else [told]
+        return [np.array(r.to_host() if hasattr(r, "to_host") else r) for r in results]
+
+    return run
+
+
+def run_on_iree(text: str, arguments: Sequence[np.ndarray], input_type: str = "none") -> list[np.ndarray]:
+    """The results of @main, see `compiled`."""
+    return compiled(text, input_type)(arguments)
 
 
 def signless(array: np.ndarray) -> np.ndarray:

@@ -8,8 +8,8 @@ from test_differential import DTYPES, check, draw, regimes
 
 import hlo_lower as hl
 from hlo_lower.lowerings import reduction
-from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 MANY = ("points", "rows", "windows", "two batches", "implicit", "interleaved")

@@ -47,6 +47,8 @@ CALLEE = f"""func.func private @mean(%a: {F}, %b: {F}) -> {F} {{
   %r = stablehlo.multiply %s, %h : {F}
   return %r : {F}
 }}"""
+NOTE = f'%{{}} = stablehlo.custom_call @Sharding({{}}) {{{{mhlo.sharding = "{{{{replicated}}}}"}}}} : ({F}) -> {F}'
+"""Where a scalar is to live: a name for it, and the scalar."""
 IF = f"""%p = stablehlo.compare GT, %u, %c : ({F}, {F}) -> tensor<i1>
     %n = "stablehlo.if"(%p) ({{
       stablehlo.return %u : {F}
@@ -86,7 +88,20 @@ IF = f"""%p = stablehlo.compare GT, %u, %c : ({F}, {F}) -> tensor<i1>
             lambda c, u: (c + u) / 2,
             False,
         ),
+        (
+            f"{NOTE.format('d', '%c')}\n{NOTE.format('v', '%u')}\n%s = stablehlo.add %d, %v : {F}\n"
+            f"{NOTE.format('t', '%s')}\n%b = stablehlo.optimization_barrier %t : {F}\nstablehlo.return %b : {F}",
+            "",
+            lambda c, u: c + u,
+            False,
+        ),
         (IF, "", lambda c, u: u if u > c else -c, True),
+        (
+            f"{NOTE.format('w', '%c')}\n{IF.replace('negate %c', 'negate %w')}",
+            "",
+            lambda c, u: u if u > c else -c,
+            True,
+        ),
         (
             IF.replace("negate %c", "add %c, %h"),
             HALF,
@@ -94,10 +109,14 @@ IF = f"""%p = stablehlo.compare GT, %u, %c : ({F}, {F}) -> tensor<i1>
             True,
         ),
     ],
-    ids=["constant inside", "captured constant", "captured value", "call", "if", "if with a captured constant"],
+    ids=[
+        *("constant inside", "captured constant", "captured value", "call", "notes", "if", "if with a note"),
+        "if with a captured constant",
+    ],
 )
 def test_a_region_is_applied_to_each_element(body, outer, combine, mapped, rank):
     """Elementwise regions become ops on windows; others go through stablehlo.map; the result is the region's."""
     text, result = run(body, CALLEE, outer, rank)
     assert result.tolist() == expected(combine, rank)
     assert ("stablehlo.map" in text) is mapped
+    assert "Sharding" not in text

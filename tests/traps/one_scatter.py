@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 Policy = Literal["xla", "spec"]

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-NUMBERS = [n for n in range(1, 47) if n not in (27, 38)]
+NUMBERS = [*(n for n in range(1, 47) if n not in (27, 38)), 50, 52]
 """The traps that are tests; 27 and 38 are notes."""
 
-ELSEWHERE = {29: "test_dynamic_shapes.py", 30: "test_shardings.py"}
+ELSEWHERE = {
+    29: "test_dynamic_shapes.py",
+    30: "test_shardings.py",
+    50: "test_shardings.py",
+    52: "legalize/test_composites.py",
+}
 """Traps whose tests stand in a file of their own."""
 
 

@@ -1,0 +1,23 @@
+"""Operations that give back what they take: barriers, and notes on where a tensor is to live."""
+
+from hlo_lower import mlir
+from hlo_lower.graph import Node, Value
+
+PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
+"""Custom calls that return what they take."""
+
+
+def is_identity(node: Node) -> bool:
+    """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
+    if node.name == "stablehlo.custom_call":
+        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
+    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
+
+
+def seen_through(value: Value) -> Value:
+    """The value that identities were made of."""
+    node = value.node
+    while node is not None and is_identity(node):
+        value = node.operand(value.number)
+        node = value.node
+    return value

@@ -1,0 +1,32 @@
+"""What lowers or classifies says so on the board, so that the command's limits see it."""
+
+from contextlib import contextmanager
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import pipeline
+
+MODULE = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+
+
+@pytest.mark.parametrize("work", [hl.lower, lambda text: hl.classify(hl.read(text))])
+def test_lowering_and_classifying_are_told(work, monkeypatch):
+    """The planner, where all analyses run, works between the beginning and the end that are told."""
+    told = []
+
+    @contextmanager
+    def lowering():
+        told.append("begins")
+        yield
+        told.append("ends")
+
+    class Planner(pipeline.Planner):
+        def all(self):
+            told.append("plans")
+            return super().all()
+
+    monkeypatch.setattr(pipeline, "lowering", lowering)
+    monkeypatch.setattr(pipeline, "Planner", Planner)
+    work(MODULE)
+    assert told == ["begins", "plans", "ends"]
