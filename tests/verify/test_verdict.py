@@ -46,7 +46,7 @@ CASES = [
     (Verdict((EQUAL,), module=MODULE_EQUAL), 0, "2 regions (1 distinct) as they stand; module 3 runs"),
     (Verdict((WIDENED,), module=NOT_RUN), 0, "1 region widened; module not run: dynamic shape tensor<?xf32>"),
     (Verdict((WIDENED,), module=UNEXERCISED), 0, "1 region widened; module 3 runs; not exercised: 1"),
-    (Verdict((EQUAL, WRONG)), 1, "3 regions (2 distinct): 2 as they stand, 1 differs"),
+    (Verdict((EQUAL, WRONG)), 1, "3 regions (2 distinct): 2 as they stand, 1 differ"),
     (Verdict((EQUAL,), module=MODULE_WRONG), 1, "2 regions (1 distinct) as they stand; module differs"),
     (Verdict((), CHANGED), 1, "1 difference beside what is computed; the same operations"),
     (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 as they stand, 1 only run"),
