@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import numpy as np
-from hlo_lower.scatter.reference import ScatterNumbers
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 import hlo_lower as hl
 from hlo_lower.shapes import bind_module

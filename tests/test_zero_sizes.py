@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of, zero_shapes
-from hlo_lower.scatter.reference import scatter
+from hlo_lower.verify.reference.scatter import scatter
 from hlo_lower.verify.scatters import ModuleIndex, group_cutouts
 
 import hlo_lower as hl

@@ -11,7 +11,7 @@ from hlo_lower.fuzz.draw import Draw, Seeded
 from hlo_lower.fuzz.element_types import TYPES, typed
 from hlo_lower.fuzz.index_expressions import Expressions
 from hlo_lower.fuzz.index_lines import Lines, Shape, Term
-from hlo_lower.scatter.reference import ScatterNumbers
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 FINAL_TYPES = ("i32", "i32", "i32", "i32", "i32", "i32", "i64", "i8", "i16", "ui32", "ui8", "ui64", "ui16")
 LONG = (100, 127, 128, 129, 200, 300)

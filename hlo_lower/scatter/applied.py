@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.scatter.reference import ScatterNumbers
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]

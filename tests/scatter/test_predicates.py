@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hlo_lower.scatter.reference import ScatterNumbers
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 from hlo_lower.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
 
