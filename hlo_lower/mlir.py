@@ -324,6 +324,31 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
 
 
 @dataclass(frozen=True)
+class ScatterNumbers:
+    """The scatter dimension numbers, named as in the specification."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    input_batching_dims: tuple[int, ...]
+    scatter_indices_batching_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    index_vector_dim: int
+
+    @classmethod
+    def of(cls, operation: RawOperation) -> "ScatterNumbers":
+        """The dimension numbers of a `stablehlo.scatter`."""
+        read = scatter_dimension_numbers(operation)
+        return cls(
+            tuple(read.update_window_dims),
+            tuple(read.inserted_window_dims),
+            tuple(read.input_batching_dims),
+            tuple(read.scatter_indices_batching_dims),
+            tuple(read.scattered_dims_to_operand_dims),
+            int(read.index_vector_dim),
+        )
+
+
+@dataclass(frozen=True)
 class GatherNumbers:
     """`#stablehlo.gather<...>`, named as in the StableHLO specification, section gather."""
 

@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of, zero_shapes
-from hlo_lower.verify.reference.scatter import scatter
 from hlo_lower.verify.scatters import ModuleIndex, group_cutouts
 
 import hlo_lower as hl
 from hlo_lower.verify import _verify_instances
 from hlo_lower.verify.instances import instances_of, sizes_of_module
+from hlo_lower.verify.reference.scatter import scatter
 from hlo_lower.verify.run import CannotRunError, Executable
 
 POINT = """

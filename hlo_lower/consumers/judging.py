@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from hlo_lower.consumers.child import Child, DiedError, LateError
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.outcome import Array, ConsumerOutcome, Run
-from hlo_lower.consumers.rounding import Rounding
+from hlo_lower.consumers.rounding import Limits, Rounding
 
 LIMIT = 180.0
 """Seconds for a module, its runs included, where nothing else is said."""
@@ -145,9 +145,10 @@ def judge(
     expected: Sequence[Array] | None,
     *,
     rounding: Rounding,
+    limits: Limits | None = None,
     limit: float = LIMIT,
     memory: int = MEMORY,
 ) -> ConsumerOutcome:
-    """Judge one module on one set of arguments: see `Judge`."""
+    """Judge one module on one set of arguments: see `Judge`; without limits all bits are to be the same."""
     with Judge(consumer, limit=limit, memory=memory) as one:
-        return one.judge(text, [Run(arguments, expected)], rounding)
+        return one.judge(text, [Run(arguments, expected, limits=limits)], rounding)

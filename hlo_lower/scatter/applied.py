@@ -1,6 +1,6 @@
 """The windows of a scatter in the order of application, in NumPy: where they start, which elements and rows they write.
 
-Positions are taken row-major, a whole window each, as in `hlo_lower.scatter.reference`; here all at once.
+Positions are taken row-major, a whole window each, as in `hlo_lower.verify.reference.scatter`; here all at once.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+<<<<<<< HEAD
 from hlo_lower.verify.reference.scatter import ScatterNumbers
+=======
+from hlo_lower.mlir import ScatterNumbers
+>>>>>>> main
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]

@@ -72,6 +72,8 @@ def first_difference_beyond(
         with np.errstate(all="ignore"):
             x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
             near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= bound)
+            if not is_inexact(a):  # f64 does not tell large integers apart
+                near &= bound > 0
             different = ~(_same(a, b) | np.asarray(a == b, np.bool_) | near | np.isinf(bound))
         count = int(np.count_nonzero(different))
         if count:

@@ -19,6 +19,9 @@ Moved are results of ops that round. Not moved is what any compiler gets exactly
   of an element's noise in one run it has in another.)
 - numbers next to the ends of the exponent's range.
 
+The argument of a sine, a cosine or an exponential is moved, too, short or not: consumers reduce it to a few bits less
+than XLA does, cos(1000.0) in f32 to within what 1000.0 is rounded by.
+
 The terms of a sum of n (of a reduction, a product of matrices, a scatter that adds) and the sum are moved by sqrt(n)
 times as many units: in another order a sum of terms of any sign moves by about that many roundings of its partial sums.
 How far a number is moved depends on its bits, its op and the salt alone: what was equal within one op stays equal.
@@ -29,10 +32,11 @@ from typing import Any
 
 from hlo_lower import mlir
 from hlo_lower.verify.built_ops import Behind, Place, built, unless_equal
-from hlo_lower.verify.moved_floats import float_format, function_text
+from hlo_lower.verify.moved_floats import SHORT, float_format, function_text
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
     EXACT,
+    REDUCED,
     below,
     callee_of,
     callee_text,
@@ -164,12 +168,16 @@ class _Disturbing:
         if terms > 1:
             for k in summed_operands(op):
                 self._disturb_operand(op, k, place, terms)
+        if any(inner.name in REDUCED for inner in below(op)):
+            for k in range(len(op.operands)):
+                self._disturb_operand(op, k, place, 1)
         self._disturb_results(op, place, terms)
 
     def _disturb_operand(self, op: mlir.RawOperation, k: int, place: Place, terms: int) -> None:
         value = op.operands[k]
         if float_format(value.type):
-            op.operands[k] = self._moved(value, most_of(op, value.type, terms), place, lambda: mlir.insert_before(op))
+            most = most_of(op, value.type, terms)
+            op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
 
     def _disturb_results(self, op: mlir.RawOperation, place: Place, terms: int) -> None:
         for k, result in enumerate(op.results):
@@ -186,20 +194,23 @@ class _Disturbing:
             for user, number in uses:
                 user.operands[number] = moved
 
-    def _moved(self, value: mlir.RawValue, most: int, place: Place, point: Callable[[], Any]) -> mlir.RawValue:
-        """A value of a float or complex type, moved."""
+    def _moved(
+        self, value: mlir.RawValue, most: int, place: Place, point: Callable[[], Any], *, short: bool = False
+    ) -> mlir.RawValue:
+        """A value of a float or complex type, moved, short numbers too where it is said."""
         element = mlir.tensor_element_name(value.type)
         if element.startswith("complex"):
             shape, part = mlir.tensor_shape(value.type), element[len("complex<") : -1]
             half = mlir.tensor_type(shape, part)
             halves = [built(f"stablehlo.{name}", [value], half, place, point) for name in ("real", "imag")]
-            moved = [self._moved(one, most, place, point) for one in halves]
+            moved = [self._moved(one, most, place, point, short=short) for one in halves]
             return built("stablehlo.complex", moved, value.type, place, point)
         self._count += 1
         scalar = mlir.parse_type("tensor<ui32>")
+        tail = (1 << 32) - 1 if short else (1 << SHORT[element]) - 1
         numbers = [
             built("stablehlo.constant", [], scalar, place, point, value=f"dense<{n}> : tensor<ui32>")
-            for n in (self._count, most)
+            for n in (self._count, most, tail)
         ]
         callee = f"@{self._function(value.type)}"
         return built("func.call", [value, place.salt, *numbers], value.type, place, point, callee=callee)

@@ -45,6 +45,8 @@ def float_format(raw_type: mlir.RawType) -> str:
 def function_text(name: str, shape: list[int], element: str) -> str:
     """The function that moves each element by -most to most units in the last place, by a hash of its bits.
 
+    Not moved are numbers that have none of `tail_bits`: those are `SHORT`'s, or all of 32 where short ones are moved.
+
     Bits of a float, taken as an integer, go up by one from a number to the next one of larger magnitude.
     """
     width, mantissa, exponent = FORMATS[element]
@@ -65,7 +67,8 @@ def function_text(name: str, shape: list[int], element: str) -> str:
         return [*narrow, f"  %{label} = stablehlo.broadcast_in_dim %{label}n, dims = [] : ({scalar}) -> {bits}"]
 
     lines = [
-        f"func.func private @{name}(%v: {floats}, %salt: tensor<ui32>, %place: tensor<ui32>, %most: tensor<ui32>)"
+        f"func.func private @{name}(%v: {floats}, %salt: tensor<ui32>, %place: tensor<ui32>, %most: tensor<ui32>,"
+        " %tail_bits: tensor<ui32>)"
         f" -> {floats} {{",
         f"  %bits = stablehlo.bitcast_convert %v : ({floats}) -> {bits}",
         "  %golden = stablehlo.constant dense<2654435769> : tensor<ui32>",
@@ -73,8 +76,9 @@ def function_text(name: str, shape: list[int], element: str) -> str:
         "  %sum = stablehlo.add %mixed, %salt : tensor<ui32>",
         *spread("key", "sum"),
         *spread("m", "most"),
+        *spread("low", "tail_bits"),
         *(constant(label, value) for label, value in (("c1", hashes[0]), ("c2", hashes[1]), ("half", width // 2))),
-        *(constant(label, value) for label, value in (("one", 1), ("low", (1 << SHORT[element]) - 1), ("none", 0))),
+        *(constant(label, value) for label, value in (("one", 1), ("none", 0))),
         *(constant(label, value) for label, value in (("unsigned", (1 << (width - 1)) - 1), ("top", largest))),
         constant("bottom", smallest),
         binary("h0", "xor", "bits", "key"),

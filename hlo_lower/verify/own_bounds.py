@@ -35,8 +35,20 @@ class OwnBounds:
         self._plain: Runnable | None = None
         self._is_compiled = False
         self._rounds = True
-        self.notes: list[str] = []
-        """What the comparisons so far say little about."""
+        self._shares: dict[int, float] = {}
+        self._undecided = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the bounds so far say little about, of each result the worst run."""
+        told = [
+            f"result {number}: rounding alone moves {share:.0%} of it by more than half of itself"
+            for number, share in sorted(self._shares.items())
+            if share > LITTLE
+        ]
+        if self._undecided:
+            told.append(f"{self._undecided} elements that rounding alone makes NaN or infinite, or no longer so")
+        return tuple(told)
 
     def of(
         self, arguments: Sequence[Array], expected: Sequence[Array], others: Sequence[Sequence[Array]] = ()
@@ -83,14 +95,9 @@ class OwnBounds:
         return first_difference_beyond(expected, actual, self.of(arguments, expected, others))
 
     def _note(self, limits: Sequence[Array], expected: Sequence[Array]) -> None:
-        told = [
-            f"result {number}: rounding alone moves {share:.0%} of it by more than half of itself"
-            for number, share in enumerate(loose_shares(limits, expected))
-            if share > LITTLE
-        ]
-        if count := undecided(limits):
-            told.append(f"{count} elements that rounding alone makes NaN or infinite, or no longer so")
-        self.notes += [note for note in told if note not in self.notes]
+        for number, share in enumerate(loose_shares(limits, expected)):
+            self._shares[number] = max(self._shares.get(number, 0.0), share)
+        self._undecided = max(self._undecided, undecided(limits))
 
     def _compile(self) -> None:
         if self._is_compiled:

@@ -23,6 +23,9 @@ EXACT = frozenset(
 PLAIN = frozenset(f"stablehlo.{name}" for name in ("add", "subtract", "multiply", "divide", "remainder", "convert"))
 """Ops that every compiler rounds correctly, if it does not contract them."""
 
+REDUCED = frozenset(f"stablehlo.{name}" for name in ("sine", "cosine", "tan", "exponential"))
+"""Functions whose argument is reduced first, by some consumers with a rounding of its own."""
+
 APPLYING = frozenset(
     f"stablehlo.{name}"
     for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "map", "sort", "all_reduce")

@@ -64,7 +64,7 @@ def test_inputs_that_do_not_fit_write_nothing(folder, command):
 def test_only_and_skip(folder, command, options, left):
     """Numbers, places and functions choose scatters; what is left on request verifies and is no failure."""
     (folder / "two.mlir").write_text(TWO)
-    result = command("convert", "two.mlir", "-o", "out.mlir", "--verify", "scatter", *options)
+    result = command("convert", "two.mlir", "-o", "out.mlir", "--verify", "regions", *options)
     assert (result.code, result.err) == (0, "")
     assert left in result.out
 

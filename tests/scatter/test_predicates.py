@@ -4,9 +4,13 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+<<<<<<< HEAD
 from hlo_lower.verify.reference.scatter import ScatterNumbers
+=======
+>>>>>>> main
 
 from hlo_lower.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
+from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 ROW = ScatterNumbers((), (0,), (), (), (0,), 1)
 """Points of a vector of 8."""

@@ -73,6 +73,14 @@ def test_integers_have_the_bound_that_is_given(dtype):
     assert first_difference_beyond([a], [b], [np.asarray([0.0, 1.0])]) is None
 
 
+def test_large_integers_are_told_apart():
+    """2**60 and 2**60 + 1 are the same in f64 and differ."""
+    a, b = np.asarray([1 << 60, 1 << 60]), np.asarray([1 << 60, (1 << 60) + 1])
+    found = first_difference_beyond([a], [b], [np.zeros(2)])
+    assert found is not None
+    assert (found.index, found.count) == ((1,), 1)
+
+
 def test_each_element_has_its_own_bound():
     """What one element may be off another may not; the message names the first beyond its bound, and counts them."""
     expected, actual = f32(-1e30, 1, 2), f32(-1.0001e30, 1.5, 2.5)

@@ -43,36 +43,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
+from hlo_lower.mlir import ScatterNumbers
 
 Array = NDArray[Any]
 Combine = Callable[[list[Array], list[Array]], list[Array]]
 """The update computation on windows: current values and updates, one array per operand, to new values."""
-
-
-@dataclass(frozen=True)
-class ScatterNumbers:
-    """The scatter dimension numbers, named as in the specification."""
-
-    update_window_dims: tuple[int, ...]
-    inserted_window_dims: tuple[int, ...]
-    input_batching_dims: tuple[int, ...]
-    scatter_indices_batching_dims: tuple[int, ...]
-    scatter_dims_to_operand_dims: tuple[int, ...]
-    index_vector_dim: int
-
-    @classmethod
-    def of(cls, operation: mlir.RawOperation) -> "ScatterNumbers":
-        """The dimension numbers of a `stablehlo.scatter`."""
-        read = mlir.scatter_dimension_numbers(operation)
-        return cls(
-            tuple(read.update_window_dims),
-            tuple(read.inserted_window_dims),
-            tuple(read.input_batching_dims),
-            tuple(read.scatter_indices_batching_dims),
-            tuple(read.scattered_dims_to_operand_dims),
-            int(read.index_vector_dim),
-        )
 
 
 @dataclass(frozen=True)
