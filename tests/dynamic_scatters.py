@@ -3,10 +3,6 @@
 from itertools import combinations
 
 import numpy as np
-<<<<<<< HEAD
-from hlo_lower.verify.reference.scatter import ScatterNumbers
-=======
->>>>>>> main
 
 import hlo_lower as hl
 from hlo_lower.shapes import bind_module

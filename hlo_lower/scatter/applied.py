@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from hlo_lower.verify.reference.scatter import ScatterNumbers
-=======
 from hlo_lower.mlir import ScatterNumbers
->>>>>>> main
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]

@@ -4,10 +4,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-<<<<<<< HEAD
-from hlo_lower.verify.reference.scatter import ScatterNumbers
-=======
->>>>>>> main
 
 from hlo_lower.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
 from hlo_lower.verify.reference.scatter import ScatterNumbers
