@@ -15,7 +15,20 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather"),
     *("lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report"),
-    *("export", "preference", "plan", "pipeline", "selection", "consumers", "fuzz", "verified", "jit", "api", "__init__", "cli"),
+    *(
+        "export",
+        "preference",
+        "plan",
+        "pipeline",
+        "selection",
+        "consumers",
+        "fuzz",
+        "verified",
+        "jit",
+        "api",
+        "__init__",
+        "cli",
+    ),
     "__main__",
 )
 """A layer imports itself, `errors` and what stands before it."""
@@ -88,7 +101,9 @@ def test_the_check_of_layers_can_fail():
     """An import upwards, and verify reading the graph, are found."""
     assert {"lowerings.default_registry"} == violations("graph", {"mlir", "lowerings.default_registry"})
     assert {"graph.read"} == violations("verify", {"mlir", "shapes.bind_module", "graph.read"})
-    assert {"scatter.spread", "gather.reference"} == violations("verify", {"scatter.spread", "gather.reference", "errors"})
+    assert {"scatter.spread", "gather.reference"} == violations(
+        "verify", {"scatter.spread", "gather.reference", "errors"}
+    )
     assert {"graph.Node"} == violations("registry", {"errors.RegistryError", "graph.Node"})
     assert {"scatter.facts.DOMAINS"} == violations("report", {"scatter.record.Fact", "scatter.facts.DOMAINS"})
 

@@ -114,7 +114,9 @@ def _plans(roles: Roles) -> list[_Plan]:
                 if roles.reach is not None and abs(value) > roles.reach:
                     continue
                 numbers = NUMBERS[len(plans) % len(NUMBERS)]
-                aim = f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
+                aim = (
+                    f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
+                )
                 plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
     return plans
 
@@ -192,7 +194,9 @@ def _integers(
         return rng.integers(0, 4, size=shape).astype(dtype)
     if kind == "ascending":
         size = prod(shape)
-        return np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
+        return (
+            np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
+        )
     if kind in ("ends", "named"):
         values = _ends(dtype) if kind == "ends" else [v + k for v in named for k in (-1, 0, 1)]
         pool = [v for v in values if info.min <= v <= info.max] or [0, 1]

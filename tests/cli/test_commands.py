@@ -230,7 +230,9 @@ def test_what_could_not_be_verified_is_not_written(folder, command, monkeypatch)
     monkeypatch.setattr(hl, "verify", lambda *args, **kwargs: unjudged)
     result = command("convert", "decode.mlir", "-o", "out.mlir")
     assert result.code == 4
-    assert result.err.startswith("decode.mlir: not everything could be verified (--accept-runs takes runs for a proof, ")
+    assert result.err.startswith(
+        "decode.mlir: not everything could be verified (--accept-runs takes runs for a proof, "
+    )
     assert "line 3 in main: not judged: no judge" in result.err
     assert not (folder / "out.mlir").exists()
 
@@ -247,7 +249,9 @@ def test_what_was_only_run_counts_where_that_is_asked_for(folder, command, monke
     result = command("convert", "decode.mlir", "-o", "out.mlir", *(["--accept-runs"] if accepts else []))
     assert result.code == (0 if accepts else 4)
     assert (folder / "out.mlir").exists() == accepts
-    assert command("verify", "decode.mlir", "decode.mlir", *(["--accept-runs"] if accepts else [])).code == (0 if accepts else 4)
+    assert command("verify", "decode.mlir", "decode.mlir", *(["--accept-runs"] if accepts else [])).code == (
+        0 if accepts else 4
+    )
 
 
 def test_what_differs_is_saved_and_reported(folder, command):

@@ -97,7 +97,10 @@ def test_every_type_is_drawn(kind):
 
 def test_a_byte_takes_all_its_values():
     """A scalar of 8 bits is enumerated."""
-    texts = [main("%a: tensor<i8>", f"%r = stablehlo.{op} %a, %a : tensor<i8>", "%r", "tensor<i8>") for op in ("add", "maximum")]
+    texts = [
+        main("%a: tensor<i8>", f"%r = stablehlo.{op} %a, %a : tensor<i8>", "%r", "tensor<i8>")
+        for op in ("add", "maximum")
+    ]
     assert {int(run.arguments[0]) for run in runs_of(roles(*texts), [0])} == set(range(-128, 128))
 
 

@@ -65,7 +65,9 @@ def test_a_splat_is_never_materialised():
     """A tensor of 2^40 equal integers is one of them with a shape, through arithmetic and reshapes."""
     large = "tensor<1048576x1048576xi32>"
     body = f"%a = stablehlo.constant dense<3> : {large}\n%b = stablehlo.add %a, %a : {large}\n"
-    value = known(f"{body}%r = stablehlo.reshape %b : ({large}) -> tensor<1099511627776xi32>", "tensor<1099511627776xi32>")
+    value = known(
+        f"{body}%r = stablehlo.reshape %b : ({large}) -> tensor<1099511627776xi32>", "tensor<1099511627776xi32>"
+    )
     assert value is not None
     assert (value.shape, value.strides, int(value[0]), is_splat(value)) == ((1 << 40,), (0,), 6, True)
 

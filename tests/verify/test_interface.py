@@ -44,7 +44,10 @@ def test_an_attribute_that_is_another_one_is_told_with_both():
 
 def test_attributes_of_the_module_and_the_function():
     """The module's own attributes and a function's are compared, names of modules are not."""
-    texts = [f"module @{name} attributes {{mhlo.num_partitions = {n} : i32}} {{\n{PLAIN}}}" for name, n in (("a", 1), ("b", 2))]
+    texts = [
+        f"module @{name} attributes {{mhlo.num_partitions = {n} : i32}} {{\n{PLAIN}}}"
+        for name, n in (("a", 1), ("b", 2))
+    ]
     [told] = differences(*texts)
     assert told.startswith("module has mhlo.num_partitions = 1")
     other = PLAIN.replace(f"-> ({F8}) {{", f'-> ({F8}) attributes {{execution_thread = "host"}} {{')
@@ -76,7 +79,7 @@ def test_another_signature_ends_it():
     assert "and (tensor<9xf32>, tensor<9xf32>)" in verdict.interface[0]
 
 
-CALL = f"stablehlo.custom_call @tell(%a) {{has_side_effect = true, backend_config = \"WHAT\"}} : ({F8}) -> ()"
+CALL = f'stablehlo.custom_call @tell(%a) {{has_side_effect = true, backend_config = "WHAT"}} : ({F8}) -> ()'
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,11 @@ def test_a_composite_may_be_written_out_and_not_come_in():
         return [what for region in regions_of(aligned(before, after)) for what in composite_differences(region)]
 
     assert found(kept, kept) == found(kept, written_out) == []
-    for before, after in ((written_out, kept), (kept, kept.replace("k = 1", "k = 2")), (kept, kept.replace("my.op", "my.other"))):
+    for before, after in (
+        (written_out, kept),
+        (kept, kept.replace("k = 1", "k = 2")),
+        (kept, kept.replace("my.op", "my.other")),
+    ):
         [told] = found(before, after)
         assert "the first version has none of this name and these attributes there" in told
         assert verify(before, after, level="regions").exit_code == 1

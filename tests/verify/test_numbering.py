@@ -58,10 +58,15 @@ def test_what_matters(name):
     assert found[0] != found[1]
 
 
-@pytest.mark.parametrize(("direction", "mirrored"), [("LT", "GT"), ("LE", "GE"), ("GT", "LT"), ("EQ", "EQ"), ("NE", "NE")])
+@pytest.mark.parametrize(
+    ("direction", "mirrored"), [("LT", "GT"), ("LE", "GE"), ("GT", "LT"), ("EQ", "EQ"), ("NE", "NE")]
+)
 def test_a_mirrored_comparison_is_the_same(direction, mirrored):
     """a < b is b > a, and not b < a unless the comparison is symmetric."""
-    texts = [main(BOTH, COMPARED.format(*how), "%r", I1) for how in ((direction, "a", "b"), (mirrored, "b", "a"), (direction, "b", "a"))]
+    texts = [
+        main(BOTH, COMPARED.format(*how), "%r", I1)
+        for how in ((direction, "a", "b"), (mirrored, "b", "a"), (direction, "b", "a"))
+    ]
     first, second, third = numbers(*texts)
     assert first == second
     assert (first == third) == (direction == mirrored)

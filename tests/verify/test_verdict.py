@@ -51,7 +51,11 @@ CASES = [
     (Verdict((), CHANGED), 1, "1 difference beside what is computed; the same operations"),
     (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 as they stand, 1 only run"),
     (Verdict((UNJUDGED,)), 4, "1 region not judged"),
-    (Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE)), 1, "the same operations; plain form differs"),
+    (
+        Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE)),
+        1,
+        "the same operations; plain form differs",
+    ),
 ]
 
 

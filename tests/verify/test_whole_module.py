@@ -110,7 +110,8 @@ def test_what_never_reaches_a_result_is_no_difference(scatter_text):
   %q = stablehlo.select %k, %r, %o : tensor<8xi1>, tensor<8xf32> return %q"""
     for chosen in ("false", "true"):
         before, after = (
-            scatter_text(body=body).replace("return %r", hidden.format(chosen)) for body in (ADD, ADD.replace("add", "maximum"))
+            scatter_text(body=body).replace("return %r", hidden.format(chosen))
+            for body in (ADD, ADD.replace("add", "maximum"))
         )
         assert verify(before, after).ok == (chosen == "false")
 

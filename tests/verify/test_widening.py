@@ -32,7 +32,9 @@ def test_a_clamp_makes_an_unguarded_update_right():
 @pytest.mark.parametrize("last", [6, 7, 2_000_000])
 def test_a_clamp_that_is_too_wide_does_not(last):
     """A clamp that lets a window overhang leaves a difference, which comes with arguments that show it."""
-    verdict = verify(*(main(ARGUMENTS, CLAMP.format(last) + write, "%r") for write in (SCATTER, UPDATE)), level="regions")
+    verdict = verify(
+        *(main(ARGUMENTS, CLAMP.format(last) + write, "%r") for write in (SCATTER, UPDATE)), level="regions"
+    )
     [region] = verdict.regions
     assert (verdict.ok, region.status) == (False, "differs")
     assert int(region.inputs[1]) > 5
@@ -52,8 +54,6 @@ def test_a_sum_that_wraps_around_is_not_a_wider_one(seed):
     texts = [main("%a: tensor<8xi8>", body, "%r", "tensor<8xi32>") for body in (NARROW, WIDE)]
     verdict = verify(*texts, level="regions", seed=seed)
     assert (verdict.differs, {region.status for region in verdict.regions}) == (True, {"differs"})
-
-
 
 
 @pytest.mark.parametrize(("most", "ok"), [("27", True), ("28", False), ("63", False)])

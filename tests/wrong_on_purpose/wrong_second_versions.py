@@ -86,7 +86,9 @@ AT_MOST = "%k = stablehlo.constant dense<{k}> : $t\n  %j = stablehlo.minimum %i,
 THROUGH = "%n = stablehlo.convert %i : ($t) -> tensor<1x{t}>\n  %j = stablehlo.convert %n : (tensor<1x{t}>) -> $t"
 
 index_wrong("one_row_of_eight", "row 5 is written to row 6", 8, "i32", ONE_MORE.format(k=5))
-index_wrong("one_row_of_many", "row 54,321 of 100,000 is written to the next one", 100_000, "i32", ONE_MORE.format(k=54_321))
+index_wrong(
+    "one_row_of_many", "row 54,321 of 100,000 is written to the next one", 100_000, "i32", ONE_MORE.format(k=54_321)
+)
 index_wrong("last_row_of_eight", "the last row is never written", 8, "i32", AT_MOST.format(k=6))
 index_wrong("last_row_of_many", "the last of 100,000 rows is never written", 100_000, "i32", AT_MOST.format(k=99_998))
 index_wrong("index_through_i16", "rows from 32,768 on", 100_000, "i32", THROUGH.format(t="i16"))
@@ -269,7 +271,9 @@ edited("decomposition", "what the composite stands for", COMPOSITE, "stablehlo.a
 
 CONSTANT = "%k = stablehlo.constant dense<{k}> : " + F8 + "\n  "
 behind("minus_zero_lost", "-0.0 becomes 0.0", CONSTANT.format(k="0.0") + f"%r = stablehlo.add %y, %k : {F8}")
-behind("above_1e4_lost", "numbers are clamped at 1e4", CONSTANT.format(k="1.0e4") + f"%r = stablehlo.minimum %y, %k : {F8}")
+behind(
+    "above_1e4_lost", "numbers are clamped at 1e4", CONSTANT.format(k="1.0e4") + f"%r = stablehlo.minimum %y, %k : {F8}"
+)
 behind("nan_lost", "NaN becomes 0", CONSTANT.format(k="0.0") + f"""%is = stablehlo.compare NE, %y, %y : ({F8}, {F8}) -> tensor<8xi1>
   %r = stablehlo.select %is, %k, %y : tensor<8xi1>, {F8}""")  # fmt: skip
 behind("infinity_lost", "infinities become the largest number", f"""%lo = stablehlo.constant dense<-3.40282347E+38> : tensor<f32>
