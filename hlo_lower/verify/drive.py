@@ -41,7 +41,7 @@ LISTED = 40
 """Values near each end of a start's range that are tried one after the other."""
 
 DECADES = 12, 12, 12, 32
-"""Powers of ten below which large floats lie, drawn for each: sums of them stay finite, some of their squares do not."""
+"""Powers of ten below which large floats lie, drawn for each: sums of them are finite, some of their squares not."""
 
 BYTES = 1 << 31
 """Bytes of inputs, all runs together, up to which all runs are made."""

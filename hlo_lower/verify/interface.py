@@ -47,8 +47,8 @@ def composite_differences(region: Region) -> list[str]:
     """
     known = {op.attributes for op in _composites(region.first)}
     return [
-        f"{region.where}: composite {op.raw.attributes['name']} at {location_of(op.raw)}: the first version has none of "
-        "this name and these attributes there"
+        f"{region.where}: composite {op.raw.attributes['name']} at {location_of(op.raw)}: "
+        "the first version has none of this name and these attributes there"
         for op in _composites(region.second)
         if op.attributes not in known
     ]

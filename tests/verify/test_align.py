@@ -61,8 +61,10 @@ def test_thirty_rewritten_scatters_are_thirty_small_regions():
             lines.append(f"%u{k} = stablehlo.slice %u [{k}:{k + 1}] : (tensor<30xf32>) -> tensor<1xf32>")
             if rewritten:
                 lines.append(f"%s{k} = stablehlo.reshape {at} : (tensor<1xi32>) -> tensor<i32>")
-                lines.append(f"%r{k} = stablehlo.dynamic_update_slice {last}, %u{k}, %s{k} : "
-                             f"({F8}, tensor<1xf32>, tensor<i32>) -> {F8}")  # fmt: skip
+                lines.append(
+                    f"%r{k} = stablehlo.dynamic_update_slice {last}, %u{k}, %s{k} : "
+                    f"({F8}, tensor<1xf32>, tensor<i32>) -> {F8}"
+                )
             else:
                 lines.append(f"""%r{k} = "stablehlo.scatter"({last}, {at}, %u{k}) <{{scatter_dimension_numbers =
   #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}}> ({{
@@ -99,9 +101,11 @@ def test_a_changed_condition_is_a_region_within_its_loop():
 def test_a_loop_with_other_carried_values_is_a_region_as_a_whole():
     """Carried values in another order, or one more of them, leave no bodies to pair: the loop is the region."""
     more = (
-        LOOP.replace("%w:3", "%w:4").replace("%y = %b)", "%y = %b, %v = %b)")
-        .replace(f"tensor<i32>, {F8}, {F8}", f"tensor<i32>, {F8}, {F8}, {F8}").replace("%t, %y :", "%t, %y, %v :")
-    )  # fmt: skip
+        LOOP.replace("%w:3", "%w:4")
+        .replace("%y = %b)", "%y = %b, %v = %b)")
+        .replace(f"tensor<i32>, {F8}, {F8}", f"tensor<i32>, {F8}, {F8}, {F8}")
+        .replace("%t, %y :", "%t, %y, %v :")
+    )
     permuted = LOOP.replace("%x = %a, %y = %b", "%y = %b, %x = %a").replace("%next, %t, %y", "%next, %y, %t")
     for after, result in ((more, "%w#1"), (permuted, "%w#2")):
         found = regions(main(BOTH, LOOP, "%w#1"), main(BOTH, after, result))

@@ -86,8 +86,12 @@ def test_float_constants_are_tried_too():
 @pytest.mark.parametrize("kind", ["i8", "ui8", "i16", "i32", "i64", "ui64", "i1", "f16", "bf16", "f64"])
 def test_every_type_is_drawn(kind):
     """Inputs of every plain type come in the type, integers at both ends of it."""
-    found = roles(*(main(f"%a: tensor<4x{kind}>", f"%r = stablehlo.{op} %a, %a : tensor<4x{kind}>", "%r", f"tensor<4x{kind}>")
-                    for op in (("add", "maximum") if kind != "i1" else ("and", "xor"))))  # fmt: skip
+    found = roles(
+        *(
+            main(f"%a: tensor<4x{kind}>", f"%r = stablehlo.{op} %a, %a : tensor<4x{kind}>", "%r", f"tensor<4x{kind}>")
+            for op in (("add", "maximum") if kind != "i1" else ("and", "xor"))
+        )
+    )
     runs = [run.arguments[0] for run in runs_of(found, [0])]
     assert {r.dtype for r in runs} == {found.inputs[0].dtype}
     if found.inputs[0].is_integer:

@@ -23,7 +23,10 @@ def known(body: str, kind: str) -> np.ndarray | None:
 
 
 CASES = {
-    **{name: (f"%r = stablehlo.{name} %a, %b : {T}", T) for name in ("add", "subtract", "multiply", "minimum", "maximum")},
+    **{
+        name: (f"%r = stablehlo.{name} %a, %b : {T}", T)
+        for name in ("add", "subtract", "multiply", "minimum", "maximum")
+    },
     **{name: (f"%r = stablehlo.{name} %a, %b : {T}", T) for name in ("and", "or", "xor")},
     "not": (f"%r = stablehlo.not %a : {T}", T),
     "clamp": (f"%r = stablehlo.clamp %b, %a, %b : {T}", T),
@@ -34,11 +37,17 @@ CASES = {
     "reverse": (f"%r = stablehlo.reverse %a, dims = [1] : {T}", T),
     "slice": (f"%r = stablehlo.slice %a [0:2, 0:3:2] : ({T}) -> tensor<2x2xi32>", "tensor<2x2xi32>"),
     "concatenate": (f"%r = stablehlo.concatenate %a, %b, dim = 1 : ({T}, {T}) -> tensor<2x6xi32>", "tensor<2x6xi32>"),
-    "broadcast": (f"%r = stablehlo.broadcast_in_dim %a, dims = [1, 2] : ({T}) -> tensor<2x2x3xi32>", "tensor<2x2x3xi32>"),
+    "broadcast": (
+        f"%r = stablehlo.broadcast_in_dim %a, dims = [1, 2] : ({T}) -> tensor<2x2x3xi32>",
+        "tensor<2x2x3xi32>",
+    ),
     "iota": ("%r = stablehlo.iota dim = 1 : tensor<2x3xui8>", "tensor<2x3xui8>"),
-    "select": (f"%p = stablehlo.compare LT, %a, %b : ({T}, {T}) -> tensor<2x3xi1>\n"
-               f"%r = stablehlo.select %p, %a, %b : tensor<2x3xi1>, {T}", T),
-}  # fmt: skip
+    "select": (
+        f"%p = stablehlo.compare LT, %a, %b : ({T}, {T}) -> tensor<2x3xi1>\n"
+        f"%r = stablehlo.select %p, %a, %b : tensor<2x3xi1>, {T}",
+        T,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -65,8 +65,10 @@ def test_public_functions_stay():
 
 def test_every_public_function_is_verified():
     """A mistake in a public function beside @main is a region of that function."""
-    texts = [PLAIN + f"func.func public @f(%a: {F8}) -> {F8} {{ %r = stablehlo.{op} %a : {F8} return %r : {F8} }}"
-             for op in ("negate", "abs")]  # fmt: skip
+    texts = [
+        PLAIN + f"func.func public @f(%a: {F8}) -> {F8} {{ %r = stablehlo.{op} %a : {F8} return %r : {F8} }}"
+        for op in ("negate", "abs")
+    ]
     verdict = verify(*texts, level="regions")
     assert [(r.function, r.status) for r in verdict.regions] == [("f", "differs")]
 
@@ -102,8 +104,13 @@ def test_effects_stay_in_number_and_order(calls, told):
 def test_a_composite_may_be_written_out_and_not_come_in():
     """A composite is what it stands for; one of another name or attributes is known to nobody."""
     own = f"func.func private @own(%a: {F8}) -> {F8} {{ %r = stablehlo.add %a, %a : {F8} return %r : {F8} }}"
-    kept = main(f"%a: {F8}", f'%r = stablehlo.composite "my.op" %a {{composite_attributes = {{k = 1 : i32}}, '
-                f"decomposition = @own}} : ({F8}) -> {F8}", "%r", more=own)  # fmt: skip
+    kept = main(
+        f"%a: {F8}",
+        f'%r = stablehlo.composite "my.op" %a {{composite_attributes = {{k = 1 : i32}}, '
+        f"decomposition = @own}} : ({F8}) -> {F8}",
+        "%r",
+        more=own,
+    )
     written_out = main(f"%a: {F8}", f"%r = stablehlo.add %a, %a : {F8}", "%r")
 
     def found(before: str, after: str) -> list[str]:

@@ -21,15 +21,19 @@ X, Y = f"%x = stablehlo.add %a, %b : {F8}", f"%y = stablehlo.multiply %a, %b : {
 SAME = {
     "order": (two(X, Y), two(Y, X)),
     "commuted": (two(X, Y), two(X.replace("%a, %b", "%b, %a"), Y.replace("%a, %b", "%b, %a"))),
-    "duplicates": (f"{X}\n%r = stablehlo.subtract %x, %x : {F8}", f"{X}\n{X.replace('%x', '%y')}\n%r = stablehlo.subtract %x, %y : {F8}"),
+    "duplicates": (
+        f"{X}\n%r = stablehlo.subtract %x, %x : {F8}",
+        f"{X}\n{X.replace('%x', '%y')}\n%r = stablehlo.subtract %x, %y : {F8}",
+    ),
     "dead code": (f"%r = stablehlo.negate %a : {F8}", f"{X}\n%r = stablehlo.negate %a : {F8}"),
     "names": (f"%r = stablehlo.negate %a : {F8}", f"%other = stablehlo.negate %a : {F8}"),
     "constants": (
         f"%k = stablehlo.constant dense<1.0> : {F8}\n%r = stablehlo.add %a, %k : {F8}",
-        f"%s = stablehlo.constant dense<1.0> : tensor<f32>\n%k = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> {F8}\n"
+        f"%s = stablehlo.constant dense<1.0> : tensor<f32>\n"
+        f"%k = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> {F8}\n"
         f"%r = stablehlo.add %a, %k : {F8}",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -93,7 +97,9 @@ def test_regions_are_functions_of_what_they_capture():
     """The same branches on the same captures have one number; other captures or branches have another."""
     branches = f"""%r = "stablehlo.if"(%p) ({{ %x = stablehlo.add %a, %b : {F8} stablehlo.return %x : {F8} }},
   {{ stablehlo.return %a : {F8} }}) : (tensor<i1>) -> {F8}"""
-    texts = [main(f"%p: tensor<i1>, {BOTH}", body, "%r") for body in
-             (branches, branches.replace("%x", "%y"), branches.replace("return %a", "return %b"))]  # fmt: skip
+    texts = [
+        main(f"%p: tensor<i1>, {BOTH}", body, "%r")
+        for body in (branches, branches.replace("%x", "%y"), branches.replace("return %a", "return %b"))
+    ]
     first, second, third = numbers(*texts)
     assert first == second != third

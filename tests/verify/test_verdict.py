@@ -78,7 +78,7 @@ def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code,
     ],
 )
 def test_runs_are_accepted_where_that_is_asked_for(regions, module, required, code):
-    """Then what was only run is enough; what was not judged at all, or a module that had to be run and was not, is not."""
+    """Then what was only run is enough; what was not judged, or a module that had to be run and was not, is not."""
     assert Verdict(regions, module=module, module_required=required, accepts_runs=True).exit_code == code
 
 

@@ -40,10 +40,10 @@ def test_a_clamp_that_is_too_wide_does_not(last):
     assert int(region.inputs[1]) > 5
 
 
-NARROW = f"""%k = stablehlo.constant dense<100> : tensor<8xi8>
+NARROW = """%k = stablehlo.constant dense<100> : tensor<8xi8>
 %s = stablehlo.add %a, %k : tensor<8xi8>
 %r = stablehlo.convert %s : (tensor<8xi8>) -> tensor<8xi32>"""
-WIDE = f"""%w = stablehlo.convert %a : (tensor<8xi8>) -> tensor<8xi32>
+WIDE = """%w = stablehlo.convert %a : (tensor<8xi8>) -> tensor<8xi32>
 %k = stablehlo.constant dense<100> : tensor<8xi32>
 %r = stablehlo.add %w, %k : tensor<8xi32>"""
 

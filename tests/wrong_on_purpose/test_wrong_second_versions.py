@@ -30,7 +30,7 @@ FOUND_BY_THE_MODULE = frozenset(
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) if n in REPEATS else n for n in PAIRS])
 def test_a_wrong_second_version_is_caught_by_its_regions(name):
-    """What is wrong beside what is computed is told as such; the rest is a region that differs, and none is left open."""
+    """What is wrong beside what is computed is told as such; the rest is a region that differs, none is left open."""
     case = PAIRS[name]
     verdict = verify(case.before, case.after, level="regions")
     assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, True, 1)

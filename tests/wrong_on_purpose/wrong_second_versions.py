@@ -94,11 +94,23 @@ index_wrong("last_row_of_many", "the last of 100,000 rows is never written", 100
 index_wrong("index_through_i16", "rows from 32,768 on", 100_000, "i32", THROUGH.format(t="i16"))
 index_wrong("index_through_bf16", "rows from 257 on, not all", 5_000, "i32", THROUGH.format(t="bf16"))
 index_wrong("index_above_2_31", "an index of 2^32 + k is row k", 8, "i64", THROUGH.format(t="i32"))
-index_wrong("index_clamped", "what lies outside is written to the ends", 8, "i32", """%lo = stablehlo.constant dense<0> : $t
+index_wrong(
+    "index_clamped",
+    "what lies outside is written to the ends",
+    8,
+    "i32",
+    """%lo = stablehlo.constant dense<0> : $t
   %hi = stablehlo.constant dense<7> : $t
-  %j = stablehlo.clamp %lo, %i, %hi : $t""")  # fmt: skip
-index_wrong("far_index_wraps", "an index is taken modulo 2^20", 8, "i32", """%k = stablehlo.constant dense<131071> : $t
-  %j = stablehlo.and %i, %k : $t""")  # fmt: skip
+  %j = stablehlo.clamp %lo, %i, %hi : $t""",
+)
+index_wrong(
+    "far_index_wraps",
+    "an index is taken modulo 2^20",
+    8,
+    "i32",
+    """%k = stablehlo.constant dense<131071> : $t
+  %j = stablehlo.and %i, %k : $t""",
+)
 
 
 # --- several indices ---
@@ -137,18 +149,39 @@ EARLIER = """%f = stablehlo.reshape %i : (tensor<6x1xi32>) -> tensor<6xi32>
   %nothing = stablehlo.constant dense<0> : tensor<6xi32>
   %v = stablehlo.select %late, %nothing, %u : tensor<6xi1>, tensor<6xi32>"""
 
-pair("third_duplicate", "of the updates of one row the third and later ones are lost",
-     scattered(ADD), scattered(ADD, before=EARLIER.format(k=2), updates="%v"))  # fmt: skip
-pair("fifth_duplicate", "of the updates of one row the fifth and later ones are lost",
-     scattered(ADD), scattered(ADD, before=EARLIER.format(k=4), updates="%v"))  # fmt: skip
+pair(
+    "third_duplicate",
+    "of the updates of one row the third and later ones are lost",
+    scattered(ADD),
+    scattered(ADD, before=EARLIER.format(k=2), updates="%v"),
+)
+pair(
+    "fifth_duplicate",
+    "of the updates of one row the fifth and later ones are lost",
+    scattered(ADD),
+    scattered(ADD, before=EARLIER.format(k=4), updates="%v"),
+)
 REVERSED = """%j = stablehlo.reverse %i, dims = [0] : tensor<6x1xi32>
   %v = stablehlo.reverse %u, dims = [0] : tensor<6xi32>"""
-pair("first_writer_wins", "of two updates of one row the first one stays",
-     scattered(ASSIGN), scattered(ASSIGN, before=REVERSED, indices="%j", updates="%v"))  # fmt: skip
-pair("last_update_lost", "the last update is that of the one before",
-     scattered(ASSIGN, element="f32"), scattered(ASSIGN, element="f32", updates="%v", before="""%a = stablehlo.slice %u [0:5] : (tensor<6xf32>) -> tensor<5xf32>
+pair(
+    "first_writer_wins",
+    "of two updates of one row the first one stays",
+    scattered(ASSIGN),
+    scattered(ASSIGN, before=REVERSED, indices="%j", updates="%v"),
+)
+pair(
+    "last_update_lost",
+    "the last update is that of the one before",
+    scattered(ASSIGN, element="f32"),
+    scattered(
+        ASSIGN,
+        element="f32",
+        updates="%v",
+        before="""%a = stablehlo.slice %u [0:5] : (tensor<6xf32>) -> tensor<5xf32>
   %b = stablehlo.slice %u [4:5] : (tensor<6xf32>) -> tensor<1xf32>
-  %v = stablehlo.concatenate %a, %b, dim = 0 : (tensor<5xf32>, tensor<1xf32>) -> tensor<6xf32>"""))  # fmt: skip
+  %v = stablehlo.concatenate %a, %b, dim = 0 : (tensor<5xf32>, tensor<1xf32>) -> tensor<6xf32>""",
+    ),
+)
 
 
 def placed(flat: bool) -> str:
@@ -182,9 +215,12 @@ WRAPPED = """%z = stablehlo.constant dense<0> : tensor<i32>
   %w = stablehlo.add %i, %n : tensor<i32>
   %j = stablehlo.select %is, %w, %i : tensor<i1>, tensor<i32>
   """
-pair("negative_start_wraps", "a negative start counts from the end",
-     main("%o: tensor<8xf32>, %i: tensor<i32>", SLICED, "%s : tensor<3xf32>"),
-     main("%o: tensor<8xf32>, %i: tensor<i32>", WRAPPED + SLICED.replace("%i", "%j"), "%s : tensor<3xf32>"))  # fmt: skip
+pair(
+    "negative_start_wraps",
+    "a negative start counts from the end",
+    main("%o: tensor<8xf32>, %i: tensor<i32>", SLICED, "%s : tensor<3xf32>"),
+    main("%o: tensor<8xf32>, %i: tensor<i32>", WRAPPED + SLICED.replace("%i", "%j"), "%s : tensor<3xf32>"),
+)
 
 # --- branches ---
 
@@ -197,37 +233,58 @@ BRANCHES = f"""%r = "stablehlo.case"(%k) ({{
   }}) : (tensor<i32>) -> {F8}"""
 CASE = main(f"%k: tensor<i32>, %a: {F8}, %b: {F8}", BRANCHES, f"%r : {F8}")
 edited("last_branch", "the third branch", CASE, "maximum", "minimum")
-RARE = main(f"%k: tensor<i32>, %a: {F8}, %b: {F8}", f"""%n = stablehlo.constant dense<123456> : tensor<i32>
+RARE = main(
+    f"%k: tensor<i32>, %a: {F8}, %b: {F8}",
+    f"""%n = stablehlo.constant dense<123456> : tensor<i32>
   %is = stablehlo.compare EQ, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
   %r = "stablehlo.if"(%is) ({{
     %x = stablehlo.subtract %a, %b : {F8} stablehlo.return %x : {F8}
   }}, {{
     %x = stablehlo.add %a, %b : {F8} stablehlo.return %x : {F8}
-  }}) : (tensor<i1>) -> {F8}""", f"%r : {F8}")  # fmt: skip
+  }}) : (tensor<i1>) -> {F8}""",
+    f"%r : {F8}",
+)
 edited("rare_branch", "the branch that is taken for one number", RARE, "subtract %a, %b", "subtract %b, %a")
 edited("branch_for_another_number", "the number for which the branch is taken", RARE, "123456", "123457")
-pair("selected_rarely", "numbers above 1e6 are replaced",
-     main(f"%a: {F8}", f"%r = stablehlo.negate %a : {F8}", f"%r : {F8}"),
-     main(f"%a: {F8}", f"""%y = stablehlo.negate %a : {F8}
+pair(
+    "selected_rarely",
+    "numbers above 1e6 are replaced",
+    main(f"%a: {F8}", f"%r = stablehlo.negate %a : {F8}", f"%r : {F8}"),
+    main(
+        f"%a: {F8}",
+        f"""%y = stablehlo.negate %a : {F8}
   %k = stablehlo.constant dense<1.0e6> : {F8}
   %is = stablehlo.compare GT, %a, %k : ({F8}, {F8}) -> tensor<8xi1>
-  %r = stablehlo.select %is, %k, %y : tensor<8xi1>, {F8}""", f"%r : {F8}"))  # fmt: skip
-TIES = main(f"%a: {F8}, %b: {F8}", f"""%is = stablehlo.compare LT, %a, %b : ({F8}, {F8}) -> tensor<8xi1>
+  %r = stablehlo.select %is, %k, %y : tensor<8xi1>, {F8}""",
+        f"%r : {F8}",
+    ),
+)
+TIES = main(
+    f"%a: {F8}, %b: {F8}",
+    f"""%is = stablehlo.compare LT, %a, %b : ({F8}, {F8}) -> tensor<8xi1>
   %s = stablehlo.negate %a : {F8}
-  %r = stablehlo.select %is, %s, %b : tensor<8xi1>, {F8}""", f"%r : {F8}")  # fmt: skip
+  %r = stablehlo.select %is, %s, %b : tensor<8xi1>, {F8}""",
+    f"%r : {F8}",
+)
 edited("ties_of_floats", "equal numbers are taken as less", TIES, "compare LT", "compare LE")
-edited("ties_of_integers", "equal numbers are taken as less",
-       TIES.replace("f32", "i32"), "compare LT", "compare LE")  # fmt: skip
+edited("ties_of_integers", "equal numbers are taken as less", TIES.replace("f32", "i32"), "compare LT", "compare LE")
 
 # --- several results, loops ---
 
-SEVERAL = main(f"%a: {F8}, %b: {F8}", f"""%x = stablehlo.add %a, %b : {F8}
+SEVERAL = main(
+    f"%a: {F8}, %b: {F8}",
+    f"""%x = stablehlo.add %a, %b : {F8}
   %y = stablehlo.multiply %a, %b : {F8}
-  %z = stablehlo.maximum %a, %b : {F8}""", "%x, %y, %z", results=f"{F8}, {F8}, {F8}")  # fmt: skip
+  %z = stablehlo.maximum %a, %b : {F8}""",
+    "%x, %y, %z",
+    results=f"{F8}, {F8}, {F8}",
+)
 edited("one_of_three_results", "the third result", SEVERAL, "maximum", "minimum")
 edited("results_exchanged", "the first two results", SEVERAL, "return %x, %y", "return %y, %x")
 
-LOOP = main(f"%a: {F8}, %b: {F8}", f"""%z = stablehlo.constant dense<0> : tensor<i32>
+LOOP = main(
+    f"%a: {F8}, %b: {F8}",
+    f"""%z = stablehlo.constant dense<0> : tensor<i32>
   %n = stablehlo.constant dense<4> : tensor<i32>
   %w:3 = stablehlo.while(%k = %z, %x = %a, %y = %b) : tensor<i32>, {F8}, {F8} cond {{
     %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -238,31 +295,65 @@ LOOP = main(f"%a: {F8}, %b: {F8}", f"""%z = stablehlo.constant dense<0> : tensor
     %s = stablehlo.subtract %x, %y : {F8}
     %t = stablehlo.maximum %x, %y : {F8}
     stablehlo.return %next, %s, %t : tensor<i32>, {F8}, {F8}
-  }}""", f"%w#1 : {F8}")  # fmt: skip
-edited("second_iteration", "in the loop's second iteration nothing is subtracted", LOOP,
-       f"%s = stablehlo.subtract %x, %y : {F8}", f"""%is = stablehlo.compare EQ, %k, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  }}""",
+    f"%w#1 : {F8}",
+)
+edited(
+    "second_iteration",
+    "in the loop's second iteration nothing is subtracted",
+    LOOP,
+    f"%s = stablehlo.subtract %x, %y : {F8}",
+    f"""%is = stablehlo.compare EQ, %k, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
     %d = stablehlo.subtract %x, %y : {F8}
-    %s = stablehlo.select %is, %x, %d : tensor<i1>, {F8}""")  # fmt: skip
+    %s = stablehlo.select %is, %x, %d : tensor<i1>, {F8}""",
+)
 edited("an_iteration_short", "the loop ends before the last iteration", LOOP, "dense<4>", "dense<3>")
 edited("carried_values_exchanged", "two carried values", LOOP, "%next, %s, %t :", "%next, %t, %s :")
 edited("other_start", "the loop begins with the second iteration", LOOP, "dense<0>", "dense<1>")
 
 # --- attributes ---
 
-TWICE = main(f"%a: {F8} {{tf.aliasing_output = 0 : i32}}, %b: {F8} {{jax.buffer_donor = true}}", f"""%x = stablehlo.add %a, %b : {F8}
-  %y = stablehlo.multiply %a, %b : {F8}""", "%x, %y", results=f"{F8}, {F8}")  # fmt: skip
+TWICE = main(
+    f"%a: {F8} {{tf.aliasing_output = 0 : i32}}, %b: {F8} {{jax.buffer_donor = true}}",
+    f"""%x = stablehlo.add %a, %b : {F8}
+  %y = stablehlo.multiply %a, %b : {F8}""",
+    "%x, %y",
+    results=f"{F8}, {F8}",
+)
 edited("aliasing_lost", "argument 0", TWICE, " {tf.aliasing_output = 0 : i32}", "", is_interface=True)
 edited("another_alias", "argument 0", TWICE, "aliasing_output = 0", "aliasing_output = 1", is_interface=True)
 edited("donor_lost", "argument 1", TWICE, " {jax.buffer_donor = true}", "", is_interface=True)
-edited("donor_gained", "argument 0", TWICE.replace(" {tf.aliasing_output = 0 : i32}", ""), f"%a: {F8}",
-       f"%a: {F8} {{jax.buffer_donor = true}}", is_interface=True)  # fmt: skip
-edited("sharded_otherwise", "argument 0", TWICE.replace("tf.aliasing_output = 0 : i32", 'mhlo.sharding = "{replicated}"'),
-       "{replicated}", "{maximal device=0}", is_interface=True)  # fmt: skip
-edited("result_sharded_otherwise", "result 0", TWICE.replace(f"-> ({F8},", f'-> ({F8} {{mhlo.sharding = "{{replicated}}"}},'),
-       "{replicated}", "{maximal device=0}", is_interface=True)  # fmt: skip
-COMPOSITE = main(f"%a: {F8}", f"""%r = stablehlo.composite "my.op" %a {{
-    composite_attributes = {{scale = 2.0 : f32}}, decomposition = @own}} : ({F8}) -> {F8}""", f"%r : {F8}",
-    more=f"func.func private @own(%a: {F8}) -> {F8} {{ %r = stablehlo.add %a, %a : {F8} return %r : {F8} }}")  # fmt: skip
+edited(
+    "donor_gained",
+    "argument 0",
+    TWICE.replace(" {tf.aliasing_output = 0 : i32}", ""),
+    f"%a: {F8}",
+    f"%a: {F8} {{jax.buffer_donor = true}}",
+    is_interface=True,
+)
+edited(
+    "sharded_otherwise",
+    "argument 0",
+    TWICE.replace("tf.aliasing_output = 0 : i32", 'mhlo.sharding = "{replicated}"'),
+    "{replicated}",
+    "{maximal device=0}",
+    is_interface=True,
+)
+edited(
+    "result_sharded_otherwise",
+    "result 0",
+    TWICE.replace(f"-> ({F8},", f'-> ({F8} {{mhlo.sharding = "{{replicated}}"}},'),
+    "{replicated}",
+    "{maximal device=0}",
+    is_interface=True,
+)
+COMPOSITE = main(
+    f"%a: {F8}",
+    f"""%r = stablehlo.composite "my.op" %a {{
+    composite_attributes = {{scale = 2.0 : f32}}, decomposition = @own}} : ({F8}) -> {F8}""",
+    f"%r : {F8}",
+    more=f"func.func private @own(%a: {F8}) -> {F8} {{ %r = stablehlo.add %a, %a : {F8} return %r : {F8} }}",
+)
 edited("composite_attribute", "the composite's attribute", COMPOSITE, "scale = 2.0", "scale = 3.0", is_interface=True)
 edited("another_composite", "the composite's name", COMPOSITE, "my.op", "my.other", is_interface=True)
 edited("decomposition", "what the composite stands for", COMPOSITE, "stablehlo.add", "stablehlo.subtract")
@@ -274,38 +365,87 @@ behind("minus_zero_lost", "-0.0 becomes 0.0", CONSTANT.format(k="0.0") + f"%r = 
 behind(
     "above_1e4_lost", "numbers are clamped at 1e4", CONSTANT.format(k="1.0e4") + f"%r = stablehlo.minimum %y, %k : {F8}"
 )
-behind("nan_lost", "NaN becomes 0", CONSTANT.format(k="0.0") + f"""%is = stablehlo.compare NE, %y, %y : ({F8}, {F8}) -> tensor<8xi1>
-  %r = stablehlo.select %is, %k, %y : tensor<8xi1>, {F8}""")  # fmt: skip
-behind("infinity_lost", "infinities become the largest number", f"""%lo = stablehlo.constant dense<-3.40282347E+38> : tensor<f32>
+behind(
+    "nan_lost",
+    "NaN becomes 0",
+    CONSTANT.format(k="0.0")
+    + f"""%is = stablehlo.compare NE, %y, %y : ({F8}, {F8}) -> tensor<8xi1>
+  %r = stablehlo.select %is, %k, %y : tensor<8xi1>, {F8}""",
+)
+behind(
+    "infinity_lost",
+    "infinities become the largest number",
+    f"""%lo = stablehlo.constant dense<-3.40282347E+38> : tensor<f32>
   %hi = stablehlo.constant dense<3.40282347E+38> : tensor<f32>
-  %r = stablehlo.clamp %lo, %y, %hi : (tensor<f32>, {F8}, tensor<f32>) -> {F8}""")  # fmt: skip
-behind("large_lost", "magnitudes above 1e30 become 0", CONSTANT.format(k="1.0e30") + f"""%z = stablehlo.constant dense<0.0> : {F8}
+  %r = stablehlo.clamp %lo, %y, %hi : (tensor<f32>, {F8}, tensor<f32>) -> {F8}""",
+)
+behind(
+    "large_lost",
+    "magnitudes above 1e30 become 0",
+    CONSTANT.format(k="1.0e30")
+    + f"""%z = stablehlo.constant dense<0.0> : {F8}
   %m = stablehlo.abs %y : {F8}
   %is = stablehlo.compare GT, %m, %k : ({F8}, {F8}) -> tensor<8xi1>
-  %r = stablehlo.select %is, %z, %y : tensor<8xi1>, {F8}""")  # fmt: skip
-behind("squares_overflow", "what overflows when it is squared becomes 0", f"""%q = stablehlo.multiply %y, %y : {F8}
+  %r = stablehlo.select %is, %z, %y : tensor<8xi1>, {F8}""",
+)
+behind(
+    "squares_overflow",
+    "what overflows when it is squared becomes 0",
+    f"""%q = stablehlo.multiply %y, %y : {F8}
   %is = stablehlo.is_finite %q : ({F8}) -> tensor<8xi1>
   %isnot = stablehlo.not %is : tensor<8xi1>
   %isin = stablehlo.is_finite %y : ({F8}) -> tensor<8xi1>
   %both = stablehlo.and %isnot, %isin : tensor<8xi1>
   %z = stablehlo.constant dense<0.0> : {F8}
-  %r = stablehlo.select %both, %z, %y : tensor<8xi1>, {F8}""")  # fmt: skip
-behind("one_half_lost", "0.5 alone", CONSTANT.format(k="5.0e-1") + f"""%is = stablehlo.compare EQ, %y, %k : ({F8}, {F8}) -> tensor<8xi1>
+  %r = stablehlo.select %both, %z, %y : tensor<8xi1>, {F8}""",
+)
+behind(
+    "one_half_lost",
+    "0.5 alone",
+    CONSTANT.format(k="5.0e-1")
+    + f"""%is = stablehlo.compare EQ, %y, %k : ({F8}, {F8}) -> tensor<8xi1>
   %n = stablehlo.negate %y : {F8}
-  %r = stablehlo.select %is, %n, %y : tensor<8xi1>, {F8}""")  # fmt: skip
-behind("rounded", "the last bits", f"""%n = stablehlo.convert %y : ({F8}) -> tensor<8xf16>
-  %r = stablehlo.convert %n : (tensor<8xf16>) -> {F8}""")  # fmt: skip
-pair("halved", "a negative odd number is rounded down",
-     main(f"%a: {I8}", f"%k = stablehlo.constant dense<2> : {I8}\n  %r = stablehlo.divide %a, %k : {I8}", f"%r : {I8}"),
-     main(f"%a: {I8}", f"%k = stablehlo.constant dense<1> : {I8}\n  %r = stablehlo.shift_right_arithmetic %a, %k : {I8}", f"%r : {I8}"))  # fmt: skip
-pair("remainder", "of a negative number",
-     main(f"%a: {I8}", f"%k = stablehlo.constant dense<8> : {I8}\n  %r = stablehlo.remainder %a, %k : {I8}", f"%r : {I8}"),
-     main(f"%a: {I8}", f"%k = stablehlo.constant dense<7> : {I8}\n  %r = stablehlo.and %a, %k : {I8}", f"%r : {I8}"))  # fmt: skip
-behind("least_integer", "the least i32 alone", f"""%k = stablehlo.constant dense<-2147483647> : {I8}
-  %r = stablehlo.maximum %y, %k : {I8}""", I8)  # fmt: skip
+  %r = stablehlo.select %is, %n, %y : tensor<8xi1>, {F8}""",
+)
+behind(
+    "rounded",
+    "the last bits",
+    f"""%n = stablehlo.convert %y : ({F8}) -> tensor<8xf16>
+  %r = stablehlo.convert %n : (tensor<8xf16>) -> {F8}""",
+)
+pair(
+    "halved",
+    "a negative odd number is rounded down",
+    main(f"%a: {I8}", f"%k = stablehlo.constant dense<2> : {I8}\n  %r = stablehlo.divide %a, %k : {I8}", f"%r : {I8}"),
+    main(
+        f"%a: {I8}",
+        f"%k = stablehlo.constant dense<1> : {I8}\n  %r = stablehlo.shift_right_arithmetic %a, %k : {I8}",
+        f"%r : {I8}",
+    ),
+)
+pair(
+    "remainder",
+    "of a negative number",
+    main(
+        f"%a: {I8}", f"%k = stablehlo.constant dense<8> : {I8}\n  %r = stablehlo.remainder %a, %k : {I8}", f"%r : {I8}"
+    ),
+    main(f"%a: {I8}", f"%k = stablehlo.constant dense<7> : {I8}\n  %r = stablehlo.and %a, %k : {I8}", f"%r : {I8}"),
+)
+behind(
+    "least_integer",
+    "the least i32 alone",
+    f"""%k = stablehlo.constant dense<-2147483647> : {I8}
+  %r = stablehlo.maximum %y, %k : {I8}""",
+    I8,
+)
 L8 = "tensor<8xi64>"
-behind("above_2_40", "integers above 2^40", f"""%k = stablehlo.constant dense<1099511627776> : {L8}
-  %r = stablehlo.minimum %y, %k : {L8}""", L8)  # fmt: skip
+behind(
+    "above_2_40",
+    "integers above 2^40",
+    f"""%k = stablehlo.constant dense<1099511627776> : {L8}
+  %r = stablehlo.minimum %y, %k : {L8}""",
+    L8,
+)
 BYTES = "tensor<8xui8>"
 MEAN = f"""%s = stablehlo.add %a, %b : {BYTES}
   %one = stablehlo.constant dense<1> : {BYTES}
@@ -316,16 +456,38 @@ WIDE = """%x = stablehlo.convert %a : (tensor<8xui8>) -> tensor<8xui16>
   %one = stablehlo.constant dense<1> : tensor<8xui16>
   %h = stablehlo.shift_right_logical %s, %one : tensor<8xui16>
   %r = stablehlo.convert %h : (tensor<8xui16>) -> tensor<8xui8>"""
-pair("narrow_sum", "the carry of a sum of bytes is lost", main(f"%a: {BYTES}, %b: {BYTES}", WIDE, f"%r : {BYTES}"),
-     main(f"%a: {BYTES}, %b: {BYTES}", MEAN, f"%r : {BYTES}"))  # fmt: skip
+pair(
+    "narrow_sum",
+    "the carry of a sum of bytes is lost",
+    main(f"%a: {BYTES}, %b: {BYTES}", WIDE, f"%r : {BYTES}"),
+    main(f"%a: {BYTES}, %b: {BYTES}", MEAN, f"%r : {BYTES}"),
+)
 LARGE = "tensor<131072xf32>"
-pair("last_of_many", "the last element of a large tensor",
-     main(f"%a: {LARGE}", f"%r = stablehlo.negate %a : {LARGE}", f"%r : {LARGE}"),
-     main(f"%a: {LARGE}", f"""%y = stablehlo.negate %a : {LARGE}
+pair(
+    "last_of_many",
+    "the last element of a large tensor",
+    main(f"%a: {LARGE}", f"%r = stablehlo.negate %a : {LARGE}", f"%r : {LARGE}"),
+    main(
+        f"%a: {LARGE}",
+        f"""%y = stablehlo.negate %a : {LARGE}
   %n = stablehlo.iota dim = 0 : tensor<131072xi32>
   %k = stablehlo.constant dense<131071> : tensor<131072xi32>
   %is = stablehlo.compare EQ, %n, %k : (tensor<131072xi32>, tensor<131072xi32>) -> tensor<131072xi1>
-  %r = stablehlo.select %is, %a, %y : tensor<131072xi1>, {LARGE}""", f"%r : {LARGE}"))  # fmt: skip
-pair("order_of_a_sum", "a sum in another order",
-     main(f"%a: {F8}, %b: {F8}, %c: {F8}", f"%x = stablehlo.add %a, %b : {F8}\n  %r = stablehlo.add %x, %c : {F8}", f"%r : {F8}"),
-     main(f"%a: {F8}, %b: {F8}, %c: {F8}", f"%x = stablehlo.add %b, %c : {F8}\n  %r = stablehlo.add %a, %x : {F8}", f"%r : {F8}"))  # fmt: skip
+  %r = stablehlo.select %is, %a, %y : tensor<131072xi1>, {LARGE}""",
+        f"%r : {LARGE}",
+    ),
+)
+pair(
+    "order_of_a_sum",
+    "a sum in another order",
+    main(
+        f"%a: {F8}, %b: {F8}, %c: {F8}",
+        f"%x = stablehlo.add %a, %b : {F8}\n  %r = stablehlo.add %x, %c : {F8}",
+        f"%r : {F8}",
+    ),
+    main(
+        f"%a: {F8}, %b: {F8}, %c: {F8}",
+        f"%x = stablehlo.add %b, %c : {F8}\n  %r = stablehlo.add %a, %x : {F8}",
+        f"%r : {F8}",
+    ),
+)
