@@ -64,7 +64,7 @@ def test_verify_takes_its_options_from_what_was_lowered():
 
 
 def test_verify_uses_the_registry_of_what_was_lowered():
-    """A wrong rule of a registry of one's own is found: the cut-outs are converted by the same rules."""
+    """A wrong rule of a registry of one's own is found by what it wrote, and is named."""
     wrong = RuleList()
 
     @wrong.lowers("stablehlo.scatter", emits=("stablehlo.convert",), form="nothing, wrongly")
@@ -75,7 +75,7 @@ def test_verify_uses_the_registry_of_what_was_lowered():
     registry.extend(wrong)
     source = jax.jit(lambda x, i, u: x.at[i].set(u)).lower(STATE["cache"], np.int32(0), ROW)
     verdict = hl.verify(source, hl.lower(source, registry=registry), level="regions")
-    assert [scatter.status for scatter in verdict.scatters] == ["differs"]
+    assert [(region.status, region.rules) for region in verdict.regions] == [("differs", ("nothing",))]
     assert hl.verify(source, hl.lower(source), level="regions").ok
 
 

@@ -74,7 +74,7 @@ def test_every_module_converts():
 @pytest.mark.parametrize("oob", ["xla", "spec"])
 @pytest.mark.parametrize("path", [p for p in MODULES if not is_dynamic(p.read_text())], ids=name)
 def test_module_verifies(path, oob):
-    """A converted module is verified: each scatter in all regimes under both policies, the whole module under XLA's."""
+    """A converted module is verified: each region under both policies, the whole module under XLA's."""
     lowered = hl.lower(path, oob=oob)
-    verdict = hl.verify(path, lowered, oob=oob, level="auto" if oob == "xla" else "scatter")
+    verdict = hl.verify(path, lowered, oob=oob, level="auto" if oob == "xla" else "regions")
     assert verdict.ok, "\n".join(verdict.lines())

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
-from hlo_lower.verify.align import Aligner
+from hlo_lower.verify.align import Aligner, regions_of
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.instances import is_open, sizes_of_module
-from hlo_lower.verify.interface import effect_differences, interface_differences
+from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
 from hlo_lower.verify.module import verify_module
@@ -147,6 +147,8 @@ def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[li
     for name in first.entries:
         pairs = Aligner(first, second, frozenset(), {}).align(name)
         interface += [what for pair in pairs for what in effect_differences(pair)]
+        if second.has_composites:
+            interface += [what for region in regions_of(pairs) for what in composite_differences(region)]
         regions += judge.verify(name)
     return interface, regions
 

@@ -40,6 +40,9 @@ PLAIN_RUNS = 24
 LISTED = 40
 """Values near each end of a start's range that are tried one after the other."""
 
+DECADES = 12, 12, 12, 32
+"""Powers of ten below which large floats lie, drawn for each: sums of them are finite, some of their squares not."""
+
 BYTES = 1 << 31
 """Bytes of inputs, all runs together, up to which all runs are made."""
 
@@ -97,8 +100,9 @@ def _plans(roles: Roles) -> list[_Plan]:
         for regime in REGIMES:
             for turn in range(turns_of(regime, roles.positions, elements)):
                 k = len(plans)
-                payload = "special" if regime in SPECIAL_VALUES and turn % 2 == 0 else PAYLOADS[k % len(PAYLOADS)]
-                plans.append(_Plan(regime, regime, turn, payload, NUMBERS[k % len(NUMBERS)]))
+                plans.append(_Plan(regime, regime, turn, _payload(regime, turn, k), NUMBERS[k % len(NUMBERS)]))
+        for payload in PAYLOADS[2:]:
+            plans.append(_Plan("mixed", "mixed", 0, payload, NUMBERS[len(plans) % len(NUMBERS)]))
     elif roles.inputs:
         for k in range(PLAIN_RUNS):
             plans.append(_Plan("plain", "mixed", 0, PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]))
@@ -109,10 +113,19 @@ def _plans(roles: Roles) -> list[_Plan]:
             for value in listed(role, roles.integers):
                 if roles.reach is not None and abs(value) > roles.reach:
                     continue
-                k = len(plans)
-                payload, numbers = PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]
-                plans.append(_Plan(f"input {place} = {value}", "in range", 0, payload, numbers, (place, value)))
+                numbers = NUMBERS[len(plans) % len(NUMBERS)]
+                aim = (
+                    f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
+                )
+                plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
     return plans
+
+
+def _payload(regime: str, turn: int, number: int) -> str:
+    """The floats of a run: of each regime there is one with ordinary ones, which alone tell how a sum is rounded."""
+    if turn == (1 if regime in SPECIAL_VALUES else 0):
+        return "ordinary"
+    return "special" if turn == 0 else PAYLOADS[number % len(PAYLOADS)]
 
 
 def listed(role: Role, named: Sequence[int]) -> list[int]:
@@ -181,11 +194,16 @@ def _integers(
         return rng.integers(0, 4, size=shape).astype(dtype)
     if kind == "ascending":
         size = prod(shape)
-        return (np.arange(size) % (int(info.max) + 1)).astype(dtype).reshape(shape) if size else np.zeros(shape, dtype)
+        return (
+            np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
+        )
     if kind in ("ends", "named"):
         values = _ends(dtype) if kind == "ends" else [v + k for v in named for k in (-1, 0, 1)]
         pool = [v for v in values if info.min <= v <= info.max] or [0, 1]
-        return np.asarray(np.asarray(pool, object)[rng.integers(len(pool), size=shape)], object).astype(dtype)
+        chosen = np.resize(rng.permutation(np.asarray(pool, object)), prod(shape))
+        if kind == "ends" and chosen.size > 1:  # both of them in each such run
+            chosen[rng.permutation(chosen.size)[:2]] = info.min, info.max
+        return chosen.astype(dtype).reshape(shape)
     wide = ordinary(rng, shape, dtype)
     return np.full(shape, wide.reshape(-1)[0] if wide.size else 0, dtype) if kind == "equal" else wide
 
@@ -210,9 +228,10 @@ def _floats(
     if kind == "zeros":
         return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":
-        powers = 10.0 ** rng.integers(0, 6 if dtype.itemsize == 2 and dtype.name != "bfloat16" else 12, size=shape)
+        is_half = dtype.itemsize == 2 and dtype.name != "bfloat16"
+        decades = 6 if is_half else rng.choice(DECADES, size=shape)
         with np.errstate(all="ignore"):
-            return (np.asarray(plain, np.float64) * powers).astype(dtype)
+            return (np.asarray(plain, np.float64) * 10.0 ** rng.integers(0, decades, size=shape)).astype(dtype)
     if kind == "named" and named:
         pool = [v * s + d for v in named if np.isfinite(v) for s in (1.0, -1.0, 2.0) for d in (0.0, 1e-3)] or [0.0]
         chosen = np.asarray(pool)[rng.integers(len(pool), size=shape)]

@@ -32,6 +32,7 @@ from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import TookTooLongError, time_limited
 from hlo_lower.verify.drive import Run, runs_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
+from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.own_bounds import OwnBounds
@@ -204,6 +205,13 @@ class _Case:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
         self._second: Runs = self._runner(pieces.second, aborts[1])
         self._unfused: tuple[Executable, Executable] | None = None
+        self._misread = tuple(
+            why_interpreter_errs(side.program, ops, outputs, terms.oob)
+            for side, ops, outputs in (
+                (region.pair.first, region.first, [o.first for o in region.outputs]),
+                (region.pair.second, region.second, [o.second for o in region.outputs]),
+            )
+        )
         self._bounds: OwnBounds | None = None
         self._zeros_asked, self._xla_loses_signs = 0, False
         self._stepwise = self._reference()
@@ -351,7 +359,11 @@ class _Case:
 
     def _by_interpreter(self, run: Run, overhangs: bool | None) -> Iterator[tuple[str, list[Array]]]:
         """What the interpreter says of the first piece: where nobody else can."""
-        if not self._may_interpret or (overhangs and self._terms.oob == "xla"):
+        are_inside = self._stepwise is not None and not overhangs
+        if self._misread[0] and not (are_inside and "windows" in self._misread[0]):
+            self.excluded["interpreter"] = f"interpreter: {self._misread[0]}"
+            return
+        if not self._may_interpret:
             return
         try:
             yield "interpreter", self._interpreter.run(self._pieces.first, run.arguments)[: self._count]
@@ -364,7 +376,7 @@ class _Case:
         XLA loses signs, `0.0 + x` becomes `x`, and may be the one that errs. It is asked a few times."""
         if not only_signs_of_zeros(expected, actual):
             return False
-        if self._zeros_asked < ZEROS_ASKED and self._may_interpret:
+        if self._zeros_asked < ZEROS_ASKED and self._may_interpret and not self._misread[1]:
             self._zeros_asked += 1
             try:
                 found = first_difference(expected, self._interpreter.run(self._pieces.second, run.arguments))
@@ -406,7 +418,7 @@ class _Case:
             return ""
         if self._interpreted >= self._interpreted_runs:
             return ""
-        if not _has_floats(self._region):
+        if not _has_floats(self._region) or self._misread[1]:
             return ""
         expected = reference if reference is not None and self._rounds_alike() else None
         self._interpreted += 1

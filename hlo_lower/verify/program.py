@@ -100,6 +100,7 @@ class Program:
       functions: all functions by name.
       entries: the bodies of the public ones.
       op_count: operations read, calls inlined.
+      has_composites: whether one of them is a composite.
 
     Raises:
       TooLargeError: it has more than `MAX_OPS` operations.
@@ -111,6 +112,7 @@ class Program:
         self.makers: list[Op | None] = []
         self.homes: list[Body] = []
         self.op_count = 0
+        self.has_composites = False
         self.functions: dict[str, mlir.RawOperation] = {
             mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
             for op in raw.body.operations
@@ -193,6 +195,7 @@ class Program:
             op.bodies = (*op.bodies, self._body(block, {}, (*stack, callee), op))
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
+        self.has_composites |= raw.name == "stablehlo.composite"
         if raw.name == "stablehlo.scatter":
             self.scatters.append(op)
         body.ops.append(op)

@@ -151,7 +151,7 @@ class Sought:
                 there = np.asarray(watched[slot])
                 if there.dtype.kind not in "iu" or tried.dtype.kind not in "iu":
                     break
-                missing = np.asarray(target, object) - np.asarray(there, object)
+                missing = np.asarray(np.asarray(target, object) - np.asarray(there, object))  # of scalars it is an int
                 if not np.any(missing):
                     break
                 if missing.size == tried.size:

@@ -15,7 +15,7 @@ from hlo_lower import mlir
 from hlo_lower.cli import output
 from hlo_lower.cli.streams import fit
 from hlo_lower.errors import DifferenceError
-from hlo_lower.verify import ModuleVerdict, ScatterVerdict
+from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 
 MODEL = """\
 from dataclasses import dataclass
@@ -194,11 +194,8 @@ def test_a_scatter_without_lowering(folder, command):
 class Wrong:
     """A verdict of two versions that differ."""
 
-    ok = False
-    module = ModuleVerdict("differs")
-
-    def __init__(self, scatters=(), module=module):
-        self.scatters, self.module = scatters, module
+    ok, differs, exit_code = False, True, 1
+    module, regions = ModuleVerdict("differs"), ()
 
     def lines(self):
         """What differs."""
@@ -228,13 +225,47 @@ def test_a_mismatch_writes_nothing(folder, command, monkeypatch):
 
 
 def test_what_could_not_be_verified_is_not_written(folder, command, monkeypatch):
-    """A scatter that no judge could run is no difference, but no proof either: exit code 1 and no output."""
-    unjudged = Wrong((ScatterVerdict((), "not judged"),), None)
+    """A region that no judge could run is no difference, but no proof either: exit code 4 and no output."""
+    unjudged = Verdict((RegionVerdict("main", "main", ("line 3",), (), status="not judged", reason="no judge"),))
     monkeypatch.setattr(hl, "verify", lambda *args, **kwargs: unjudged)
     result = command("convert", "decode.mlir", "-o", "out.mlir")
-    assert result.code == 1
-    assert result.err.startswith("decode.mlir: not every scatter could be verified (--no-verify converts without)")
+    assert result.code == 4
+    assert result.err.startswith(
+        "decode.mlir: not everything could be verified (--accept-runs takes runs for a proof, "
+    )
+    assert "line 3 in main: not judged: no judge" in result.err
     assert not (folder / "out.mlir").exists()
+
+
+@pytest.mark.parametrize("accepts", [False, True])
+def test_what_was_only_run_counts_where_that_is_asked_for(folder, command, monkeypatch, accepts):
+    """Without --accept-runs what was only run gives exit code 4 and no output, with it the module is written."""
+
+    def verify(*args, accept_runs, **kwargs):
+        region = RegionVerdict("main", "main", ("line 3",), (), status="only run", reason="not reached")
+        return Verdict((region,), module=ModuleVerdict("equal", 3), accepts_runs=accept_runs)
+
+    monkeypatch.setattr(hl, "verify", verify)
+    result = command("convert", "decode.mlir", "-o", "out.mlir", *(["--accept-runs"] if accepts else []))
+    assert result.code == (0 if accepts else 4)
+    assert (folder / "out.mlir").exists() == accepts
+    assert command("verify", "decode.mlir", "decode.mlir", *(["--accept-runs"] if accepts else [])).code == (
+        0 if accepts else 4
+    )
+
+
+def test_what_differs_is_saved_and_reported(folder, command):
+    """`verify` writes the verdict as JSON, and the arguments on which the two versions differ."""
+    text = (folder / "plain.mlir").read_text()
+    (folder / "other.mlir").write_text(text.replace("stablehlo.add %x, %x", "stablehlo.multiply %x, %x"))
+    result = command("verify", "plain.mlir", "other.mlir", "--report", "r.json", "--save-inputs", "x.npz")
+    assert result.code == 1
+    told = json.loads((folder / "r.json").read_text())
+    assert (told["ok"], [region["status"] for region in told["regions"]]) == (False, ["differs"])
+    saved = np.load(folder / "x.npz")
+    assert len(saved.files) == 1
+    again = command("verify", "plain.mlir", "other.mlir", "--inputs", "x.npz", "--runs", "1")
+    assert "module differs" in again.out
 
 
 def test_verify_of_different_modules(folder, command):

@@ -42,7 +42,7 @@ def test_inputs_that_do_not_fit_write_nothing(folder, command):
         (("--inputs", "missing.npz"), "missing.npz: no such file"),
         (("--inputs", "wrong.npz"), "input 0 does not fit"),
         (("--inputs", "x.npz", "--no-verify"), "--verify off does not run it"),
-        (("--inputs", "x.npz", "--verify", "scatter"), "--verify scatter does not run it"),
+        (("--inputs", "x.npz", "--verify", "regions"), "--verify regions does not run it"),
     ):
         result = command("convert", "decode.mlir", "-o", "out.mlir", *options)
         assert (result.code, result.out) == (2, "")
@@ -64,7 +64,7 @@ def test_inputs_that_do_not_fit_write_nothing(folder, command):
 def test_only_and_skip(folder, command, options, left):
     """Numbers, places and functions choose scatters; what is left on request verifies and is no failure."""
     (folder / "two.mlir").write_text(TWO)
-    result = command("convert", "two.mlir", "-o", "out.mlir", "--verify", "scatter", *options)
+    result = command("convert", "two.mlir", "-o", "out.mlir", "--verify", "regions", *options)
     assert (result.code, result.err) == (0, "")
     assert left in result.out
 

@@ -58,7 +58,7 @@ def test_a_negative_i2_constant_is_not_judged_by_xla():
 """
     verdict = hl.verify(text, hl.lower(text, prefer=["while"]), level="regions")
     assert verdict.ok
-    assert any("over its neighbours in the byte" in reason for reason in verdict.scatters[0].excluded)
+    assert any("over its neighbours in the byte" in reason for reason in verdict.regions[0].excluded)
 
 
 def test_a_nan_among_minima_is_kept():

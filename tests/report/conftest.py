@@ -72,7 +72,7 @@ def decode(record):
         5449,
         tuple(writes),
         scatters_left=1,
-        verification="4 scatters in 9 regimes, module 3 runs",
+        verification="4 regions (2 distinct) as they stand; module 3 runs",
         convert_seconds=0.05,
         verify_seconds=4.1,
         verdict={"ok": True},

@@ -15,7 +15,7 @@ def test_headline_tells_the_module_in_a_line(decode):
     """File, ops, scatters before and after, target, policy, verification and times stand on the first line."""
     expected = (
         "decode.mlir   5,449 ops, 4 scatters -> 1   target stablehlo, oob xla   "
-        "verified: 4 scatters in 9 regimes, module 3 runs   0.05 s + 4.1 s"
+        "verified: 4 regions (2 distinct) as they stand; module 3 runs   0.05 s + 4.1 s"
     )
     assert expected == render_text([decode]).splitlines()[0]
 

@@ -41,7 +41,7 @@ def without_guard(text: str) -> str:
 
 def swapped(text: str) -> str:
     """The same with the operands of each subtraction swapped."""
-    return lower(text.replace("stablehlo.subtract %arg3, %arg4", "stablehlo.subtract %arg4, %arg3"), "xla")
+    return lower(text.replace("stablehlo.subtract %c, %d", "stablehlo.subtract %d, %c"), "xla")
 
 
 @pytest.mark.parametrize("oob", ["xla", "spec"])
@@ -49,13 +49,15 @@ def swapped(text: str) -> str:
 def test_the_tools_own_lowering_is_accepted(scatter_text, name, oob):
     """What `lower` makes of a scatter is equal in all regimes under both policies, judged by two oracles at least."""
     text = scatter_text(**RIGHT[name])
-    verdict = verify(text, lower(text, oob), convert=lambda module: lower(module, oob), oob=oob, level="scatter")
+    verdict = verify(text, lower(text, oob), oob=oob, level="regions")
     assert verdict.ok, "\n".join(verdict.lines())
-    assert len({judge for regime in verdict.scatters[0].regimes for judge in regime.judges}) >= 2
+    [found] = verdict.regions
+    assert (found.status, found.scatters) == ("equal", (1,))
+    assert len(found.judges) >= 2
 
 
 @pytest.mark.parametrize(
-    ("name", "convert"),
+    ("name", "lowered"),
     [
         ("one window", without_guard),
         ("one added window", without_guard),
@@ -63,52 +65,51 @@ def test_the_tools_own_lowering_is_accepted(scatter_text, name, oob):
         ("subtracted points", swapped),
     ],
 )
-def test_the_same_lowering_made_wrong_is_not(scatter_text, name, convert):
+def test_the_same_lowering_made_wrong_is_not(scatter_text, name, lowered):
     """One change to what the tool makes of it, and the verdict names scatter, judge, place and values."""
     text = scatter_text(**RIGHT[name])
-    verdict = verify(text, lower(text, "xla"), convert=convert, level="scatter")
-    [found] = verdict.scatters
+    verdict = verify(text, lowered(text), level="regions")
+    [found] = verdict.regions
     assert (verdict.ok, found.status) == (False, "differs")
     [line] = [line for line in verdict.lines() if "differs" in line]
-    assert line.startswith("scatter 1 at line 3 in @main: differs: ")
+    assert line.startswith("scatter 1 at line 3 in main: differs: ")
     for part in ("says result 0 at [", "expected ", ", got ", "elements differ, bit for bit"):
         assert part in line
 
 
-def test_a_conversion_that_does_not_parse_is_refused(scatter_text):
-    """A converter that raises one of the tool's errors refuses the scatter; the verdict is not ok."""
-
-    def fails(text: str) -> str:
-        raise hl.NotLoweredError("cut-out", "no lowering")
-
-    verdict = verify(scatter_text(), scatter_text(), convert=fails, level="scatter")
-    assert (verdict.ok, verdict.scatters[0].status) == (False, "refused")
-    assert "no lowering" in verdict.scatters[0].reason
+def test_a_second_version_that_does_not_parse_is_refused(scatter_text):
+    """Text that is no module is the caller's mistake, and says which of the two it is."""
+    with pytest.raises(hl.InputError, match="after"):
+        verify(scatter_text(), "no module", level="regions")
 
 
 def test_progress_is_told(scatter_text):
     """Progress goes from nothing to everything in each stage."""
     told: list[tuple[str, int, int]] = []
-    text = scatter_text()
-    verify(text, text, convert=lambda module: module, runs=1, progress=lambda *step: told.append(step))
-    for stage in ("scatters", "module"):
+    text = scatter_text(**ONE_WINDOW)
+    verify(text, lower(text, "xla"), runs=1, progress=lambda *step: told.append(step))
+    assert {name for name, _, _ in told} == {"regions", "module"}
+    for stage in ("regions", "module"):
         steps = [(done, total) for name, done, total in told if name == stage]
         assert (steps[0][0], steps[-1][0]) == (0, steps[-1][1])
+        assert steps == sorted(steps)
 
 
-def test_a_second_version_that_is_only_run_says_so():
-    """Lowered by another rule it is equal, but the scatters that were judged alone are not its own."""
+def test_whoever_wrote_the_second_version_it_is_judged_alike():
+    """A lowering by another rule than the tool's choice is judged as well as its own, records or none."""
     source = hl.export(lambda x, i, u: x.at[i].set(u), np.zeros((8, 4)), np.zeros(3, int), np.ones((3, 4)))
-    verdict = hl.verify(source, hl.lower(source, prefer=("while",)).text)
-    assert verdict.ok
-    assert verdict.second_version == "run, not rebuilt"
-    assert verdict.summary().endswith("second version only run")
-    assert hl.verify(source, hl.lower(source).text).second_version == "run"
+    lowered = hl.lower(source, prefer=("while",))
+    as_text, with_records = (hl.verify(source, other, level="regions") for other in (lowered.text, lowered))
+    assert as_text.ok
+    assert with_records.ok
+    assert [region.scatters for region in as_text.regions] == [(1,)]
+    assert {rule for region in with_records.regions for rule in region.rules} == {"while"}
+    assert {rule for region in as_text.regions for rule in region.rules} == set()
 
 
-def test_a_second_version_is_examined_even_where_it_is_not_run(scatter_text):
-    """With level "scatter" a second version passes only if it is what the converter makes of the first."""
+def test_a_second_version_is_judged_even_where_it_is_not_run(scatter_text):
+    """With level "regions" a right second version passes and one without the scatter does not, without any run."""
     text = scatter_text()
-    lowered = hl.lower(text).text
-    for after, ok in ((lowered, True), (text.replace("@main", "@other"), False), (text, False)):
-        assert hl.verify(text, after, level="scatter").ok is ok
+    for after, ok in ((hl.lower(text).text, True), (text, True), (scatter_text(returned="%o"), False)):
+        verdict = hl.verify(text, after, level="regions")
+        assert (verdict.ok, verdict.module) == (ok, None)

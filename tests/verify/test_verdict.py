@@ -1,103 +1,135 @@
-"""What a verdict tells: in a line, in lines, and as data."""
+"""What a verdict tells: in a line, in lines, as data, and as an exit code."""
 
 import json
 
+import numpy as np
 import pytest
 
-from hlo_lower.verify import ModuleVerdict, Regime, ScatterVerdict, Verdict
+from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.cutout import Place
+from hlo_lower.verify.module_index import Place
 
-REGIMES = (
-    Regime("in range", 3, 0, 0, 1, ("XLA", "reference")),
-    Regime("negative", 0, 0, 3, 0, ("XLA", "interpreter")),
+PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
+EQUAL = RegionVerdict(
+    **PLACES,
+    scatters=(1, 2),
+    count=2,
+    runs=30,
+    judges=("XLA", "reference"),
+    windows=(3, 0, 5, 1),
+    excluded=("interpreter: reads unsigned indices as signed",),
+    rules=("updated_slice",),
 )
-FIRST, SECOND, THIRD = (Place(n, "main", f"llama.py:{87 + n}") for n in (1, 2, 3))
-EQUAL = ScatterVerdict((FIRST, SECOND), "equal", REGIMES, ("interpreter: reads unsigned indices as signed",))
-WRONG = ScatterVerdict((THIRD,), "differs", REGIMES[:1], difference="in range: XLA says result 0 at [1]: ...")
+WIDENED = RegionVerdict(**PLACES, how="widened", producers=3, runs=40, judges=("XLA",))
+WRONG = RegionVerdict(
+    **PLACES,
+    scatters=(3,),
+    status="differs",
+    difference="in range: XLA says result 0 at [1]: ...",
+    inputs={0: np.zeros(3)},
+)
+ONLY_RUN = RegionVerdict(**PLACES, status="only run", reason="narrow failure not reached, 9 runs")
+UNJUDGED = RegionVerdict(**PLACES, status="not judged", reason="an input of type !stablehlo.token")
 DIFFERENCE = Difference(0, (1, 2), "1.0", "2.0", 4, "bit for bit")
+FIRST = Place(1, "main", "llama.py:88")
 MODULE_EQUAL = ModuleVerdict("equal", 3)
-MODULE_WRONG = ModuleVerdict("differs", 1, difference=DIFFERENCE, on_path=(FIRST, THIRD))
+MODULE_WRONG = ModuleVerdict("differs", 1, difference=DIFFERENCE, on_path=(FIRST,))
 NOT_RUN = ModuleVerdict("not run", reason="dynamic shape tensor<?xf32>")
+UNEXERCISED = ModuleVerdict("equal", 3, not_exercised=("result 0: 60% of it is NaN",))
+CHANGED = ("@main: argument 0 loses tf.aliasing_output = 0 : i32",)
+
+CASES = [
+    (Verdict(()), 0, "the same operations"),
+    (Verdict((EQUAL,)), 0, "2 regions (1 distinct) as they stand"),
+    (Verdict((WIDENED,)), 0, "1 region widened"),
+    (Verdict((EQUAL, WIDENED)), 0, "3 regions (2 distinct): 2 as they stand, 1 widened"),
+    (Verdict((EQUAL,), module=MODULE_EQUAL), 0, "2 regions (1 distinct) as they stand; module 3 runs"),
+    (Verdict((WIDENED,), module=NOT_RUN), 0, "1 region widened; module not run: dynamic shape tensor<?xf32>"),
+    (Verdict((WIDENED,), module=UNEXERCISED), 0, "1 region widened; module 3 runs; not exercised: 1"),
+    (Verdict((EQUAL, WRONG)), 1, "3 regions (2 distinct): 2 as they stand, 1 differ"),
+    (Verdict((EQUAL,), module=MODULE_WRONG), 1, "2 regions (1 distinct) as they stand; module differs"),
+    (Verdict((), CHANGED), 1, "1 difference beside what is computed; the same operations"),
+    (Verdict((EQUAL, ONLY_RUN)), 4, "3 regions (2 distinct): 2 as they stand, 1 only run"),
+    (Verdict((UNJUDGED,)), 4, "1 region not judged"),
+    (
+        Verdict((), plain=ModuleVerdict("differs", 1, difference=DIFFERENCE)),
+        1,
+        "the same operations; plain form differs",
+    ),
+]
+
+
+@pytest.mark.parametrize(("verdict", "code", "summary"), CASES, ids=[summary for _, _, summary in CASES])
+def test_the_summary_is_one_line_and_the_code_says_what_was_found(verdict, code, summary):
+    """0 verified, 1 a difference, 4 neither; the summary counts regions, says how they were judged, and the runs."""
+    assert (verdict.summary(), verdict.exit_code) == (summary, code)
+    assert (verdict.ok, verdict.differs, verdict.only_run) == (code == 0, code == 1, code == 4)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "ok", "summary"),
+    ("regions", "module", "required", "code"),
     [
-        (Verdict((), None), True, "no scatter"),
-        (Verdict((EQUAL,), None), True, "2 scatters in 2 regimes"),
-        (Verdict((EQUAL,), MODULE_EQUAL), True, "2 scatters in 2 regimes, module 3 runs"),
-        (Verdict((EQUAL,), NOT_RUN), True, "2 scatters in 2 regimes, module not run: dynamic shape tensor<?xf32>"),
-        (Verdict((EQUAL, WRONG), None), False, "3 scatters (2 distinct) in 2 regimes, 1 distinct differs"),
-        (Verdict((EQUAL,), MODULE_WRONG), False, "2 scatters in 2 regimes, module differs"),
-        (Verdict((WRONG,), None), False, "1 scatter in 1 regime, 1 distinct differs"),
-        (
-            Verdict((EQUAL,), ModuleVerdict("equal", 3, not_exercised=("result 0: 60% of it is NaN",))),
-            True,
-            "2 scatters in 2 regimes, module 3 runs, not exercised: 1",
-        ),
+        ((ONLY_RUN,), None, False, 0),
+        ((ONLY_RUN,), MODULE_EQUAL, True, 0),
+        ((ONLY_RUN,), NOT_RUN, True, 4),
+        ((EQUAL,), NOT_RUN, True, 4),
+        ((UNJUDGED,), MODULE_EQUAL, False, 4),
+        ((ONLY_RUN, WRONG), None, False, 1),
     ],
 )
-def test_the_summary_is_one_line(verdict, ok, summary):
-    """The summary counts scatters, distinct ones, regimes and runs, and says what is not well."""
-    assert (verdict.ok, verdict.summary()) == (ok, summary)
+def test_runs_are_accepted_where_that_is_asked_for(regions, module, required, code):
+    """Then what was only run is enough; what was not judged, or a module that had to be run and was not, is not."""
+    assert Verdict(regions, module=module, module_required=required, accepts_runs=True).exit_code == code
 
 
-@pytest.mark.parametrize("status", ["differs", "not judged", "refused"])
-def test_only_equal_is_ok(status):
-    """A scatter that was not judged, or refused, is not ok."""
-    assert not Verdict((ScatterVerdict((FIRST,), status, reason="why"),), MODULE_EQUAL).ok
+def test_a_module_that_had_to_be_run_and_was_not_is_no_proof():
+    """Under level "full" the module's runs are part of the verdict; under "auto" equal regions are enough."""
+    assert Verdict((EQUAL,), module=NOT_RUN, module_required=True).exit_code == 4
+    assert Verdict((EQUAL,), module=NOT_RUN).exit_code == 0
 
 
 def test_the_lines_name_places_judges_and_differences():
-    """Differences come first, with the scatters on their path; equal ones tell their judges and who was left out."""
-    assert Verdict((EQUAL, WRONG), MODULE_WRONG).lines() == [
+    """Differences come first; equal regions tell how, their judges, rules and windows, and who was left out."""
+    assert Verdict((EQUAL, WIDENED, WRONG), CHANGED, MODULE_WRONG).lines() == [
+        "differs: @main: argument 0 loses tf.aliasing_output = 0 : i32",
         "module differs: result 0 at [1, 2]: expected 1.0, got 2.0 (4 elements differ, bit for bit)",
         "  on its path: scatter 1 at llama.py:88 in @main",
-        "  on its path: scatter 3 at llama.py:90 in @main",
-        "scatter 3 at llama.py:90 in @main: differs: in range: XLA says result 0 at [1]: ...",
-        "scatter 1 at llama.py:88 in @main and 1 alike: equal in 2 regimes, judged by XLA, interpreter, reference",
-        "  windows: 3 inside, 3 outside; never overhanging; one element written up to 1 times",
+        "scatter 3 at llama.py:88 in main: differs: in range: XLA says result 0 at [1]: ...",
+        "scatters 1, 2 at llama.py:88 in main and 1 alike, written by updated_slice: equal as it stands, 30 runs, "
+        "judged by XLA, reference",
+        "  windows: 3 inside, 5 outside; never overhanging; one element written up to 1 times",
         "  left out: interpreter: reads unsigned indices as signed",
+        "llama.py:88 in main: equal with 3 producers of its inputs, 40 runs, judged by XLA",
     ]
 
 
-def test_the_lines_tell_why_nothing_was_run():
-    """A module that was not run, a refused scatter and what was not exercised are told with their reasons."""
-    refused = ScatterVerdict((FIRST,), "refused", reason="no lowering")
-    assert Verdict((refused,), NOT_RUN).lines() == [
-        "scatter 1 at llama.py:88 in @main: refused: no lowering",
+def test_the_lines_tell_what_is_open_and_why():
+    """What was not judged, only run, not run or not exercised is told with its reason, before what is equal."""
+    assert Verdict((WIDENED, ONLY_RUN, UNJUDGED), module=NOT_RUN).lines() == [
+        "llama.py:88 in main: not judged: an input of type !stablehlo.token",
+        "llama.py:88 in main: only run: narrow failure not reached, 9 runs",
+        "llama.py:88 in main: equal with 3 producers of its inputs, 40 runs, judged by XLA",
         "module not run: dynamic shape tensor<?xf32>",
     ]
-    assert Verdict((), None, second_version="not examined").lines() == [
-        "second version: not examined: it was not run, and is not what the converter makes of the first",
+    assert Verdict((), module=UNEXERCISED).lines() == [
+        "module: equal in 3 runs, bit for bit",
+        "  not exercised: result 0: 60% of it is NaN",
     ]
-    assert Verdict((), ModuleVerdict("equal", 2, not_exercised=("scatter 1: no result depends on it",))).lines() == [
-        "module: equal in 2 runs, bit for bit",
-        "  not exercised: scatter 1: no result depends on it",
-    ]
-
-
-def test_what_was_not_examined_is_not_ok():
-    """A second version that was neither run nor rebuilt is not ok, nor is a module that had to be run and was not."""
-    assert Verdict((EQUAL,), NOT_RUN, second_version="rebuilt").ok
-    assert not Verdict((EQUAL,), NOT_RUN, second_version="not examined").ok
-    assert not Verdict((EQUAL,), NOT_RUN, second_version="rebuilt", module_required=True).ok
 
 
 def test_json_is_plain_data():
-    """A verdict as JSON survives json.dumps and holds places, regimes, judges and the difference."""
-    plain = json.loads(json.dumps(Verdict((EQUAL, WRONG), MODULE_WRONG, 1.5).to_json()))
-    assert (plain["ok"], plain["summary"], plain["seconds"]) == (
-        False,
-        Verdict((EQUAL, WRONG), MODULE_WRONG).summary(),
-        1.5,
-    )
-    assert plain["scatters"][0]["places"][1] == {"number": 2, "function": "main", "location": "llama.py:89"}
-    assert plain["scatters"][0]["regimes"][0]["judges"] == ["XLA", "reference"]
+    """A verdict as JSON survives json.dumps and holds the regions, without the arrays of a counterexample."""
+    verdict = Verdict((EQUAL, WRONG), CHANGED, MODULE_WRONG, 1.5)
+    plain = json.loads(json.dumps(verdict.to_json()))
+    assert (plain["ok"], plain["summary"], plain["seconds"]) == (False, verdict.summary(), 1.5)
+    assert plain["counts"] == {"as it stands": 2, "differs": 1}
+    assert plain["interface"] == list(CHANGED)
+    first, second = plain["regions"]
+    assert (first["scatters"], first["judges"], first["rules"]) == ([1, 2], ["XLA", "reference"], ["updated_slice"])
+    assert (second["status"], "inputs" in second) == ("differs", False)
     assert plain["module"]["difference"]["index"] == [1, 2]
 
 
 def test_time_does_not_make_verdicts_differ():
     """Two verdicts that differ in their time are equal."""
-    assert Verdict((EQUAL,), None, 1.0) == Verdict((EQUAL,), None, 2.0)
+    assert Verdict((EQUAL,), seconds=1.0) == Verdict((EQUAL,), seconds=2.0)

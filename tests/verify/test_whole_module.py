@@ -5,9 +5,8 @@ import pytest
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify import verify
-from hlo_lower.verify.cutout import ModuleIndex
 from hlo_lower.verify.module import blind, drives_of, scatters_on_path
-from hlo_lower.verify.scatters import group_cutouts
+from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"
@@ -40,11 +39,6 @@ TWO = """func.func public @main(%o: tensor<8xf32>, %i: tensor<1xi32>, %j: tensor
 }"""
 
 
-def same(text: str) -> str:
-    """The lowering that changes nothing."""
-    return text
-
-
 def indexed(text: str) -> ModuleIndex:
     """The scatters of a module."""
     return ModuleIndex(mlir.parse_module(text, mlir.make_context()))
@@ -53,23 +47,23 @@ def indexed(text: str) -> ModuleIndex:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("-> tensor<8xf32> {\n", "-> tensor<8xf64> {\n"), "float64[8]"),
-        (("(%o: tensor<8xf32>", "(%x: tensor<1xi1>, %o: tensor<8xf32>"), "4 arguments"),
-        (("@main", "@other"), None),
+        (("-> tensor<8xf32> {\n", "-> tensor<8xf64> {\n"), "tensor<8xf64>"),
+        (("(%o: tensor<8xf32>", "(%x: tensor<1xi1>, %o: tensor<8xf32>"), "tensor<1xi1>, tensor<8xf32>"),
+        (("@main", "@other"), "@main is public in the first version only"),
     ],
 )
 def test_another_signature_is_a_difference(scatter_text, change, told):
-    """A second version with other arguments or results differs; the entry point's name does not matter."""
+    """A second version with other arguments or results, or another entry point, differs."""
     before = scatter_text()
     after = before.replace(*change, 1)
-    if told == "float64[8]":
+    if told == "tensor<8xf64>":
         after = after.replace(
             "return %r : tensor<8xf32>",
             "%q = stablehlo.convert %r : (tensor<8xf32>) -> tensor<8xf64> return %q : tensor<8xf64>",
         )
-    verdict = verify(before, after, convert=same)
-    assert (told is None) == verdict.ok
-    assert told is None or told in "\n".join(verdict.lines())
+    verdict = verify(before, after)
+    assert (verdict.ok, verdict.differs, bool(verdict.interface)) == (False, True, True)
+    assert told in "\n".join(verdict.lines())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +77,7 @@ def test_a_second_version_that_does_not_run_is_a_difference(scatter_text, old, n
     """Where the first version runs, the second one has to: what XLA refuses is not passed over."""
     before = scatter_text()
     after = before.replace(old, new).replace('"(%o,', '"(%x,' if "nowhere" in new else '"(%o,')
-    verdict = verify(before, after, convert=same)
+    verdict = verify(before, after)
     assert verdict.module is not None
     assert (verdict.ok, verdict.module.status) == (False, "differs")
 
@@ -93,7 +87,7 @@ def test_a_first_version_that_does_not_run_is_told(scatter_text):
     text = scatter_text().replace(
         "return %r", "%x = stablehlo.custom_call @nowhere(%r) : (tensor<8xf32>) -> tensor<8xf32> return %x"
     )
-    verdict = verify(text, text, convert=same)
+    verdict = verify(text, text)
     assert verdict.module is not None
     assert verdict.module.status == "not run"
     assert "nowhere" in verdict.module.reason
@@ -102,23 +96,24 @@ def test_a_first_version_that_does_not_run_is_told(scatter_text):
 def test_a_scatter_that_reaches_no_result_is_not_exercised(scatter_text):
     """A result that does not depend on the scatter says nothing about it."""
     text = scatter_text(returned="%o")
-    verdict = verify(text, text, convert=same)
+    verdict = verify(text, text)
     assert verdict.module is not None
     told = "\n".join(verdict.module.not_exercised)
     assert "scatter 1" in told
     assert "no result depends on it" in told
 
 
-def test_a_scatter_whose_updates_are_hidden_is_not_exercised(scatter_text):
-    """Results that stay the same without the updates do not exercise them, though they depend on them."""
-    text = scatter_text().replace(
-        "return %r",
-        """%k = stablehlo.constant dense<false> : tensor<8xi1>
-  %q = stablehlo.select %k, %r, %o : tensor<8xi1>, tensor<8xf32> return %q""",
-    )
-    verdict = verify(text, text, convert=same)
-    assert verdict.module is not None
-    assert list(verdict.module.not_exercised) == ["no scatter: the results are the same when all updates are dropped"]
+def test_what_never_reaches_a_result_is_no_difference(scatter_text):
+    """A scatter that is written wrongly and whose result is not selected is taken as unequal, and what is returned is
+    equal; where it is selected that is a difference."""
+    hidden = """%k = stablehlo.constant dense<{}> : tensor<8xi1>
+  %q = stablehlo.select %k, %r, %o : tensor<8xi1>, tensor<8xf32> return %q"""
+    for chosen in ("false", "true"):
+        before, after = (
+            scatter_text(body=body).replace("return %r", hidden.format(chosen))
+            for body in (ADD, ADD.replace("add", "maximum"))
+        )
+        assert verify(before, after).ok == (chosen == "false")
 
 
 def test_results_that_are_mostly_nan_exercise_little(scatter_text):
@@ -128,7 +123,7 @@ def test_results_that_are_mostly_nan_exercise_little(scatter_text):
         """%k = stablehlo.constant dense<0x7FC00000> : tensor<8xf32>
   %q = stablehlo.add %r, %k : tensor<8xf32> return %q""",
     )
-    verdict = verify(text, text, convert=same)
+    verdict = verify(text, text)
     assert verdict.module is not None
     assert any("100% of it is NaN" in told for told in verdict.module.not_exercised)
 
@@ -136,8 +131,8 @@ def test_results_that_are_mostly_nan_exercise_little(scatter_text):
 def test_over_the_budget_it_is_not_run(scatter_text):
     """Beyond the memory budget level "auto" says why it did not run the module, and "full" runs it."""
     text = scatter_text()
-    auto = verify(text, text, convert=same, memory_budget=10)
-    full = verify(text, text, convert=same, memory_budget=10, level="full")
+    auto = verify(text, text, memory_budget=10)
+    full = verify(text, text, memory_budget=10, level="full")
     assert auto.module is not None
     assert full.module is not None
     assert (auto.module.status, full.module.status) == ("not run", "equal")
@@ -148,7 +143,7 @@ def test_inputs_that_do_not_fit_are_refused(scatter_text):
     """Inputs of another number are the user's mistake."""
     text = scatter_text()
     with pytest.raises(InputError, match="1 inputs for 3 arguments"):
-        verify(text, text, convert=same, inputs=[1])
+        verify(text, text, inputs=[1])
 
 
 def test_blinded_scatters_give_their_operand(scatter_text):
@@ -164,10 +159,14 @@ def test_the_path_of_a_result_holds_its_scatters_only():
     assert [[place.number for place in scatters_on_path(index, k)] for k in range(2)] == [[1], [2]]
 
 
-def test_alike_scatters_drive_all_their_arguments():
-    """Two alike scatters are one group; the index arguments of both are drawn for them."""
-    groups, refused = group_cutouts(indexed(TWO))
-    assert (1, 0, {1, 2}) == (len(groups), len(refused), set(drives_of(groups).columns))
+def test_the_index_arguments_of_all_scatters_are_driven():
+    """The arguments that place windows are known with their columns, through what computes the indices, too."""
+    drives = drives_of(indexed(TWO).module)
+    assert {place: [(c.size, c.window) for c in found] for place, found in drives.columns.items()} == {
+        1: [(8, 1)],
+        2: [(8, 1)],
+    }
+    assert not drives.may_overhang
 
 
 # --- where XLA is no judge ---
@@ -194,9 +193,9 @@ def test_a_variadic_scatter_of_one_value_twice_is_not_run(arguments, before, ope
     index = indexed(text)
     assert wrong == bool(why_xla_errs(index, index.scatters[0]))
     if wrong:
-        verdict = verify(text, text, convert=same)
+        verdict = verify(text, text)
         assert verdict.module is not None
-        assert (verdict.ok, verdict.module.status, verdict.scatters[0].status) == (True, "not run", "equal")
+        assert (verdict.ok, verdict.module.status, verdict.regions) == (True, "not run", ())
         assert "corrupts memory" in verdict.module.reason
 
 

@@ -24,7 +24,7 @@ def verdict_of(module, rule):
         text = text.replace("(%o, %j, %up)", "(%o, %i, %one)")
     lowered = hl.lower(text, prefer=(rule,))
     assert [record.rule for record in lowered.records] == [rule]
-    return hl.verify(text, lowered, level="regions", prefer=(rule,))
+    return hl.verify(text, lowered, level="regions")
 
 
 # --- faults ---
@@ -156,7 +156,7 @@ def test_a_wrong_form_is_caught(module, rule, fault, monkeypatch):
     fault(monkeypatch)
     verdict = verdict_of(module, rule)
     assert not verdict.ok
-    assert [s.status for s in verdict.scatters] == ["differs"]
+    assert [(region.status, region.scatters) for region in verdict.regions] == [("differs", (1,))]
 
 
 RIGHT = [(module, rule) for module, rule, _ in WRONG]

@@ -1,0 +1,92 @@
+"""Widening: a piece that is right only for inputs that can come is judged with what computes them."""
+
+import pytest
+from two_programs import F8, main
+
+from hlo_lower.verify import verify
+
+CLAMP = """%lo = stablehlo.constant dense<0> : tensor<i32>
+%hi = stablehlo.constant dense<{0}> : tensor<i32>
+%j = stablehlo.clamp %lo, %i, %hi : tensor<i32>
+"""
+SCATTER = """%at = stablehlo.reshape %j : (tensor<i32>) -> tensor<1xi32>
+%r = "stablehlo.scatter"(%o, %at, %u) <{scatter_dimension_numbers =
+  #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%c: tensor<f32>, %d: tensor<f32>): stablehlo.return %d : tensor<f32>
+  }) : (tensor<8xf32>, tensor<1xi32>, tensor<3xf32>) -> tensor<8xf32>"""
+UPDATE = """%r = stablehlo.dynamic_update_slice %o, %u, %j :
+  (tensor<8xf32>, tensor<3xf32>, tensor<i32>) -> tensor<8xf32>"""
+ARGUMENTS = "%o: tensor<8xf32>, %i: tensor<i32>, %u: tensor<3xf32>"
+
+
+def test_a_clamp_makes_an_unguarded_update_right():
+    """An update of a slice clamps and a scatter drops: with the clamp inside both are the same function."""
+    verdict = verify(*(main(ARGUMENTS, CLAMP.format(5) + write, "%r") for write in (SCATTER, UPDATE)), level="regions")
+    assert verdict.ok, verdict.lines()
+    [region] = verdict.regions
+    assert (region.status, region.how, region.scatters) == ("equal", "widened", (1,))
+    assert region.producers > 0
+    assert "equal with 3 producers of its inputs" in "\n".join(verdict.lines())
+
+
+@pytest.mark.parametrize("last", [6, 7, 2_000_000])
+def test_a_clamp_that_is_too_wide_does_not(last):
+    """A clamp that lets a window overhang leaves a difference, which comes with arguments that show it."""
+    verdict = verify(
+        *(main(ARGUMENTS, CLAMP.format(last) + write, "%r") for write in (SCATTER, UPDATE)), level="regions"
+    )
+    [region] = verdict.regions
+    assert (verdict.ok, region.status) == (False, "differs")
+    assert int(region.inputs[1]) > 5
+
+
+NARROW = """%k = stablehlo.constant dense<100> : tensor<8xi8>
+%s = stablehlo.add %a, %k : tensor<8xi8>
+%r = stablehlo.convert %s : (tensor<8xi8>) -> tensor<8xi32>"""
+WIDE = """%w = stablehlo.convert %a : (tensor<8xi8>) -> tensor<8xi32>
+%k = stablehlo.constant dense<100> : tensor<8xi32>
+%r = stablehlo.add %w, %k : tensor<8xi32>"""
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(1, 20))])
+def test_a_sum_that_wraps_around_is_not_a_wider_one(seed):
+    """s + 100 in 8 bits is another number than s + 100 in 32 for 100 of 256 values, whatever the seed."""
+    texts = [main("%a: tensor<8xi8>", body, "%r", "tensor<8xi32>") for body in (NARROW, WIDE)]
+    verdict = verify(*texts, level="regions", seed=seed)
+    assert (verdict.differs, {region.status for region in verdict.regions}) == (True, {"differs"})
+
+
+@pytest.mark.parametrize(("most", "ok"), [("27", True), ("28", False), ("63", False)])
+def test_a_sum_that_cannot_wrap_around_is(most, ok):
+    """Behind a minimum with 27 the sum stays within 8 bits; behind one with 28 it may be 128."""
+    limit = f"""%z = stablehlo.constant dense<0> : tensor<8xi8>
+%m = stablehlo.constant dense<{most}> : tensor<8xi8>
+%a = stablehlo.clamp %z, %b, %m : tensor<8xi8>
+"""
+    texts = [main("%b: tensor<8xi8>", limit + body, "%r", "tensor<8xi32>") for body in (NARROW, WIDE)]
+    verdict = verify(*texts, level="regions")
+    assert verdict.ok == ok, verdict.lines()
+    assert {(r.status, r.how) for r in verdict.regions} == {("equal", "widened") if ok else ("differs", "as it stands")}
+
+
+def test_a_region_in_a_loop_is_widened_to_the_loop():
+    """What is right only for the loop's own carried values is judged with the loop around it."""
+    loop = f"""%s = stablehlo.constant dense<0> : tensor<i32>
+%w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, {F8} cond {{
+  %n = stablehlo.constant dense<4> : tensor<i32>
+  %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+}} do {{
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %next = stablehlo.add %k, %one : tensor<i32>
+  %j = stablehlo.add %k, %one : tensor<i32>
+  WRITE
+  stablehlo.return %next, %r : tensor<i32>, {F8}
+}}"""
+    before, after = (
+        main(f"%o: {F8}, %u: tensor<3xf32>", loop.replace("WRITE", write), "%w#1") for write in (SCATTER, UPDATE)
+    )
+    verdict = verify(before, after, level="regions")
+    assert verdict.ok, verdict.lines()
+    verdict = verify(*(text.replace("dense<4>", "dense<6>") for text in (before, after)), level="regions")
+    assert verdict.differs, verdict.lines()

@@ -1,0 +1,41 @@
+"""Two modules of one context, read, aligned and cut into regions as the judge does it."""
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Aligner, BodyPair, Region, Side, regions_of
+from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.program import Program
+
+F8 = "tensor<8xf32>"
+
+
+def main(arguments: str, body: str, returned: str, kinds: str = F8, more: str = "") -> str:
+    """A module: %r of a type by default."""
+    return f"func.func public @main({arguments}) -> ({kinds}) {{\n{body}\nreturn {returned} : {kinds}\n}}\n{more}"
+
+
+def programs(*texts: str) -> list[Program]:
+    """Modules of one context."""
+    context = mlir.make_context()
+    return [Program(mlir.parse_module(text, context)) for text in texts]
+
+
+def aligned(before: str, after: str) -> list[BodyPair]:
+    """The pairs of bodies of @main that differ, the function's own first."""
+    return Aligner(*programs(before, after), frozenset(), {}).align("main")
+
+
+def regions(before: str, after: str) -> list[Region]:
+    """The regions of @main."""
+    return regions_of(aligned(before, after))
+
+
+def numbers(*texts: str) -> list[list[int]]:
+    """The value numbers of what each @main returns, of one table."""
+    table = Table()
+    sides = [Side(program, program.entries["main"], 0, {}, table) for program in programs(*texts)]
+    return [[side.numbers[value] for value in side.roots] for side in sides]
+
+
+def names(region: Region) -> tuple[list[str], list[str]]:
+    """The operations of both pieces, constants aside."""
+    return tuple([op.short_name for op in ops if op.inputs] for ops in (region.first, region.second))  # type: ignore[return-value]

@@ -1,0 +1,57 @@
+"""Second versions that nobody lowered, wrong in one way each: `pytest -k last_row_of_many` runs one of them."""
+
+import pytest
+from wrong_second_versions import PAIRS
+
+from hlo_lower.verify import verify
+from hlo_lower.verify.module import verify_module
+
+REPEATS = frozenset(
+    {
+        *("last_row_of_eight", "index_through_i16", "far_index_wraps", "fifth_duplicate", "branch_for_another_number"),
+        *("ties_of_integers", "results_exchanged", "an_iteration_short", "other_start", "another_alias", "donor_lost"),
+        *("result_sharded_otherwise", "another_composite", "above_1e4_lost", "infinity_lost", "large_lost", "rounded"),
+        *("remainder", "above_2_40", "order_of_a_sum", "decomposition", "selected_rarely"),
+    }
+)
+"""Kin of others, left to the sweep."""
+
+FOUND_BY_THE_MODULE = frozenset(
+    {
+        *("last_row_of_eight", "last_row_of_many", "index_through_i16", "index_through_bf16"),
+        *("third_duplicate", "fifth_duplicate", "first_writer_wins", "last_update_lost"),
+        *("column_leaks_into_the_next_row", "last_branch", "ties_of_integers"),
+        *("one_of_three_results", "results_exchanged", "second_iteration", "an_iteration_short"),
+        *("carried_values_exchanged", "other_start", "decomposition", "rounded", "last_of_many", "order_of_a_sum"),
+    }
+)
+"""What three runs of the whole module find without the regions."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) if n in REPEATS else n for n in PAIRS])
+def test_a_wrong_second_version_is_caught_by_its_regions(name):
+    """What is wrong beside what is computed is told as such; the rest is a region that differs, none is left open."""
+    case = PAIRS[name]
+    verdict = verify(case.before, case.after, level="regions")
+    assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, True, 1)
+    assert bool(verdict.interface) == case.is_interface
+    if not case.is_interface:
+        assert {region.status for region in verdict.regions} == {"differs"}
+        assert all(f"differs: {region.difference}" in "\n".join(verdict.lines()) for region in verdict.regions)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_the_module_s_runs_alone_find(name):
+    """More than half of the wrong versions pass three runs of the whole module, which is why there are regions."""
+    case = PAIRS[name]
+    how = {"oob": "xla", "inputs": None, "seed": 0, "runs": 3, "memory_budget": None}
+    module = verify_module(case.before, case.after, **how, progress=lambda *_: None)
+    assert (module.status == "differs") == (name in FOUND_BY_THE_MODULE)
+
+
+@pytest.mark.parametrize("name", ["third_duplicate", "second_iteration", "nan_lost", "aliasing_lost"])
+def test_the_first_version_is_itself(name):
+    """The first version against itself has no region, and no difference beside: it is the change that is caught."""
+    verdict = verify(PAIRS[name].before, PAIRS[name].before, level="regions")
+    assert (verdict.ok, verdict.regions, verdict.interface) == (True, (), ())
