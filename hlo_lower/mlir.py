@@ -323,6 +323,16 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
     return cast(Any, stablehlo).ScatterDimensionNumbers(attribute)
 
 
+def gather_dimension_numbers(operation: RawOperation) -> Any:
+    """`#stablehlo.gather<...>` of a gather, with its fields as lists of int."""
+    return cast(Any, stablehlo).GatherDimensionNumbers(operation.attributes["dimension_numbers"])
+
+
+def dot_dimension_numbers(operation: RawOperation) -> Any:
+    """`#stablehlo.dot<...>` of a `dot_general`, with its fields as lists of int."""
+    return cast(Any, stablehlo).DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
+
+
 # --- locations --------------------------------------------------------------------------------------------------
 
 

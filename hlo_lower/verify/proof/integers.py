@@ -1,0 +1,137 @@
+"""Integer arithmetic modulo 2^w, as XLA computes it where the specification leaves it open.
+
+Division by zero gives all bits set, its remainder is the dividend, and the least value divided by -1 is itself; a shift by
+the width or more gives zeros, or copies of the sign.
+"""
+
+from collections.abc import Callable, Mapping
+
+from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.proof.terms import Term, at_most, below, chosen, equal, is_known, lifted, lowered
+
+Operation = Callable[..., Term]
+"""A function of an element type and terms."""
+
+
+def _ring(of_python: Callable[..., int], of_z3: Callable[..., object]) -> Operation:
+    """An operation that is the same on numbers and, modulo 2^w, on bit-vectors."""
+
+    def compute(element: Element, *terms: Term) -> Term:
+        if all(map(is_known, terms)):
+            return element.wrapped(of_python(*terms))
+        return lowered(of_z3(*(lifted(term, element) for term in terms)), element)
+
+    return compute
+
+
+_sum = _ring(lambda a, b: a + b, lambda a, b: a + b)
+_product = _ring(lambda a, b: a * b, lambda a, b: a * b)
+_difference = _ring(lambda a, b: a - b, lambda a, b: a - b)
+negated = _ring(lambda a: -a, lambda a: -a)
+
+
+def added(element: Element, a: Term, b: Term) -> Term:
+    """a + b."""
+    for known, other in ((a, b), (b, a)):
+        if is_known(known) and known == 0:
+            return other
+    return _sum(element, a, b)
+
+
+def subtracted(element: Element, a: Term, b: Term) -> Term:
+    """a - b."""
+    return a if is_known(b) and b == 0 else _difference(element, a, b)
+
+
+def multiplied(element: Element, a: Term, b: Term) -> Term:
+    """a * b."""
+    for known, other in ((a, b), (b, a)):
+        if is_known(known) and known in (0, 1):
+            return other if known else 0
+    return _product(element, a, b)
+
+
+def least(element: Element, a: Term, b: Term) -> Term:
+    """The smaller one."""
+    return chosen(at_most(a, b, element), a, b, element)
+
+
+def greatest(element: Element, a: Term, b: Term) -> Term:
+    """The larger one."""
+    return chosen(at_most(b, a, element), a, b, element)
+
+
+def clamped(element: Element, low: Term, value: Term, high: Term) -> Term:
+    """min(max(value, low), high)."""
+    return least(element, greatest(element, value, low), high)
+
+
+def divided(element: Element, a: Term, b: Term) -> Term:
+    """a / b, rounded towards zero."""
+    ones = element.wrapped(-1)
+    if is_known(a) and is_known(b):
+        quotient = abs(a) // abs(b) if b else 0
+        return element.wrapped(quotient if (a < 0) == (b < 0) else -quotient) if b else ones
+    x, y = lifted(a, element), lifted(b, element)
+    quotient = x / y if element.is_signed else z3.UDiv(x, y)
+    return chosen(equal(b, 0, element), ones, quotient, element)
+
+
+def remaining(element: Element, a: Term, b: Term) -> Term:
+    """a - a / b * b, with the sign of a."""
+    if is_known(a) and is_known(b):
+        rest = abs(a) % abs(b) if b else abs(a)
+        return element.wrapped(-rest if a < 0 else rest)
+    x, y = lifted(a, element), lifted(b, element)
+    return chosen(equal(b, 0, element), a, z3.SRem(x, y) if element.is_signed else z3.URem(x, y), element)
+
+
+def absolute(element: Element, a: Term) -> Term:
+    """|a|; of the least value itself."""
+    return chosen(below(a, 0, element), negated(element, a), a, element)
+
+
+def sign(element: Element, a: Term) -> Term:
+    """-1, 0 or 1."""
+    return chosen(below(a, 0, element), element.wrapped(-1), chosen(equal(a, 0, element), 0, 1, element), element)
+
+
+def _on_bits(of_z3: Callable[..., object]) -> Operation:
+    def compute(element: Element, *terms: Term) -> Term:
+        return lowered(z3.simplify(of_z3(*(lifted(term, element) for term in terms))), element)
+
+    return compute
+
+
+def converted(term: Term, source: Element, target: Element) -> Term:
+    """An integer in another integer type: cut off, or extended by zeros or by its sign."""
+    if is_known(term):
+        return target.wrapped(term)
+    if target.width <= source.width:
+        return term if target.width == source.width else lowered(z3.Extract(target.width - 1, 0, term), target)
+    extend = z3.SignExt if source.is_signed else z3.ZeroExt
+    return lowered(extend(target.width - source.width, term), target)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "add": added,
+    "subtract": subtracted,
+    "multiply": multiplied,
+    "negate": negated,
+    "maximum": greatest,
+    "minimum": least,
+    "clamp": clamped,
+    "divide": divided,
+    "remainder": remaining,
+    "abs": absolute,
+    "sign": sign,
+    "and": _on_bits(lambda a, b: a & b),
+    "or": _on_bits(lambda a, b: a | b),
+    "xor": _on_bits(lambda a, b: a ^ b),
+    "not": _on_bits(lambda a: ~a),
+    "shift_left": _on_bits(lambda a, b: a << b),
+    "shift_right_arithmetic": _on_bits(lambda a, b: a >> b),
+    "shift_right_logical": _on_bits(lambda a, b: z3.LShR(a, b)),
+}
+"""By the name of the StableHLO operation, for terms of one integer type."""
