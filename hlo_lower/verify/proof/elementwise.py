@@ -48,7 +48,9 @@ def _uninterpreted(op: Operation, symbol: str, result: Element) -> Tensor:
     attributes = op.raw.attributes
     told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
     symbol = " ".join((symbol, *told))
-    return mapped(op.shape(), lambda *terms: applied(symbol, list(zip(terms, elements, strict=True)), result), *op.operands)
+    return mapped(
+        op.shape(), lambda *terms: applied(symbol, list(zip(terms, elements, strict=True)), result), *op.operands
+    )
 
 
 def compare(op: Operation) -> list[Tensor]:
@@ -59,7 +61,9 @@ def compare(op: Operation) -> list[Tensor]:
         symbol = f"compare {direction} {'' if kind in ('FLOAT', 'NOTYPE') else kind}"
         pairs = [element, element]
         return [
-            mapped(op.shape(), lambda *terms: applied(symbol, list(zip(terms, pairs, strict=True)), TRUTH), *op.operands)
+            mapped(
+                op.shape(), lambda *terms: applied(symbol, list(zip(terms, pairs, strict=True)), TRUTH), *op.operands
+            )
         ]
     relations = _RELATIONS if element.kind is Kind.INTEGER else _OF_TRUTHS
     if direction not in relations:

@@ -62,7 +62,9 @@ def prove_equal(
     return replace(found, seconds=perf_counter() - start)
 
 
-def _proved(before: str, after: str, timeout_s: float, oob: Literal["xla", "spec"], *, trust_flags: bool) -> ProofResult:
+def _proved(
+    before: str, after: str, timeout_s: float, oob: Literal["xla", "spec"], *, trust_flags: bool
+) -> ProofResult:
     context = mlir.make_context()
     modules = [_parsed(text, context) for text in (before, after)]
     looks_at_bits = any("bitcast_convert" in text for text in (before, after))

@@ -88,9 +88,7 @@ def whole(op: Operation) -> list[Tensor]:
     told, captured = fingerprint(op.raw)
     outer = [(op.scope[v], op.world.element(_name_of(v))) for v in captured]
     operands = [*zip(op.operands, op.elements, strict=True), *outer]
-    return [
-        of_tensors(f"{told} result {k}", operands, op.shape(k), op.element(k)) for k in range(len(op.raw.results))
-    ]
+    return [of_tensors(f"{told} result {k}", operands, op.shape(k), op.element(k)) for k in range(len(op.raw.results))]
 
 
 def _name_of(value: mlir.RawValue) -> str:
@@ -133,6 +131,4 @@ def _ordered(value: Tensor, batching: Sequence[int], contracting: Sequence[int])
 
 def map_(op: Operation) -> list[Tensor]:
     """`map`: its region on each place's elements."""
-    return [
-        built(op.shape(), lambda at: op.evaluator.scalars(op.region(), [t[at] for t in op.operands], op.scope)[0])
-    ]
+    return [built(op.shape(), lambda at: op.evaluator.scalars(op.region(), [t[at] for t in op.operands], op.scope)[0])]

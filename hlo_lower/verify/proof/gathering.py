@@ -1,8 +1,8 @@
 """The definition of gather (StableHLO specification, section gather), in terms.
 
-    full_start_index[d]  = clamp(0, index vector [k] where start_index_map[k] = d, D - slice size), else 0
-    full_batching_index  = the coordinate of the position in each operand_batching_dim
-    result element       = operand[full_start_index + full_batching_index + full_offset_index]
+full_start_index[d]  = clamp(0, index vector [k] where start_index_map[k] = d, D - slice size), else 0
+full_batching_index  = the coordinate of the position in each operand_batching_dim
+result element       = operand[full_start_index + full_batching_index + full_offset_index]
 """
 
 from itertools import product

@@ -134,7 +134,9 @@ class _Window:
         """The update elements that may land on a result element, each with the condition that it does."""
         found: list[tuple[Term, Place]] = []
         for within in np.ndindex(*self._sizes):
-            condition = both(*(self._starts_there(d, t - w) for d, (t, w) in enumerate(zip(target, within, strict=True))))
+            condition = both(
+                *(self._starts_there(d, t - w) for d, (t, w) in enumerate(zip(target, within, strict=True)))
+            )
             if condition is not False:
                 found.append((condition, self._place(within)))
         return found

@@ -52,5 +52,3 @@ def _starts(op: Operation, window: Sequence[int], first: int) -> list[list[Term]
         clamped_starts(op.operands[first + d][()], size - extent, op.operand_element(first + d))
         for d, (size, extent) in enumerate(zip(shape, window, strict=True))
     ]
-
-

@@ -94,9 +94,6 @@ def equal(a: Term, b: Term, element: Element) -> Term:
     return simplified(lifted(a, element) == lifted(b, element), TRUTH)
 
 
-
-
-
 def at_most(a: Term, b: Term, element: Element) -> Term:
     """Whether a <= b, of integers."""
     if is_known(a) and is_known(b):

@@ -77,7 +77,7 @@ class World:
         Raises:
           Beyond: no time is.
         """
-        found = z3.Solver()
+        found = z3.SolverFor("QF_UFBV")
         found.set("timeout", max(1, int(self.left() * 1000)))
         found.add(*self.assumptions)
         return found

@@ -1,0 +1,69 @@
+"""A counterexample once more, without the prover: XLA runs both modules, NumPy scatters by the specification."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.graph import read
+from hlo_lower.proving.case import Case
+from hlo_lower.scatter.reference import ScatterNumbers, scatter
+from hlo_lower.verify.region import combine_of
+from hlo_lower.verify.run import CannotRunError, Executable
+
+Array = NDArray[Any]
+
+
+def confirmed(case: Case, after: str, inputs: tuple[Array, ...]) -> str:
+    """By which runs the two versions differ: "XLA", "NumPy", both or "nothing".
+
+    Args:
+      case: the first module.
+      after: the second.
+      inputs: the arguments.
+    """
+    found = [
+        name for name, expected in (("XLA", _by_xla), ("NumPy", _by_numpy)) if _differs(expected, case, after, inputs)
+    ]
+    return " and ".join(found) or "nothing"
+
+
+def _differs(expected: Any, case: Case, after: str, inputs: tuple[Array, ...]) -> bool:
+    try:
+        first, second = expected(case, inputs), Executable(after, "quick").run(inputs)
+    except CannotRunError:
+        return False
+    return first is not None and any(not _same(a, b) for a, b in zip(first, second, strict=True))
+
+
+def _same(a: Array, b: Array) -> bool:
+    if a.dtype.kind in "iub":
+        return bool(np.array_equal(a, b))
+    wide, other = a.astype(np.float64), b.astype(np.float64)
+    return bool(np.array_equal(wide, other, equal_nan=True) and np.array_equal(np.signbit(wide), np.signbit(other)))
+
+
+def _by_xla(case: Case, inputs: tuple[Array, ...]) -> list[Array] | None:
+    """XLA's results; none under "spec", of which it is no judge."""
+    return None if case.oob == "spec" else Executable(case.text, "quick").run(inputs)
+
+
+def _by_numpy(case: Case, inputs: tuple[Array, ...]) -> list[Array] | None:
+    """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
+    if not case.indices_text:
+        return None
+    indices, *updates = Executable(case.indices_text, "quick").run(inputs)
+    [node] = read(case.text).scatters
+    raw = mlir.scatter_dimension_numbers(node.raw)
+    numbers = ScatterNumbers(
+        tuple(raw.update_window_dims),
+        tuple(raw.inserted_window_dims),
+        tuple(raw.input_batching_dims),
+        tuple(raw.scatter_indices_batching_dims),
+        tuple(raw.scattered_dims_to_operand_dims),
+        int(raw.index_vector_dim),
+    )
+    dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.raw.results]
+    known = [dtype for dtype in dtypes if dtype is not None]
+    return scatter(inputs[: len(updates)], indices, updates, numbers, combine_of(node.raw, {}), known, oob=case.oob)
