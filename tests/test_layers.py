@@ -13,7 +13,20 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather"),
     *("lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report"),
-    *("export", "preference", "plan", "pipeline", "selection", "consumers", "fuzz", "jit", "api", "proving", "__init__", "cli"),
+    *(
+        "export",
+        "preference",
+        "plan",
+        "pipeline",
+        "selection",
+        "consumers",
+        "fuzz",
+        "jit",
+        "api",
+        "proving",
+        "__init__",
+        "cli",
+    ),
     "__main__",
 )
 """A layer imports itself, `errors` and what stands before it."""

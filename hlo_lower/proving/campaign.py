@@ -1,4 +1,4 @@
-"""Try rules on their families: lower each module preferring the rule, see that it was taken, and prove the two equal."""
+"""Try rules on their families: lower each module preferring the rule, see that it was taken, prove the two equal."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -76,7 +76,11 @@ def prove_rules(
       InputError: z3 is not installed.
     """
     require()
-    return [_outcome(rule, timeout_s, shapes, registry, progress or (lambda *_: None)) for rule in rules]
+    return [_outcome(rule, timeout_s, shapes, registry, progress or _silent) for rule in rules]
+
+
+def _silent(rule: str, done: int, total: int) -> None:
+    """No progress."""
 
 
 def _outcome(
@@ -117,7 +121,7 @@ def _try(
             return
         after = at_static_sizes(lowered.stablehlo, case.text) if case.dynamic_text else lowered.stablehlo
     except RefinementError as error:
-        outcome.unknown.append(Unknown(case.name, f"no static form at these sizes: {str(error).splitlines()[0]}"))
+        outcome.unknown.append(Unknown(case.name, f"no static form at these sizes: {_reason(error)}"))
         return
     except HloLowerError as error:
         outcome.unknown.append(Unknown(case.name, f"not lowered: {error.what}"))
@@ -132,13 +136,18 @@ def _try(
         outcome.refuted.append(Refuted(case, after, result.inputs, result.reason, told))
 
 
+def _reason(error: RefinementError) -> str:
+    """What jaxlib says, without where."""
+    return str(error).splitlines()[0].rpartition("error: ")[2]
+
+
 _NOTED = re.compile(r"\((\w+)\)$")
 
 
 def rule_taken(lowered: Lowered, rule: Rule) -> str:
     """The short name of the rule by which a module's one op was lowered.
 
-    Scatters tell it in their record, what else was changed in a note; what was left by a rule that leaves it is not told.
+    Scatters tell it in their record, what else was changed in a note; what a rule leaves as it is, is not told.
     """
     if lowered.records:
         return lowered.records[0].rule

@@ -1,4 +1,4 @@
-"""One module of the family: a scatter of a form, its indices, its region and its policy; and how it is to be lowered."""
+"""One module of the family: a scatter of a form, its indices, region and policy; and how it is to be lowered."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The cases that a rule is tried on: what of the family its constraints admit.
 
-Which rule takes a module is the converter's to say; here only what cannot be is left out, so that little is tried in vain.
+Which rule takes a module is the converter's to say; here only what cannot be is left out, so that little is tried in
+vain.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,9 @@ SETTINGS: tuple[tuple[str, Literal["xla", "spec"]], ...] = (
 )
 """Index types and policies."""
 
+ONLY_ELEMENTS = frozenset({Drops.ELEMENTS})
+ONLY_CONSTANT = frozenset({Offsets.CONSTANT})
+
 SMALLEST = Form((2,), (None,), (0,), (2,))
 """The form in which a rule is proved with every region that it takes."""
 
@@ -33,8 +37,8 @@ SMALLEST = Form((2,), (None,), (0,), (2,))
 def scatter_cases(rule: Rule) -> Iterator[Case]:
     """Every case that a rule for scatters may take.
 
-    In rank 1 each form is tried with both index types under both policies, in rank 2 with each of them once. The regions
-    that a rule takes come in turn, and all of them in the smallest form.
+    In rank 1 each form is tried with both index types under both policies, in rank 2 with each of them once. The
+    regions that a rule takes come in turn, and all of them in the smallest form.
     """
     bodies = [body for body in BODIES if _takes_body(rule, body)]
     is_uniform = Regime.MASK in rule.constraints.get("regime", ())
@@ -49,7 +53,7 @@ def scatter_cases(rule: Rule) -> Iterator[Case]:
 
 
 def _is_skipped(form: Form, index: str, oob: str) -> bool:
-    """Every second setting of a form of more than one dim, so that each index type and each policy is there once."""
+    """Every second setting of a form of more than one dim: each index type and each policy is there once."""
     is_odd = (sum(form.operand) + len(form.updates)) % 2
     return ((index == "i8") == (oob == "xla")) != is_odd
 
@@ -59,7 +63,7 @@ def _options(rule: Rule, form: Form, *, is_in_parts: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"prefer": (rule.short_name,)}
     if rule.spared and is_in_parts and prod(form.positions) > 1:
         found["prefer"] = (rule.short_name, "mask_elements=2")
-    if rule.constraints.get("offsets") == {Offsets.CONSTANT} and Regime.MANY in rule.constraints["regime"]:
+    if ONLY_CONSTANT.issuperset(rule.constraints.get("offsets", Offsets)) and Regime.MANY in rule.constraints["regime"]:
         found["prefer"] = ("few_windows=1",)
     if Dialect.STABLEHLO not in rule.constraints.get("dialect", frozenset(Dialect)):
         found["target"] = "linalg"
@@ -80,7 +84,7 @@ def _takes_body(rule: Rule, body: Body) -> bool:
 
 def _takes_policy(rule: Rule, oob: str) -> bool:
     """Whether a rule can be for a policy: only under "spec" are there single elements to drop."""
-    return oob == "spec" or rule.constraints.get("drops") != {Drops.ELEMENTS}
+    return oob == "spec" or not ONLY_ELEMENTS.issuperset(rule.constraints.get("drops", Drops))
 
 
 def _indices(rule: Rule, form: Form, index: str) -> Iterator[Indices]:
@@ -101,7 +105,7 @@ def _indices(rule: Rule, form: Form, index: str) -> Iterator[Indices]:
 
 
 def _asks(rule: Rule, indices: Indices) -> bool:
-    """Whether a rule is for what is particular of indices that are no example of it: constants, out of bounds, unique."""
+    """Whether a rule is for what is particular of indices that are no example: constants, out of bounds, unique."""
     if indices.offsets == KNOWN:
         return Offsets.CONSTANT in rule.constraints.get("offsets", ())
     return "unique" in rule.constraints or Subset.EMPTY in rule.constraints["subset"]

@@ -1,4 +1,4 @@
-"""The bounded family of scatters: extents 0 to 3, up to 3 updates, overlapping windows up to 2, one or two components."""
+"""The bounded family of scatters: extents 0 to 3, up to 3 updates, windows that overlap, one or two components."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -91,7 +91,7 @@ def shapes() -> Iterator[GatherShape]:
 def gather_cases(rule: Rule) -> Iterator[Case]:
     """Every case that a rule for gathers may take."""
     [*forms] = rule.constraints.get("size", [GatherForm.MANY])
-    is_not_taken = rule.constraints["taken"] == {Taken.NOT}
+    is_not_taken = Taken.NOT in rule.constraints["taken"]
     target = TARGETS[GatherForm(forms[0])] if is_not_taken else _CLAMPS_NOT
     is_clamped = Taken.WHOLE in rule.constraints["taken"]
     for shape, index, element in product(shapes(), ("i8", "i32", "ui8"), ("f32", "i8", "i1")):

@@ -6,6 +6,7 @@ A producer gives the arguments and the lines of a module that make indices %j of
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Indices:
 Producer = Callable[[Form, str], Iterator[Indices]]
 
 
-def _dense(values: object) -> str:
+def _dense(values: Any) -> str:
     return str(np.asarray(values).tolist()) if np.size(values) else ""
 
 
@@ -135,21 +136,20 @@ def constant(form: Form, index: str) -> Iterator[Indices]:
     """Constants: ascending, descending, every second one, all the same, and some out of bounds."""
     count = prod(form.positions)
     starts = {
-        "ascending": lambda n: n,
-        "descending": lambda n: count - 1 - n,
-        "every second": lambda n: 2 * n,
-        "the same": lambda n: 1,
-        "from -1": lambda n: n - 1,
-        "crossed": lambda n: (2 * n) % 3,
+        "ascending": range(count),
+        "descending": range(count)[::-1],
+        "every second": range(0, 2 * count, 2),
+        "the same": [1] * count,
+        "from -1": range(-1, count - 1),
+        "crossed": [2 * n % 3 for n in range(count)],
     }
-    for name, start in starts.items():
+    for name, own in starts.items():
         if not count or (count == 1 and name not in ("ascending", "the same", "from -1")):
             continue
-        rows = np.array([[start(n)] * form.components for n in range(count)]).reshape((*form.positions, -1))
-        values = rows[..., 0] if form.vector == "implied" else np.moveaxis(rows, -1, form.vector_dim)
+        rows = np.array([[start] * form.components for start in own]).reshape((*form.positions, -1))
         if form.components == 2 and name in ("ascending", "crossed"):
-            values = np.array(values)
-            values[..., -1] = 0
+            rows[..., -1] = 0
+        values = rows[..., 0] if form.vector == "implied" else np.moveaxis(rows, -1, form.vector_dim)
         text = f"%j = stablehlo.constant dense<{_dense(values)}> : {typed(form.indices, index)}"
         yield Indices(f"constant, {name}", (), text, ANYTHING, KNOWN, is_example=name == "crossed" or count == 1)
 

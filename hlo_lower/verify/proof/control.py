@@ -10,8 +10,8 @@ from hlo_lower import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import TRUTH, Element
 from hlo_lower.verify.proof.operation import Operation
-from hlo_lower.verify.proof.tensors import Tensor, mapped
-from hlo_lower.verify.proof.terms import Term, both, chosen, equal, is_known, opposite, simplified
+from hlo_lower.verify.proof.tensors import Tensor, scalar, selected
+from hlo_lower.verify.proof.terms import Term, both, equal, is_known, opposite, simplified
 
 MOST_ROUNDS = 256
 """Rounds of a loop whose number is known."""
@@ -40,10 +40,7 @@ def while_(op: Operation) -> list[Tensor]:
 def _merged(condition: Term, yes: Sequence[Tensor], no: Sequence[Tensor], elements: Sequence[Element]) -> list[Tensor]:
     if is_known(condition):
         return list(yes if condition else no)
-    return [
-        mapped(a.shape, lambda x, y, e=e: chosen(condition, x, y, e), a, b)
-        for a, b, e in zip(yes, no, elements, strict=True)
-    ]
+    return [selected(scalar(condition), a, b, e) for a, b, e in zip(yes, no, elements, strict=True)]
 
 
 def if_(op: Operation) -> list[Tensor]:

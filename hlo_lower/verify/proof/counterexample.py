@@ -1,7 +1,7 @@
 """Concrete arguments of a solver's model, and the results that it stands for, as NumPy arrays.
 
-What the solver says of an uninterpreted float is only which ones are the same and which is a constant of the module. The
-others are drawn: numbers first, then NaN, infinities and signed zeros among them.
+What the solver says of an uninterpreted float is only which ones are the same and which is a constant of the module.
+The others are drawn: numbers first, then NaN, infinities and signed zeros among them.
 """
 
 import re

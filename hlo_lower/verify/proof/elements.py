@@ -1,8 +1,8 @@
 """Element types as the proof sees them: truths, integers of a width, and floats of which nothing is known.
 
 A float is an element of an uninterpreted sort, so that whatever is proved holds of every value, NaN and -0.0 included,
-and of every number format. Only where a module looks at the bits of floats (`bitcast_convert`) are they bit-vectors; what
-is computed with them is uninterpreted all the same.
+and of every number format. Only where a module looks at the bits of floats (`bitcast_convert`) are they bit-vectors;
+what is computed with them is uninterpreted all the same.
 """
 
 import re

@@ -1,29 +1,59 @@
 """Operations element by element: of truths and integers as they are computed, of floats as uninterpreted functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import TRUTH, Element, Kind
 from hlo_lower.verify.proof.operation import Operation
-from hlo_lower.verify.proof.tensors import Tensor, mapped
+from hlo_lower.verify.proof.tensors import Tensor, mapped, selected
 from hlo_lower.verify.proof.terms import Term, at_most, below, both, chosen, either, equal, is_known, opposite
 from hlo_lower.verify.proof.uninterpreted import applied
 
 FLOAT_OPERATIONS = frozenset(
-    """abs add and atan2 cbrt ceil clamp complex cosine count_leading_zeros divide exponential exponential_minus_one
-    floor imag is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power real
-    reduce_precision remainder round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic
-    shift_right_logical sign sine sqrt subtract tan tanh xor chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma
-    chlo.digamma""".split()
+    (
+        *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "complex", "cosine"),
+        *(
+            "count_leading_zeros",
+            "divide",
+            "exponential",
+            "exponential_minus_one",
+            "floor",
+            "imag",
+            "is_finite",
+            "log",
+            "log_plus_one",
+        ),
+        *("logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
+        *(
+            "real",
+            "reduce_precision",
+            "remainder",
+            "round_nearest_afz",
+            "round_nearest_even",
+            "rsqrt",
+            "shift_left",
+            "shift_right_arithmetic",
+            "shift_right_logical",
+        ),
+        *("sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", "chlo.erf", "chlo.erf_inv"),
+        *("chlo.erfc", "chlo.lgamma", "chlo.digamma"),
+    )
 )
 """Functions of one element of each operand; those that have no meaning of their own below are uninterpreted."""
 
-_TRUTHS: Mapping[str, Callable[..., Term]] = {
+
+def differing(a: Term, b: Term) -> Term:
+    """Whether one of two truths holds, and not the other."""
+    return opposite(equal(a, b, TRUTH))
+
+
+TRUTHS: Mapping[str, Callable[..., Term]] = {
     "and": both,
     "or": either,
     "not": opposite,
-    "xor": lambda a, b: opposite(equal(a, b, TRUTH)),
+    "xor": differing,
     "add": either,
     "multiply": both,
     "maximum": either,
@@ -35,11 +65,10 @@ _TRUTHS: Mapping[str, Callable[..., Term]] = {
 def elementwise(op: Operation) -> list[Tensor]:
     """One of `FLOAT_OPERATIONS`, on whatever type."""
     elements = op.elements
-    if elements[0].kind is Kind.TRUTH and op.name in _TRUTHS:
-        return [mapped(op.shape(), _TRUTHS[op.name], *op.operands)]
+    if elements[0].kind is Kind.TRUTH and op.name in TRUTHS:
+        return [mapped(op.shape(), TRUTHS[op.name], *op.operands)]
     if elements[0].kind is Kind.INTEGER and op.name in integers.OPERATIONS:
-        compute = integers.OPERATIONS[op.name]
-        return [mapped(op.shape(), lambda *terms: compute(elements[0], *terms), *op.operands)]
+        return [mapped(op.shape(), partial(integers.OPERATIONS[op.name], elements[0]), *op.operands)]
     return [_uninterpreted(op, op.name, op.element())]
 
 
@@ -47,10 +76,16 @@ def _uninterpreted(op: Operation, symbol: str, result: Element) -> Tensor:
     elements = op.elements
     attributes = op.raw.attributes
     told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
-    symbol = " ".join((symbol, *told))
-    return mapped(
-        op.shape(), lambda *terms: applied(symbol, list(zip(terms, elements, strict=True)), result), *op.operands
-    )
+    return _mapped_symbol(op, " ".join((symbol, *told)), elements, result)
+
+
+def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[Element], result: Element) -> Tensor:
+    """A function symbol on each place's terms."""
+
+    def at_place(*terms: Term) -> Term:
+        return applied(symbol, list(zip(terms, elements, strict=True)), result)
+
+    return mapped(op.shape(), at_place, *op.operands)
 
 
 def compare(op: Operation) -> list[Tensor]:
@@ -59,17 +94,16 @@ def compare(op: Operation) -> list[Tensor]:
     if element.kind is Kind.FLOAT:
         kind = op.keyword("compare_type")
         symbol = f"compare {direction} {'' if kind in ('FLOAT', 'NOTYPE') else kind}"
-        pairs = [element, element]
-        return [
-            mapped(
-                op.shape(), lambda *terms: applied(symbol, list(zip(terms, pairs, strict=True)), TRUTH), *op.operands
-            )
-        ]
+        return [_mapped_symbol(op, symbol, [element, element], TRUTH)]
     relations = _RELATIONS if element.kind is Kind.INTEGER else _OF_TRUTHS
     if direction not in relations:
         raise Beyond(f"compare {direction} of {element.name}")
     relation = relations[direction]
-    return [mapped(op.shape(), lambda a, b: relation(a, b, element), *op.operands)]
+
+    def holds(a: Term, b: Term) -> Term:
+        return relation(a, b, element)
+
+    return [mapped(op.shape(), holds, *op.operands)]
 
 
 _RELATIONS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
@@ -92,14 +126,18 @@ _OF_TRUTHS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
 
 def select(op: Operation) -> list[Tensor]:
     """`select`; a predicate of rank 0 is for all elements."""
-    element = op.element()
-    return [mapped(op.shape(), lambda c, yes, no: chosen(c, yes, no, element), *op.operands)]
+    condition, yes, no = op.operands
+    return [selected(condition, yes, no, op.element())]
 
 
 def convert(op: Operation) -> list[Tensor]:
     """`convert`: between integers and truths by value, from and to floats uninterpreted."""
-    source, target = op.operand_element(), op.element()
-    return [mapped(op.shape(), lambda term: converted(term, source, target), op.operands[0])]
+    return [converted_tensor(op.operands[0], op.operand_element(), op.element())]
+
+
+def converted_tensor(tensor: Tensor, source: Element, target: Element) -> Tensor:
+    """A tensor in another element type."""
+    return mapped(tensor.shape, partial(converted, source=source, target=target), tensor)
 
 
 def converted(term: Term, source: Element, target: Element) -> Term:
@@ -120,7 +158,7 @@ def bitcast_convert(op: Operation) -> list[Tensor]:
     source, target = op.operand_element(), op.element()
     if source.width != target.width or not source.width:
         raise Beyond(f"bitcast_convert from {source.name} to {target.name}")
-    return [mapped(op.shape(), lambda term: _wrapped(term, target), op.operands[0])]
+    return [mapped(op.shape(), partial(_wrapped, target=target), op.operands[0])]
 
 
 def _wrapped(term: Term, target: Element) -> Term:

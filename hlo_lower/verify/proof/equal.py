@@ -34,9 +34,9 @@ def prove_equal(
 ) -> ProofResult:
     """Prove that two modules compute the same for all arguments, as far as that can be decided.
 
-    Both are evaluated symbolically: integers as bit-vectors, floats as elements of uninterpreted sorts with one function
-    symbol for each operation. So a proof holds bit for bit, for every float and its NaN; and float computations that are
-    done in another order are neither proved nor, unless they differ when run, refuted.
+    Both are evaluated symbolically: integers as bit-vectors, floats as elements of uninterpreted sorts with one
+    function symbol for each operation. So a proof holds bit for bit, for every float and its NaN; and float
+    computations that are done in another order are neither proved nor, unless they differ when run, refuted.
 
     Args:
       before_text, after_text: two modules with a function @main of the same signature, of small static shapes.
@@ -45,9 +45,9 @@ def prove_equal(
       trust_flags: whether it may be assumed of scatters with `unique_indices = true` that no element is written twice.
 
     Returns:
-      "proved"; "refuted" with inputs on which the modules, run by XLA, differ; or "unknown" with the reason: an operation
-      that is not known, a loop that may not end, a tensor too large, no time left, or a difference that did not show
-      when it was run.
+      "proved"; "refuted" with inputs on which the modules, run by XLA, differ; or "unknown" with the reason: an
+      operation that is not known, a loop that may not end, a tensor too large, no time left, or a difference that did
+      not show when it was run.
 
     Raises:
       InputError: z3 is not installed, or a text does not parse.
@@ -66,10 +66,10 @@ def _proved(
     before: str, after: str, timeout_s: float, oob: Literal["xla", "spec"], *, trust_flags: bool
 ) -> ProofResult:
     context = mlir.make_context()
-    modules = [_parsed(text, context) for text in (before, after)]
+    first, second = (_parsed(text, context) for text in (before, after))
     looks_at_bits = any("bitcast_convert" in text for text in (before, after))
     world = World(timeout_s, oob, trust_flags, floats_as_bits=looks_at_bits)
-    answer = ask(*modules, world)
+    answer = ask(first, second, world)
     if answer.model is None:
         return ProofResult("proved")
     is_ours = oob == "spec" and "stablehlo.scatter" in before

@@ -1,35 +1,28 @@
 """Operations that combine elements with each other: `reduce`, `dot_general`, and `map`, which combines none.
 
 The specification leaves the order of a `reduce` open. Where the region is one operation for which the order does not
-matter, the elements are combined in row-major order. Any other, and every sum of floats, is an uninterpreted function of
-all of its operands' elements.
+matter, the elements are combined in row-major order. Any other, and every sum of floats, is an uninterpreted function
+of all of its operands' elements.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof import integers
-from hlo_lower.verify.proof.elements import TRUTH, Element, Kind
-from hlo_lower.verify.proof.elementwise import converted
+from hlo_lower.verify.proof.elements import Element, Kind
+from hlo_lower.verify.proof.elementwise import TRUTHS, converted
 from hlo_lower.verify.proof.fingerprint import fingerprint
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Place, Tensor, built
-from hlo_lower.verify.proof.terms import Term, both, either, equal, opposite
+from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.uninterpreted import of_tensors
 
 _INTEGERS = {f"stablehlo.{n}": n for n in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")}
-_TRUTHS: Mapping[str, Callable[[Term, Term], Term]] = {
-    "stablehlo.and": both,
-    "stablehlo.or": either,
-    "stablehlo.add": either,
-    "stablehlo.multiply": both,
-    "stablehlo.maximum": either,
-    "stablehlo.minimum": both,
-    "stablehlo.xor": lambda a, b: opposite(equal(a, b, TRUTH)),
-}
+_TRUTHS = {f"stablehlo.{n}": TRUTHS[n] for n in ("and", "or", "add", "multiply", "maximum", "minimum", "xor")}
 
 Folding = Callable[[Term, Term], Term]
 
@@ -80,7 +73,7 @@ def _foldings(block: mlir.RawBlock, elements: Sequence[Element]) -> list[Folding
 
 def _of_integers(name: str, element: Element) -> Folding:
     compute = integers.OPERATIONS[_INTEGERS[name]]
-    return lambda a, b: compute(element, a, b)
+    return partial(compute, element)
 
 
 def whole(op: Operation) -> list[Tensor]:
@@ -131,4 +124,8 @@ def _ordered(value: Tensor, batching: Sequence[int], contracting: Sequence[int])
 
 def map_(op: Operation) -> list[Tensor]:
     """`map`: its region on each place's elements."""
-    return [built(op.shape(), lambda at: op.evaluator.scalars(op.region(), [t[at] for t in op.operands], op.scope)[0])]
+
+    def element_at(place: Place) -> Term:
+        return op.evaluator.scalars(op.region(), [tensor[place] for tensor in op.operands], op.scope)[0]
+
+    return [built(op.shape(), element_at)]

@@ -20,9 +20,10 @@ def gather(op: Operation) -> list[Tensor]:
     element, index_element = op.element(), op.operand_element(1)
     sizes, vector = op.integers("slice_sizes"), int(numbers.index_vector_dim)
     indexed = {int(d): k for k, d in enumerate(numbers.start_index_map)}
-    batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+    batched = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)
+    batching = {int(dim): int(axis) for dim, axis in batched}
     dropped = {*numbers.collapsed_slice_dims, *batching}
-    offset_dims = list(numbers.offset_dims)
+    offset_dims = [int(d) for d in numbers.offset_dims]
     offset_of = dict(zip([d for d in range(operand.ndim) if d not in dropped], offset_dims, strict=True))
 
     def element_at(place: Place) -> Term:

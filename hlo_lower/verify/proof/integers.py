@@ -1,34 +1,35 @@
 """Integer arithmetic modulo 2^w, as XLA computes it where the specification leaves it open.
 
-Division by zero gives all bits set, its remainder is the dividend, and the least value divided by -1 is itself; a shift by
-the width or more gives zeros, or copies of the sign.
+Division by zero gives all bits set, its remainder is the dividend, and the least value divided by -1 is itself; a shift
+by the width or more gives zeros, or copies of the sign.
 """
 
+import operator
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from hlo_lower.verify.proof.elements import Element
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, at_most, below, chosen, equal, is_known, lifted, lowered
 
+_operator: Any = operator  # its stubs leave some of it unknown
+
 Operation = Callable[..., Term]
 """A function of an element type and terms."""
 
 
-def _ring(of_python: Callable[..., int], of_z3: Callable[..., object]) -> Operation:
+def _ring(operation: Any) -> Operation:
     """An operation that is the same on numbers and, modulo 2^w, on bit-vectors."""
 
     def compute(element: Element, *terms: Term) -> Term:
         if all(map(is_known, terms)):
-            return element.wrapped(of_python(*terms))
-        return lowered(of_z3(*(lifted(term, element) for term in terms)), element)
+            return element.wrapped(operation(*terms))
+        return lowered(operation(*(lifted(term, element) for term in terms)), element)
 
     return compute
 
 
-_sum = _ring(lambda a, b: a + b, lambda a, b: a + b)
-_product = _ring(lambda a, b: a * b, lambda a, b: a * b)
-_difference = _ring(lambda a, b: a - b, lambda a, b: a - b)
-negated = _ring(lambda a: -a, lambda a: -a)
+_sum, _product, _difference, negated = map(_ring, (_operator.add, _operator.mul, _operator.sub, _operator.neg))
 
 
 def added(element: Element, a: Term, b: Term) -> Term:
@@ -97,11 +98,17 @@ def sign(element: Element, a: Term) -> Term:
     return chosen(below(a, 0, element), element.wrapped(-1), chosen(equal(a, 0, element), 0, 1, element), element)
 
 
-def _on_bits(of_z3: Callable[..., object]) -> Operation:
-    def compute(element: Element, *terms: Term) -> Term:
-        return lowered(z3.simplify(of_z3(*(lifted(term, element) for term in terms))), element)
+def _shifted(of_z3: Any) -> Operation:
+    """A shift, of bit-vectors only."""
+
+    def compute(element: Element, a: Term, b: Term) -> Term:
+        return lowered(z3.simplify(of_z3(lifted(a, element), lifted(b, element))), element)
 
     return compute
+
+
+def _logically(a: Any, b: Any) -> Any:
+    return z3.LShR(a, b)
 
 
 def converted(term: Term, source: Element, target: Element) -> Term:
@@ -126,12 +133,12 @@ OPERATIONS: Mapping[str, Operation] = {
     "remainder": remaining,
     "abs": absolute,
     "sign": sign,
-    "and": _on_bits(lambda a, b: a & b),
-    "or": _on_bits(lambda a, b: a | b),
-    "xor": _on_bits(lambda a, b: a ^ b),
-    "not": _on_bits(lambda a: ~a),
-    "shift_left": _on_bits(lambda a, b: a << b),
-    "shift_right_arithmetic": _on_bits(lambda a, b: a >> b),
-    "shift_right_logical": _on_bits(lambda a, b: z3.LShR(a, b)),
+    "and": _ring(_operator.and_),
+    "or": _ring(_operator.or_),
+    "xor": _ring(_operator.xor),
+    "not": _ring(_operator.invert),
+    "shift_left": _shifted(_operator.lshift),
+    "shift_right_arithmetic": _shifted(_operator.rshift),
+    "shift_right_logical": _shifted(_logically),
 }
 """By the name of the StableHLO operation, for terms of one integer type."""

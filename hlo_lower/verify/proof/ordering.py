@@ -1,7 +1,7 @@
-"""`sort`, as a network that compares neighbours: what comes out is the stable order for every comparator that is one.
+"""`sort`, as a network that compares neighbours, whose result is the stable order for every comparator that is one.
 
-A sort that is not stable may leave equal elements in any order. It is a network only where no two elements can be equal;
-else it is an uninterpreted function of all of its operands.
+A sort that is not stable may leave equal elements in any order. It is a network only where no two elements can be
+equal; else it is an uninterpreted function of all of its operands.
 """
 
 from itertools import combinations

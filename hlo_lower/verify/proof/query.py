@@ -93,9 +93,12 @@ def _arguments(module: mlir.RawModule, world: World) -> list[Typed]:
     found: list[Typed] = []
     for number, (shape, name) in enumerate(_types(_main(module).regions[0].blocks[0].arguments)):
         element = world.element(name)
-        tensor = built(shape, lambda at, n=number, e=element: z3.Const(f"argument {n} {list(at)}", e.sort))
-        found.append(Typed(tensor, element))
+        found.append(Typed(_variables(number, shape, element), element))
     return found
+
+
+def _variables(number: int, shape: Sequence[int], element: Element) -> Tensor:
+    return built(shape, lambda at: z3.Const(f"argument {number} {list(at)}", element.sort))
 
 
 def _results(module: mlir.RawModule, arguments: Sequence[Typed], world: World) -> list[Typed]:

@@ -1,9 +1,10 @@
 """The definition of scatter, in terms: StableHLO specification, section scatter, under both out-of-bounds policies.
 
-Scatter positions are taken in row-major order, a whole window each. The window of a position starts, in each operand dim,
-at its index vector's component for the dim, at its coordinate in a batching dim, and at 0 elsewhere. A result element t
-is combined with the update element w of the window where start + w = t in all dims, which is one w at most. Under "spec"
-that is all: what lies outside the operand is no result element. Under "xla" only starts in [0, D - W] of every dim count.
+Scatter positions are taken in row-major order, a whole window each. The window of a position starts, in each operand
+dim, at its index vector's component for the dim, at its coordinate in a batching dim, and at 0 elsewhere. A result
+element t is combined with the update element w of the window where start + w = t in all dims, which is one w at most.
+Under "spec" that is all: what lies outside the operand is no result element. Under "xla" only starts in [0, D - W] of
+every dim count.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,10 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof.elements import Element
-from hlo_lower.verify.proof.elementwise import converted
+from hlo_lower.verify.proof.elementwise import converted_tensor
 from hlo_lower.verify.proof.operation import Operation, element_name
 from hlo_lower.verify.proof.starts import starts_at
-from hlo_lower.verify.proof.tensors import Place, Tensor, mapped, places
+from hlo_lower.verify.proof.tensors import Place, Tensor, places
 from hlo_lower.verify.proof.terms import Term, both, chosen, either, is_known, opposite
 
 
@@ -86,7 +87,7 @@ def scatter(op: Operation) -> list[Tensor]:
 def _promoted(op: Operation, number: int, target: Element) -> Tensor:
     """An operand in the type that the region has for it."""
     source, tensor = op.operand_element(number), op.operands[number]
-    return tensor if source == target else mapped(tensor.shape, lambda t: converted(t, source, target), tensor)
+    return tensor if source == target else converted_tensor(tensor, source, target)
 
 
 def _update(hits: Sequence[tuple[Term, Place]], updates: Tensor, element: Element) -> Term:

@@ -4,27 +4,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hlo_lower.verify.proof.elements import Element
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.starts import clamped_starts
-from hlo_lower.verify.proof.tensors import Place, Tensor, built
+from hlo_lower.verify.proof.tensors import Place, Tensor, built, scalar, selected
 from hlo_lower.verify.proof.terms import Term, both, chosen
 
 
 def dynamic_slice(op: Operation) -> list[Tensor]:
     """`dynamic_slice`, one dim after the other: a mux of the slices at all its places."""
-    element, value = op.element(), op.operands[0]
+    value = op.operands[0]
     for dim, (size, starts) in enumerate(zip(op.shape(), _starts(op, op.shape(), first=1), strict=True)):
         parts = [np.take(value, range(place, place + size), dim) for place in range(len(starts))]
-        value = built(parts[0].shape, lambda at, parts=parts, starts=starts: _mux(starts, [p[at] for p in parts], op))
-    assert element == op.operand_element()
+        value = _mux(starts, parts, op.element())
     return [value]
 
 
-def _mux(conditions: Sequence[Term], terms: Sequence[Term], op: Operation) -> Term:
-    """The term whose condition holds; one of them does, so the first is what is left."""
-    found = terms[0]
-    for condition, term in zip(conditions[1:], terms[1:], strict=True):
-        found = chosen(condition, term, found, op.element())
+def _mux(conditions: Sequence[Term], parts: Sequence[Tensor], element: Element) -> Tensor:
+    """The part whose condition holds; one of them does, so the first is what is left."""
+    found = parts[0]
+    for condition, part in zip(conditions[1:], parts[1:], strict=True):
+        found = selected(scalar(condition), part, found, element)
     return found
 
 

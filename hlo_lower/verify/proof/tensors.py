@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.terms import Term
+from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.terms import Term, chosen
 
 Tensor: TypeAlias = NDArray[Any]
 Place: TypeAlias = tuple[int, ...]
@@ -55,3 +56,12 @@ def mapped(shape: Sequence[int], function: Callable[..., Term], *tensors: Tensor
     """
     spread = [np.broadcast_to(tensor, tuple(shape)) for tensor in tensors]
     return built(shape, lambda place: function(*(tensor[place] for tensor in spread)))
+
+
+def selected(condition: Tensor, yes: Tensor, no: Tensor, element: Element) -> Tensor:
+    """Each element of `yes` where the condition holds, else of `no`; a condition of rank 0 is for all."""
+
+    def pick(here: Term, a: Term, b: Term) -> Term:
+        return chosen(here, a, b, element)
+
+    return mapped(yes.shape, pick, condition, yes, no)

@@ -1,7 +1,7 @@
 """Terms: what one element of a tensor is, as a Python number where it is known and as a term of z3 where it is not.
 
-A term is a `bool`, an `int` in the range of its type, or an expression of z3. What is known is computed in Python, which
-keeps loop counters, iotas and masks out of the solver.
+A term is a `bool`, an `int` in the range of its type, or an expression of z3. What is known is computed in Python,
+which keeps loop counters, iotas and masks out of the solver.
 """
 
 from typing import Any, TypeAlias

@@ -1,8 +1,8 @@
 """Functions of which only this is known: the same operation on the same operands gives the same result, bit for bit.
 
-Of one element (a float sum, an exponential): one symbol for an operation, its attributes and its types. Of whole tensors
-(a convolution, a float `reduce` or `dot_general`, whose order of operations the specification leaves open): one symbol
-for each element of the result, applied to all elements of the operands.
+Of one element (a float sum, an exponential): one symbol for an operation, its attributes and its types. Of whole
+tensors (a convolution, a float `reduce` or `dot_general`, whose order of operations the specification leaves open): one
+symbol for each element of the result, applied to all elements of the operands.
 """
 
 from collections.abc import Sequence
