@@ -6,6 +6,7 @@ from time import perf_counter
 
 from hlo_lower.api import lower
 from hlo_lower.errors import HloLowerError, InputError
+from hlo_lower.legalize.change import Outcome
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.mlir import RefinementError
@@ -147,7 +148,7 @@ _NOTED = re.compile(r"\((\w+)\)$")
 def rule_taken(lowered: Lowered, rule: Rule) -> str:
     """The short name of the rule by which a module's one op was lowered.
 
-    Scatters tell it in their record, what else was changed in a note; what a rule leaves as it is, is not told.
+    Scatters tell it in their record, what else was changed in a note; what a rule leaves as it is, in none.
     """
     if lowered.records:
         return lowered.records[0].rule
@@ -155,4 +156,5 @@ def rule_taken(lowered: Lowered, rule: Rule) -> str:
         found = _NOTED.search(note)
         if found:
             return found[1]
-    return rule.short_name if rule.short_name.endswith("_to_itself") and not lowered.notes else ""
+    is_left = all(change.outcome is Outcome.KEPT for change in lowered.changes)
+    return rule.short_name if is_left and rule.short_name.endswith("_to_itself") else ""

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Literal
 
 from hlo_lower import mlir
+from hlo_lower.gather import Taken
 from hlo_lower.proving.bodies import BODIES
 from hlo_lower.proving.case import Case, scatter_case
 from hlo_lower.proving.forms import Form, forms
@@ -16,6 +17,9 @@ from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.producers import runtime
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.dynamic import Positions, WindowSizes
+from hlo_lower.targets import Target
+
+_TAKES_GATHERS = Target("no_f64", refused={"stablehlo.scatter": "lowered"}, refused_dtypes={"f64": "not there"})
 
 POLICIES: tuple[Literal["xla", "spec"], ...] = ("xla", "spec")
 
@@ -74,13 +78,15 @@ def _replaced(text: str, shape: tuple[str, ...]) -> str:
 
 def dynamic_gather_cases(rule: Rule) -> Iterator[Case]:
     """Every case that a rule for gathers of dynamic shape may take: the operand's dims are open."""
+    is_left = Taken.WHOLE in rule.constraints["taken"]
     for case in gather_cases(rule):
+        options = {"target": _TAKES_GATHERS} if is_left else case.options
         shape = case.text.partition("%o: tensor<")[2].partition(">")[0]
         opened = re.sub(r"\d+x", "?x", shape)
-        if "clamped" not in case.name and ", f32" in case.name:
+        if is_left == ("clamped" in case.name) and ", f32" in case.name:
             text = case.text.replace(f"%o: tensor<{shape}>", f"%o: tensor<{opened}>")
             text = text.replace(f": (tensor<{shape}>,", f": (tensor<{opened}>,")
-            yield Case(case.text, case.name, case.oob, case.options, dynamic_text=text)
+            yield Case(case.text, case.name, case.oob, options, dynamic_text=text)
 
 
 def at_static_sizes(text: str, static: str) -> str:

@@ -50,7 +50,20 @@ def multiplied(element: Element, a: Term, b: Term) -> Term:
     for known, other in ((a, b), (b, a)):
         if is_known(known) and known in (0, 1):
             return other if known else 0
+    for factor, other in ((a, b), (b, a)):
+        condition = _as_truth(factor)
+        if condition is not None:
+            return chosen(condition, other, 0, element)
     return _product(element, a, b)
+
+
+def _as_truth(term: Term) -> Term | None:
+    """The truth of which a term is the number, 1 or 0: what masks are multiplied by."""
+    if is_known(term) or not z3.is_app_of(term, z3.Z3_OP_ITE):
+        return None
+    condition, yes, no = term.children()
+    is_number = z3.is_bv_value(yes) and z3.is_bv_value(no) and (yes.as_long(), no.as_long()) == (1, 0)
+    return condition if is_number else None
 
 
 def least(element: Element, a: Term, b: Term) -> Term:

@@ -12,7 +12,7 @@ from hlo_lower.verify.proof.elements import TRUTH
 from hlo_lower.verify.proof.folding import whole
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Place, Tensor
-from hlo_lower.verify.proof.terms import Term, both, chosen, opposite, simplified
+from hlo_lower.verify.proof.terms import Term, both, chosen, either, opposite, simplified
 
 Row = list[Term]
 """One element of each operand, which move together."""
@@ -42,10 +42,8 @@ def _before(op: Operation, a: Row, b: Row) -> Term:
 
 
 def _may_tie(op: Operation, rows: list[Row]) -> bool:
-    return any(
-        op.world.is_possible(both(opposite(_before(op, a, b)), opposite(_before(op, b, a))))
-        for a, b in combinations(rows, 2)
-    )
+    ties = (both(opposite(_before(op, a, b)), opposite(_before(op, b, a))) for a, b in combinations(rows, 2))
+    return op.world.is_possible(either(*ties))
 
 
 def _sorted(op: Operation, rows: list[Row]) -> list[Row]:

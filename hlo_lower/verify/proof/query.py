@@ -65,15 +65,16 @@ def _difference(first: Sequence[Typed], second: Sequence[Typed], world: World) -
     found = [d for d in (opposite(equal(a, b, element)) for a, b, element in pairs) if d is not False]
     if not found:
         return None
-    solver = world.solver()
-    solver.add(z3.Or(*(z3.BoolVal(d) if is_known(d) else d for d in found)))
-    status = solver.check()
-    if status == z3.unsat:
-        return None
-    if status == z3.sat:
-        return solver.model()
+    differs = z3.Or(*(z3.BoolVal(d) if is_known(d) else d for d in found))
+    for solver in world.solvers():
+        solver.add(differs)
+        status = solver.check()
+        if status == z3.unsat:
+            return None
+        if status == z3.sat:
+            return solver.model()
     world.left()
-    raise Beyond(f"the solver gives up: {solver.reason_unknown()}")
+    raise Beyond("a question that the solver gives up on")
 
 
 def _main(module: mlir.RawModule) -> mlir.RawOperation:

@@ -1,6 +1,6 @@
 """What the evaluations of both modules share: the policy, what may be assumed, how much time is left."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -10,6 +10,9 @@ from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import Element, element_of
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, is_known
+
+_LOGIC = "QF_UFBV"
+"""Bit-vectors and uninterpreted functions, without quantifiers."""
 
 
 @dataclass
@@ -77,7 +80,24 @@ class World:
         Raises:
           Beyond: no time is.
         """
-        found = z3.SolverFor("QF_UFBV")
-        found.set("timeout", max(1, int(self.left() * 1000)))
-        found.add(*self.assumptions)
-        return found
+        return self._limited(z3.SolverFor(_LOGIC), self.left())
+
+    def solvers(self) -> Iterator[Any]:
+        """Solvers to be asked one after the other, as long as none has an answer.
+
+        Most questions are answered at once. Sums in another order are easy once every choice is taken out of them (a
+        sum of sums is a sum in normal form), which makes other questions large; so that is tried in between.
+
+        Raises:
+          Beyond: no time is left.
+        """
+        yield self._limited(z3.SolverFor(_LOGIC), self.left() * 0.15)
+        steps = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
+        yield self._limited(z3.Then(*steps).solver(), self.left() * 0.3)
+        yield self.solver()
+
+    def _limited(self, solver: Any, seconds: float) -> Any:
+        """A solver that knows the assumptions and gives up after a time."""
+        solver.set("timeout", max(1, int(seconds * 1000)))
+        solver.add(*self.assumptions)
+        return solver
