@@ -1,7 +1,8 @@
 """Concrete arguments of a solver's model, and the results that it stands for, as NumPy arrays.
 
 What the solver says of an uninterpreted float is only which ones are the same and which is a constant of the module.
-The others are drawn: numbers first, then NaN, infinities and signed zeros among them.
+The others are drawn: numbers first, then NaN, infinities and signed zeros among them. Which ones are the same may be
+what the difference rests on, or may hide it; so every second draw keeps to it, and the others draw each element.
 """
 
 import re
@@ -19,7 +20,7 @@ from hlo_lower.verify.proof.terms import lifted
 
 Array = NDArray[Any]
 
-DRAWS = 8
+DRAWS = 12
 """How many draws are worth trying."""
 
 _LITERAL = re.compile(r"(\S+) 0x([0-9a-f]+)")
@@ -36,7 +37,7 @@ class Drawing:
 
     def __init__(self, model: Any, number: int) -> None:
         self._model, self._rng = model, np.random.default_rng(number)
-        self._is_special = number >= DRAWS // 2
+        self._is_special, self._is_free = number >= DRAWS // 2, number % 2 == 1
         self._floats: dict[str, Any] = {}
         for declaration in model.decls():
             found = _LITERAL.fullmatch(str(declaration.name()))
@@ -53,20 +54,24 @@ class Drawing:
         """
         found = np.empty(typed.tensor.shape, _dtype(typed.element.name))
         for at in np.ndindex(*found.shape):
-            found[at] = self._number(typed.tensor[at], typed.element, draws=True)
+            value = None if self._is_free else self._known(typed.tensor[at], typed.element)
+            if value is None and typed.element.kind is not Kind.FLOAT:
+                value = self._known(typed.tensor[at], typed.element)
+            found[at] = self._drawn(typed.tensor[at], typed.element) if value is None else value
         return found
 
     def expected(self, typed: Typed) -> Array | None:
         """A result as an array, after all arguments were drawn; None where it is computed with floats."""
         found = np.empty(typed.tensor.shape, _dtype(typed.element.name))
         for at in np.ndindex(*found.shape):
-            value = self._number(typed.tensor[at], typed.element, draws=False)
-            if value is None:
+            value = self._known(typed.tensor[at], typed.element)
+            if value is None or (self._is_free and typed.element.kind is Kind.FLOAT):
                 return None
             found[at] = value
         return found
 
-    def _number(self, term: Any, element: Element, *, draws: bool) -> Any:
+    def _known(self, term: Any, element: Element) -> Any:
+        """The number that the model has for a term; None for a float that is neither a constant nor drawn yet."""
         value = self._model.eval(lifted(term, element), model_completion=True)
         if element.kind is Kind.TRUTH:
             return bool(z3.is_true(value))
@@ -75,11 +80,15 @@ class Drawing:
         if element.width:
             dtype = _dtype(element.name)
             return np.frombuffer(int(value.as_long()).to_bytes(dtype.itemsize, "little"), dtype)[0]
-        name = str(value)
-        if name not in self._floats and draws:
-            drawn = self._rng.choice(_SPECIAL) if self._is_special else self._rng.normal() * 10
-            self._floats[name] = np.asarray(drawn).astype(_dtype(element.name))[()]
-        return self._floats.get(name)
+        return self._floats.get(str(value))
+
+    def _drawn(self, term: Any, element: Element) -> Any:
+        """A float, the same one wherever the model has the same."""
+        drawn = self._rng.choice(_SPECIAL) if self._is_special else self._rng.normal() * 10
+        number = np.asarray(drawn).astype(_dtype(element.name))[()]
+        if not self._is_free:
+            self._floats[str(self._model.eval(lifted(term, element), model_completion=True))] = number
+        return number
 
 
 def _dtype(name: str) -> np.dtype[Any]:
