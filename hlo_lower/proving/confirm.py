@@ -54,7 +54,8 @@ def _by_numpy(case: Case, inputs: tuple[Array, ...]) -> list[Array] | None:
     if not case.indices_text:
         return None
     indices, *updates = Executable(case.indices_text, "quick").run(inputs)
-    [node] = read(case.text).scatters
+    graph = read(case.text)  # whose nodes live as long as it does
+    [node] = graph.scatters
     raw = mlir.scatter_dimension_numbers(node.raw)
     numbers = ScatterNumbers(
         tuple(raw.update_window_dims),
