@@ -69,7 +69,7 @@ def prove_rules(
     Args:
       rules: of the registry.
       timeout_s: seconds for each module.
-      shapes: modules that each rule is to take at most, spread evenly over its family; None for all.
+      shapes: modules that each rule is to take at most, spread over its family (1: the smallest); None for all.
       registry: the rules to lower by; by default those that are installed.
       progress: told of each rule, how much of its family is done and how much there is.
 
@@ -100,9 +100,9 @@ def _outcome(
 
 
 def _spread(cases: Sequence[Case], shapes: int | None) -> Iterator[Case]:
-    """All cases; where only some are wanted, in an order that soon has been everywhere in the family."""
-    if shapes is None:
-        yield from cases
+    """All cases; where only some are wanted, in an order that soon has been everywhere; the smallest, where only one."""
+    if shapes is None or shapes == 1:
+        yield from sorted(cases, key=lambda case: len(case.text)) if shapes else cases
         return
     stride = next(n for n in (7919, 104729) if not cases or len(cases) % n)
     yield from (cases[k * stride % len(cases)] for k in range(len(cases)))
