@@ -100,7 +100,7 @@ def _outcome(
 
 
 def _spread(cases: Sequence[Case], shapes: int | None) -> Iterator[Case]:
-    """All cases; where only some are wanted, in an order that soon has been everywhere; the smallest, where only one."""
+    """All cases; where some are wanted, in an order that soon has been everywhere; where one, the smallest first."""
     if shapes is None or shapes == 1:
         yield from sorted(cases, key=lambda case: len(case.text)) if shapes else cases
         return
