@@ -5,6 +5,7 @@ What is proved is the lowered module after jaxlib's own shape refinement, agains
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -12,7 +13,7 @@ from hlo_lower import mlir
 from hlo_lower.gather import Taken
 from hlo_lower.proving.bodies import BODIES
 from hlo_lower.proving.case import Case, scatter_case
-from hlo_lower.proving.forms import Form, forms
+from hlo_lower.proving.forms import OPEN, Form, forms
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.producers import runtime
 from hlo_lower.registry import Rule
@@ -35,45 +36,17 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
             continue
         turn += 1
         body = bodies[turn % len(bodies)]
-        case = scatter_case(form, next(runtime(form, index)), body, index, oob, {})
-        opened = _opened(case.text, form, index, opens_windows=opens_windows)
-        if opened != case.text:
-            yield Case(case.text, case.name, oob, {}, indices_text=case.indices_text, dynamic_text=opened)
+        opened = _opened(form, opens_windows=opens_windows)
+        case, lowered = (scatter_case(f, next(runtime(form, index)), body, index, oob, {}) for f in (form, opened))
+        if opened != form:
+            yield replace(case, dynamic_text=lowered.text)
 
 
-def _opened(text: str, form: Form, index: str, *, opens_windows: bool) -> str:
-    """A module in which the extents of indexed dims, positions and, where asked for, windows are open.
-
-    The types are told apart by their shapes: operands, updates, and indices, which are the only ones of their type.
-    """
-    operand, updates, indices = (tuple(map(str, shape)) for shape in (form.operand, form.updates, form.indices))
-    opened_operand = tuple("?" if opens_windows or d in form.indexed else n for d, n in enumerate(operand))
-    first = len(form.positions)
-    opened_updates = tuple("?" if d < first or opens_windows else n for d, n in enumerate(updates))
-    opened_indices = tuple("?" if d != form.vector_dim else n for d, n in enumerate(indices))
-    signature, _, rest = text.partition(" {\n")
-    head, _, results = signature.partition(") -> ")
-    changed = [
-        _replaced(part, opened_operand) if part.lstrip().startswith(("%o", "%p:", "func")) else part
-        for part in head.split(", ")
-    ]
-    changed = [_replaced(part, opened_indices) if part.startswith("%j") else part for part in changed]
-    changed = [_replaced(part, opened_updates) if part.startswith(("%up", "%vp")) else part for part in changed]
-    results = _replaced(results, opened_operand)
-    body, _, types = rest.rpartition("}) : (")
-    kinds, _, end = types.partition(") -> ")
-    told = kinds.split(", ")
-    count = len(told) // 2
-    told = [
-        _replaced(kind, opened_operand if k < count else opened_indices if k == count else opened_updates)
-        for k, kind in enumerate(told)
-    ]
-    return f"{', '.join(changed)}) -> {results} {{\n{body}}}) : ({', '.join(told)}) -> {_replaced(end, opened_operand)}"
-
-
-def _replaced(text: str, shape: tuple[str, ...]) -> str:
-    """Types in a text with another shape; those of rank 0 stay."""
-    return re.sub(r"tensor<(?:\d+x)+(\w+)>", lambda m: f"tensor<{'x'.join((*shape, m[1]))}>", text)
+def _opened(form: Form, *, opens_windows: bool) -> Form:
+    """The form with open extents of indexed dims, positions and, where asked for, windows."""
+    operand = tuple(OPEN if opens_windows or d in form.indexed else n for d, n in enumerate(form.operand))
+    window = tuple(OPEN if w is not None and opens_windows else w for w in form.window)
+    return replace(form, operand=operand, window=window, positions=(OPEN,) * len(form.positions))
 
 
 def dynamic_gather_cases(rule: Rule) -> Iterator[Case]:

@@ -9,9 +9,13 @@ COUNTS = ((), (0,), (1,), (2,), (3,))
 """Scatter dims: none, which is one window, or up to three positions."""
 
 
+OPEN = -1
+"""An extent that is known at run time only."""
+
+
 def typed(shape: tuple[int, ...], element: str) -> str:
     """`tensor<shape x element>`."""
-    return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
+    return f"tensor<{'x'.join((*('?' if size == OPEN else str(size) for size in shape), element))}>"
 
 
 @dataclass(frozen=True)

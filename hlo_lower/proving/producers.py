@@ -133,7 +133,7 @@ def normalized(form: Form, index: str) -> Iterator[Indices]:
 
 
 def constant(form: Form, index: str) -> Iterator[Indices]:
-    """Constants: ascending, descending, every second one, all the same, and some out of bounds."""
+    """Constants: ascending, descending, every second one, all the same, crossed, and some out of bounds."""
     count = prod(form.positions)
     starts = {
         "ascending": range(count),
@@ -142,6 +142,7 @@ def constant(form: Form, index: str) -> Iterator[Indices]:
         "the same": [1] * count,
         "from -1": range(-1, count - 1),
         "crossed": [2 * n % 3 for n in range(count)],
+        "down and out": [1, 0, 9][:count],
     }
     for name, own in starts.items():
         if not count or (count == 1 and name not in ("ascending", "the same", "from -1")):

@@ -11,36 +11,14 @@ from hlo_lower.verify.proof.tensors import Tensor, mapped, selected
 from hlo_lower.verify.proof.terms import Term, at_most, below, both, chosen, either, equal, is_known, opposite
 from hlo_lower.verify.proof.uninterpreted import applied
 
-FLOAT_OPERATIONS = frozenset(
-    (
-        *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "complex", "cosine"),
-        *(
-            "count_leading_zeros",
-            "divide",
-            "exponential",
-            "exponential_minus_one",
-            "floor",
-            "imag",
-            "is_finite",
-            "log",
-            "log_plus_one",
-        ),
-        *("logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
-        *(
-            "real",
-            "reduce_precision",
-            "remainder",
-            "round_nearest_afz",
-            "round_nearest_even",
-            "rsqrt",
-            "shift_left",
-            "shift_right_arithmetic",
-            "shift_right_logical",
-        ),
-        *("sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", "chlo.erf", "chlo.erf_inv"),
-        *("chlo.erfc", "chlo.lgamma", "chlo.digamma"),
-    )
-)
+_ARITHMETIC = ("abs", "add", "clamp", "divide", "maximum", "minimum", "multiply", "negate", "remainder", "subtract")
+_ON_BITS = ("and", "not", "or", "popcnt", "shift_left", "shift_right_arithmetic", "shift_right_logical", "xor")
+_ROUNDING = ("ceil", "floor", "reduce_precision", "round_nearest_afz", "round_nearest_even", "sign", "is_finite")
+_CURVES = ("atan2", "cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic")
+_MORE_CURVES = ("power", "rsqrt", "sine", "sqrt", "tan", "tanh", "complex", "real", "imag", "count_leading_zeros")
+_CHLO = ("chlo.erf", "chlo.erf_inv", "chlo.erfc", "chlo.lgamma", "chlo.digamma")
+
+FLOAT_OPERATIONS = frozenset((*_ARITHMETIC, *_ON_BITS, *_ROUNDING, *_CURVES, *_MORE_CURVES, *_CHLO))
 """Functions of one element of each operand; those that have no meaning of their own below are uninterpreted."""
 
 
