@@ -35,6 +35,9 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[Case]]] = {
 MOST_REFUTED = 3
 """Counterexamples of a rule after which no more are looked for."""
 
+HANDFUL = 32
+"""Modules that are sorted by their size where only some are tried."""
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -69,7 +72,7 @@ def prove_rules(
     Args:
       rules: of the registry.
       timeout_s: seconds for each module.
-      shapes: modules that each rule is to take at most, spread over its family (1: the smallest); None for all.
+      shapes: modules that each rule is to take at most, spread evenly over its family; None for all.
       registry: the rules to lower by; by default those that are installed.
       progress: told of each rule, how much of its family is done and how much there is.
 
@@ -100,12 +103,14 @@ def _outcome(
 
 
 def _spread(cases: Sequence[Case], shapes: int | None) -> Iterator[Case]:
-    """All cases; where some are wanted, in an order that soon has been everywhere; where one, the smallest first."""
-    if shapes is None or shapes == 1:
-        yield from sorted(cases, key=lambda case: len(case.text)) if shapes else cases
+    """All cases; where only some are wanted, handfuls from everywhere in the family, each from small to large."""
+    if shapes is None:
+        yield from cases
         return
     stride = next(n for n in (7919, 104729) if not cases or len(cases) % n)
-    yield from (cases[k * stride % len(cases)] for k in range(len(cases)))
+    order = [cases[k * stride % len(cases)] for k in range(len(cases))]
+    for start in range(0, len(order), HANDFUL):
+        yield from sorted(order[start : start + HANDFUL], key=lambda case: len(case.text))
 
 
 def _try(

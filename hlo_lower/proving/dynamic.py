@@ -37,7 +37,7 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
         turn += 1
         body = bodies[turn % len(bodies)]
         opened = _opened(form, opens_windows=opens_windows)
-        case, lowered = (scatter_case(f, next(runtime(form, index)), body, index, oob, {}) for f in (form, opened))
+        case, lowered = (scatter_case(f, next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
         if opened != form:
             yield replace(case, dynamic_text=lowered.text)
 

@@ -91,7 +91,7 @@ class World:
         Raises:
           Beyond: no time is left.
         """
-        yield self._limited(z3.SolverFor(_LOGIC), self.left() * 0.15)
+        yield self._limited(z3.SolverFor(_LOGIC), min(2.0, self.left() * 0.15))
         steps = ("simplify", "propagate-values", "cofactor-term-ite", "simplify", "smt")
         yield self._limited(z3.Then(*steps).solver(), self.left() * 0.3)
         yield self.solver()
