@@ -373,6 +373,11 @@ def gather_dimension_numbers(operation: RawOperation) -> GatherNumbers:
     )
 
 
+def dot_dimension_numbers(operation: RawOperation) -> Any:
+    """`#stablehlo.dot<...>` of a `dot_general`, with its fields as lists of int."""
+    return cast(Any, stablehlo).DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
+
+
 # --- locations --------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,9 @@ from hlo_lower.targets import STABLEHLO, TargetLike, target_of
 from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
 
+PROVE_SECONDS = 10.0
+"""In which a proof of a region is sought."""
+
 Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 """Arguments of a module, by position or by name."""
 
@@ -37,6 +40,7 @@ def verify(
     bind: Mapping[str, int] | None = None,
     seed: int = 0,
     runs: int = 3,
+    prove: bool = False,
     accept_runs: bool = False,
     progress: Progress | None = None,
 ) -> Verdict:
@@ -56,6 +60,7 @@ def verify(
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
         version has symbolic sizes, a few small ones that fit.
       seed, runs: of the random inputs.
+      prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
       accept_runs: whether what could not be judged, only run, counts as verified.
       progress: called with a stage, how much of it is done and how much there is.
 
@@ -98,6 +103,7 @@ def verify(
         inputs=inputs,
         seed=seed,
         runs=runs,
+        prove_s=PROVE_SECONDS if prove else 0.0,
         accept_runs=accept_runs,
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         progress=progress,

@@ -10,7 +10,7 @@ command -v "$python" >/dev/null || python=python3
 
 venv=.venv${JAX:+-jax-$JAX}
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[test,iree]' ${JAX:+"jax==$JAX" "jaxlib==$JAX"}
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[test,iree,prove]' ${JAX:+"jax==$JAX" "jaxlib==$JAX"}
 
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .

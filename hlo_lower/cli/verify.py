@@ -17,6 +17,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments of the module; default: seeded random ones")
     command.add_argument("--seed", metavar="N", type=count, default=0, help="of random arguments; default: 0")
     command.add_argument("--runs", metavar="N", type=count, default=3, help="of the whole module; default: 3")
+    told = "seek a proof of each region for all inputs, too (needs z3: pip install 'hlo-lower[prove]')"
+    command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
@@ -57,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
             bind=args.bind,
             seed=args.seed,
             runs=args.runs,
+            prove=args.prove,
             accept_runs=args.accept_runs,
             progress=tell,
         )

@@ -23,6 +23,7 @@ from hlo_lower.verify.module import verify_module
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain import verify_plain
 from hlo_lower.verify.program import Program, TooLargeError
+from hlo_lower.verify.proof import require
 from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
@@ -70,6 +71,7 @@ def verify(
     reassociated: bool = False,
     trust_flags: bool = False,
     reads_inside: bool = False,
+    prove_s: float = 0.0,
     accept_runs: bool = False,
     rules: Mapping[int, str] | None = None,
     progress: Progress | None = None,
@@ -87,19 +89,22 @@ def verify(
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
       reads_inside: whether gathers of the second version must not point out of bounds, as a consumer does not clamp.
+      prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
       accept_runs: whether what was only run counts as verified.
       rules: by the number of a scatter of the first version, the rule that lowered it.
       progress: told how far it is.
 
     Raises:
-      InputError: a version does not parse, or the inputs do not fit.
+      InputError: a version does not parse, the inputs do not fit, or z3 is not installed.
     """
     start = perf_counter()
     tell = progress or _silent
     first, second = parse_or_refuse(before, "before"), parse_or_refuse(after, "after")
     # From here on as text: what was read is what is run, whatever form it came in.
     texts = [_text(source, module) for source, module in ((before, first), (after, second))]
-    terms = Terms(oob, seed, reassociated, trust_flags)
+    if prove_s:
+        require()
+    terms = Terms(oob, seed, reassociated, trust_flags, prove_s=0.0 if reassociated else prove_s)
 
     def run_module(one: str, other: str) -> ModuleVerdict:
         budget = None if level == "full" else memory_budget

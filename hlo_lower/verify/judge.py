@@ -116,6 +116,7 @@ class Judgement:
       excluded: judges that were left out of some or all runs, each with the reason.
       failures: runs in which the pieces differ.
       outputs: numbers of the outputs that differ in them.
+      is_proved: whether the pieces were proved to be equal for all inputs.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
     """
 
@@ -128,6 +129,7 @@ class Judgement:
     excluded: tuple[str, ...] = ()
     failures: list[Run] = field(default_factory=list[Run])
     outputs: set[int] = field(default_factory=set[int])
+    is_proved: bool = False
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
 
 
@@ -140,6 +142,7 @@ class Terms:
       seed: of the drawn inputs.
       reassociated: whether sums may be in another order, so that floats are compared within a bound.
       trust_flags: whether runs that violate a scatter's `unique_indices = true` are left out.
+      prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
       is_strict: whether the regions within a loop have to be equal themselves, also where its results are the same.
     """
 
@@ -148,6 +151,7 @@ class Terms:
     reassociated: bool = False
     trust_flags: bool = False
     is_strict: bool = False
+    prove_s: float = 0.0
 
 
 def judge(

@@ -15,6 +15,7 @@ from hlo_lower.verify.judge import Judgement, Terms, judge
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.piece import module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
+from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.roles import roles_of
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
@@ -135,7 +136,7 @@ class RegionJudge:
             self._tell(number, len(regions))
             key = self._key(region)
             alike = found.get(key)
-            if alike is not None and alike.how == "as it stands" and alike.status == "equal":
+            if alike is not None and not alike.producers and alike.status == "equal":
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
                 found[key] = replace(alike, count=alike.count + 1, scatters=numbers)
                 continue
@@ -183,6 +184,8 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
+        if judged.is_proved:
+            return replace(found, how="proved")
         if wide is not narrow and not _moved(narrow, wide, judged):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
@@ -205,10 +208,24 @@ class RegionJudge:
         key = self._key(region, seen)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
-            self._judged[key] = judge(
-                region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide
-            )
+            found = judge(region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide)
+            self._judged[key] = self._proved(region, found) if self._terms.prove_s else found
         return self._judged[key]
+
+    def _proved(self, region: Region, judged: Judgement) -> Judgement:
+        """What a proof adds to a judgement: that the pieces are equal for all inputs, or inputs that no run had."""
+        if judged.status != "equal":
+            return judged
+        pieces, terms = pieces_of(region), self._terms
+        how: dict[str, Any] = {"oob": terms.oob, "trust_flags": terms.trust_flags}
+        result = prove_equal(pieces.first, pieces.second, timeout_s=terms.prove_s, **how)
+        if result.status == "proved":
+            judged.is_proved = True
+        elif result.status == "refuted":
+            judged.status, judged.difference = "differs", f"sought by proof: {result.reason}"
+            judged.failures.append(Run("sought by proof", list(result.inputs), True))
+            judged.outputs.update(range(len(region.outputs)))
+        return judged
 
     @staticmethod
     def _key(region: Region, seen: Sequence[Number] = ()) -> tuple[str, str]:
@@ -245,6 +262,7 @@ class RegionJudge:
             tuple(dict.fromkeys(location_of(op.raw) for op in region.second if op.inputs)),
             self._scatters(region),
             judged.status,
+            "proved" if judged.is_proved else "as it stands",
             runs=judged.runs,
             judges=judged.judges,
             windows=(lay.inside, lay.overhanging, lay.outside, lay.most),

@@ -175,11 +175,8 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     rules = f", written by {', '.join(region.rules)}" if region.rules else ""
     head = f"{what}{alike}{rules}"
     if region.status == "equal":
-        how = {
-            "as it stands": "as it stands",
-            "widened": f"with {_counted(region.producers, 'producer')} of its inputs",
-            "proved": "proved",
-        }[region.how]
+        widened = f"with {_counted(region.producers, 'producer')} of its inputs" if region.producers else ""
+        how = f"proved {widened}".strip() if region.how == "proved" else widened or "as it stands"
         judged = f", judged by {', '.join(region.judges)}" if region.judges else ""
         lines = [f"{head}: equal {how}, {_counted(region.runs, 'run')}{judged}"]
         if region.scatters and any(region.windows):

@@ -1,4 +1,4 @@
-"""The five commands, from arguments to files and exit codes."""
+"""The commands, from arguments to files and exit codes."""
 
 import json
 import os
@@ -477,7 +477,7 @@ def test_version_and_help(command):
     shown = command("--help")
     assert shown.code == 0
     assert "exit codes:" in shown.out
-    for name in ("export", "report", "convert", "verify", "rules"):
+    for name in ("export", "report", "convert", "verify", "prove", "rules"):
         assert command(name, "--help").code == 0
 
 

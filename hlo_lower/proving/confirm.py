@@ -1,0 +1,78 @@
+"""A counterexample once more, without the prover: XLA runs both modules, NumPy scatters by the specification."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.graph import read
+from hlo_lower.proving.case import Case
+from hlo_lower.scatter.reference import ScatterNumbers, scatter
+from hlo_lower.verify.proof.equal import scatters_into_a_scalar
+from hlo_lower.verify.reference.update_computation import combine_of
+from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+
+Array = NDArray[Any]
+Judge = Callable[[Case, tuple[Array, ...], Rounding], list[Array] | None]
+"""What the first version gives, by one of the judges; None where it is none."""
+
+_ROUNDINGS: tuple[Rounding, ...] = ("quick", "unfused")
+
+
+def confirmed(case: Case, after: str, inputs: tuple[Array, ...]) -> str:
+    """By which runs the two versions differ: "XLA", "NumPy", both or "nothing".
+
+    Args:
+      case: the first module.
+      after: the second.
+      inputs: the arguments.
+    """
+    judges = (("XLA", _by_xla), ("NumPy", _by_numpy))
+    found = [name for name, judge in judges if any(_differs(judge, case, after, inputs, how) for how in _ROUNDINGS)]
+    return " and ".join(found) or "nothing"
+
+
+def _differs(judge: Judge, case: Case, after: str, inputs: tuple[Array, ...], how: Rounding) -> bool:
+    """Whether the second version gives something else than a judge of the first."""
+    if how == "unfused" and any(scatters_into_a_scalar(text) for text in (case.text, after)):
+        return False
+    try:
+        first, second = judge(case, inputs, how), Executable(after, how).run(inputs)
+    except CannotRunError:
+        return False
+    return first is not None and any(not _same(a, b) for a, b in zip(first, second, strict=True))
+
+
+def _same(a: Array, b: Array) -> bool:
+    if a.dtype.kind in "iub":
+        return bool(np.array_equal(a, b))
+    wide, other = a.astype(np.float64), b.astype(np.float64)
+    return bool(np.array_equal(wide, other, equal_nan=True) and np.array_equal(np.signbit(wide), np.signbit(other)))
+
+
+def _by_xla(case: Case, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
+    """XLA's results; none under "spec", of which it is no judge."""
+    return None if case.oob == "spec" else Executable(case.text, how).run(inputs)
+
+
+def _by_numpy(case: Case, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
+    """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
+    if not case.indices_text:
+        return None
+    indices, *updates = Executable(case.indices_text, how).run(inputs)
+    graph = read(case.text)  # whose nodes live as long as it does
+    [node] = graph.scatters
+    raw = mlir.scatter_dimension_numbers(node.raw)
+    numbers = ScatterNumbers(
+        tuple(raw.update_window_dims),
+        tuple(raw.inserted_window_dims),
+        tuple(raw.input_batching_dims),
+        tuple(raw.scatter_indices_batching_dims),
+        tuple(raw.scattered_dims_to_operand_dims),
+        int(raw.index_vector_dim),
+    )
+    dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.raw.results]
+    known = [dtype for dtype in dtypes if dtype is not None]
+    return scatter(inputs[: len(updates)], indices, updates, numbers, combine_of(node.raw, {}), known, oob=case.oob)

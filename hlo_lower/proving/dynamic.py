@@ -1,0 +1,79 @@
+"""The same scatters and gathers with dims of open size: lowered as such, and proved at each size of the family.
+
+What is proved is the lowered module after jaxlib's own shape refinement, against the module of static shape.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from hlo_lower import mlir
+from hlo_lower.gather import Taken
+from hlo_lower.proving.bodies import BODIES
+from hlo_lower.proving.case import Case, scatter_case
+from hlo_lower.proving.forms import OPEN, Form, forms
+from hlo_lower.proving.gathers import gather_cases
+from hlo_lower.proving.producers import runtime
+from hlo_lower.registry import Rule
+from hlo_lower.scatter.dynamic import Positions, WindowSizes
+from hlo_lower.targets import Target
+
+_TAKES_GATHERS = Target("no_f64", refused={"stablehlo.scatter": "lowered"}, refused_dtypes={"f64": "not there"})
+
+POLICIES: tuple[Literal["xla", "spec"], ...] = ("xla", "spec")
+
+
+def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
+    """Every case that a rule for scatters of dynamic shape may take."""
+    bodies = [body for body in BODIES if body.combiner in rule.constraints["combiner"] and not body.is_wide]
+    is_one = Positions.ONE in rule.constraints.get("positions", frozenset(Positions) - {Positions.ONE})
+    opens_windows = WindowSizes.STATIC not in rule.constraints.get("window_sizes", ())
+    turn = 0
+    for form, index, oob in product(forms(), ("i8", "i32"), POLICIES):
+        if (not form.positions) != is_one or form.vector != "last" or (len(form.operand) > 1 and index == "i32"):
+            continue
+        turn += 1
+        body = bodies[turn % len(bodies)]
+        opened = _opened(form, opens_windows=opens_windows)
+        case, lowered = (scatter_case(f, next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
+        if opened != form:
+            yield replace(case, dynamic_text=lowered.text)
+
+
+def _opened(form: Form, *, opens_windows: bool) -> Form:
+    """The form with open extents of indexed dims, positions and, where asked for, windows."""
+    operand = tuple(OPEN if opens_windows or d in form.indexed else n for d, n in enumerate(form.operand))
+    window = tuple(OPEN if w is not None and opens_windows else w for w in form.window)
+    return replace(form, operand=operand, window=window, positions=(OPEN,) * len(form.positions))
+
+
+def dynamic_gather_cases(rule: Rule) -> Iterator[Case]:
+    """Every case that a rule for gathers of dynamic shape may take: the operand's dims are open."""
+    is_left = Taken.WHOLE in rule.constraints["taken"]
+    for case in gather_cases(rule):
+        options = {"target": _TAKES_GATHERS} if is_left else case.options
+        shape = case.text.partition("%o: tensor<")[2].partition(">")[0]
+        opened = re.sub(r"\d+x", "?x", shape)
+        if is_left == ("clamped" in case.name) and ", f32" in case.name:
+            text = case.text.replace(f"%o: tensor<{shape}>", f"%o: tensor<{opened}>")
+            text = text.replace(f": (tensor<{shape}>,", f": (tensor<{opened}>,")
+            yield Case(case.text, case.name, case.oob, options, dynamic_text=text)
+
+
+def at_static_sizes(text: str, static: str) -> str:
+    """A module of dynamic shape at the sizes that another one has.
+
+    Raises:
+      RefinementError: it has no such sizes.
+    """
+    context = mlir.make_context()
+    module, like = (mlir.parse_module(source, context) for source in (text, static))
+    main = next(op.operation for op in like.body.operations if _is_main(op.operation))
+    types = [str(argument.type) for argument in main.regions[0].blocks[0].arguments]
+    return mlir.print_module(mlir.refine_shapes(module, types))
+
+
+def _is_main(operation: mlir.RawOperation) -> bool:
+    return operation.name == "func.func" and mlir.symbol_name(operation.attributes["sym_name"]) == "main"

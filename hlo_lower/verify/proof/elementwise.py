@@ -1,0 +1,143 @@
+"""Operations element by element: of truths and integers as they are computed, of floats as uninterpreted functions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from hlo_lower.verify.proof import integers
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.elements import TRUTH, Element, Kind
+from hlo_lower.verify.proof.operation import Operation
+from hlo_lower.verify.proof.tensors import Tensor, mapped, selected
+from hlo_lower.verify.proof.terms import Term, at_most, below, both, chosen, either, equal, is_known, opposite
+from hlo_lower.verify.proof.uninterpreted import applied
+
+_ARITHMETIC = ("abs", "add", "clamp", "divide", "maximum", "minimum", "multiply", "negate", "remainder", "subtract")
+_ON_BITS = ("and", "not", "or", "popcnt", "shift_left", "shift_right_arithmetic", "shift_right_logical", "xor")
+_ROUNDING = ("ceil", "floor", "reduce_precision", "round_nearest_afz", "round_nearest_even", "sign", "is_finite")
+_CURVES = ("atan2", "cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic")
+_MORE_CURVES = ("power", "rsqrt", "sine", "sqrt", "tan", "tanh", "complex", "real", "imag", "count_leading_zeros")
+_CHLO = ("chlo.erf", "chlo.erf_inv", "chlo.erfc", "chlo.lgamma", "chlo.digamma")
+
+FLOAT_OPERATIONS = frozenset((*_ARITHMETIC, *_ON_BITS, *_ROUNDING, *_CURVES, *_MORE_CURVES, *_CHLO))
+"""Functions of one element of each operand; those that have no meaning of their own below are uninterpreted."""
+
+
+def differing(a: Term, b: Term) -> Term:
+    """Whether one of two truths holds, and not the other."""
+    return opposite(equal(a, b, TRUTH))
+
+
+TRUTHS: Mapping[str, Callable[..., Term]] = {
+    "and": both,
+    "or": either,
+    "not": opposite,
+    "xor": differing,
+    "add": either,
+    "multiply": both,
+    "maximum": either,
+    "minimum": both,
+}
+"""On truths an addition is `or` and a multiplication is `and` (specification, add and multiply)."""
+
+
+def elementwise(op: Operation) -> list[Tensor]:
+    """One of `FLOAT_OPERATIONS`, on whatever type."""
+    elements = op.elements
+    if elements[0].kind is Kind.TRUTH and op.name in TRUTHS:
+        return [mapped(op.shape(), TRUTHS[op.name], *op.operands)]
+    if elements[0].kind is Kind.INTEGER and op.name in integers.OPERATIONS:
+        return [mapped(op.shape(), partial(integers.OPERATIONS[op.name], elements[0]), *op.operands)]
+    return [_uninterpreted(op, op.name, op.element())]
+
+
+def _uninterpreted(op: Operation, symbol: str, result: Element) -> Tensor:
+    elements = op.elements
+    attributes = op.raw.attributes
+    told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
+    return _mapped_symbol(op, " ".join((symbol, *told)), elements, result)
+
+
+def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[Element], result: Element) -> Tensor:
+    """A function symbol on each place's terms."""
+
+    def at_place(*terms: Term) -> Term:
+        return applied(symbol, list(zip(terms, elements, strict=True)), result)
+
+    return mapped(op.shape(), at_place, *op.operands)
+
+
+def compare(op: Operation) -> list[Tensor]:
+    """`compare`: integers and truths by value, floats by an uninterpreted relation for each direction."""
+    element, direction = op.operand_element(), op.keyword("comparison_direction")
+    if element.kind is Kind.FLOAT:
+        kind = op.keyword("compare_type")
+        symbol = f"compare {direction} {'' if kind in ('FLOAT', 'NOTYPE') else kind}"
+        return [_mapped_symbol(op, symbol, [element, element], TRUTH)]
+    relations = _RELATIONS if element.kind is Kind.INTEGER else _OF_TRUTHS
+    if direction not in relations:
+        raise Beyond(f"compare {direction} of {element.name}")
+    relation = relations[direction]
+
+    def holds(a: Term, b: Term) -> Term:
+        return relation(a, b, element)
+
+    return [mapped(op.shape(), holds, *op.operands)]
+
+
+_RELATIONS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
+    "EQ": equal,
+    "NE": lambda a, b, e: opposite(equal(a, b, e)),
+    "LT": below,
+    "LE": at_most,
+    "GT": lambda a, b, e: below(b, a, e),
+    "GE": lambda a, b, e: at_most(b, a, e),
+}
+_OF_TRUTHS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
+    "EQ": equal,
+    "NE": lambda a, b, e: opposite(equal(a, b, e)),
+    "LT": lambda a, b, _: both(opposite(a), b),
+    "LE": lambda a, b, _: either(opposite(a), b),
+    "GT": lambda a, b, _: both(a, opposite(b)),
+    "GE": lambda a, b, _: either(a, opposite(b)),
+}
+
+
+def select(op: Operation) -> list[Tensor]:
+    """`select`; a predicate of rank 0 is for all elements."""
+    condition, yes, no = op.operands
+    return [selected(condition, yes, no, op.element())]
+
+
+def convert(op: Operation) -> list[Tensor]:
+    """`convert`: between integers and truths by value, from and to floats uninterpreted."""
+    return [converted_tensor(op.operands[0], op.operand_element(), op.element())]
+
+
+def converted_tensor(tensor: Tensor, source: Element, target: Element) -> Tensor:
+    """A tensor in another element type."""
+    return mapped(tensor.shape, partial(converted, source=source, target=target), tensor)
+
+
+def converted(term: Term, source: Element, target: Element) -> Term:
+    """One element in another element type."""
+    if source == target:
+        return term
+    if Kind.FLOAT in (source.kind, target.kind):
+        return applied("convert", [(term, source)], target)
+    if source.kind is Kind.TRUTH:
+        return chosen(term, target.wrapped(1), 0, target)
+    if target.kind is Kind.TRUTH:
+        return opposite(equal(term, 0, source))
+    return integers.converted(term, source, target)
+
+
+def bitcast_convert(op: Operation) -> list[Tensor]:
+    """`bitcast_convert` between types of one width; floats are bit-vectors in a module that has one."""
+    source, target = op.operand_element(), op.element()
+    if source.width != target.width or not source.width:
+        raise Beyond(f"bitcast_convert from {source.name} to {target.name}")
+    return [mapped(op.shape(), partial(_wrapped, target=target), op.operands[0])]
+
+
+def _wrapped(term: Term, target: Element) -> Term:
+    return target.wrapped(term) if is_known(term) and target.kind is not Kind.TRUTH else term

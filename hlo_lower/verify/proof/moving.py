@@ -1,0 +1,115 @@
+"""Operations that make tensors or move elements, each to a place that the module fixes."""
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.elements import Element, Kind
+from hlo_lower.verify.proof.operation import Operation
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.proof.tensors import MOST_ELEMENTS, Place, Tensor, built
+from hlo_lower.verify.proof.terms import Term
+from hlo_lower.verify.proof.uninterpreted import applied
+
+
+def constant(op: Operation) -> list[Tensor]:
+    """`constant`: floats by their bits, each bit pattern a constant of its own."""
+    shape, element = op.shape(), op.element()
+    if np.prod(shape, dtype=object) > MOST_ELEMENTS:
+        raise Beyond(f"a constant of more than {MOST_ELEMENTS} elements")
+    value = mlir.constant_value(op.raw)
+    if value is None:
+        raise Beyond(f"a constant of {element.name}")
+    return [built(shape, lambda place: literal(value[place], element))]
+
+
+def literal(value: np.generic, element: Element) -> Term:
+    """A NumPy number as a term."""
+    if element.kind is Kind.TRUTH:
+        return bool(value)
+    if element.kind is Kind.INTEGER:
+        return element.wrapped(int(value))
+    bits = int.from_bytes(np.asarray(value).tobytes(), "little")
+    return bits if element.width else z3.Const(literal_name(bits, element), element.sort)
+
+
+def literal_name(bits: int, element: Element) -> str:
+    """The name of the constant that stands for a float of these bits."""
+    return f"{element.name} {bits:#x}"
+
+
+def iota(op: Operation) -> list[Tensor]:
+    """`iota`: of floats, the number converted."""
+    dim, element = op.integer("iota_dimension"), op.element()
+
+    def number(place: Place) -> Term:
+        if element.kind is Kind.FLOAT:
+            return applied(f"iota {place[dim]}", [], element)
+        return element.wrapped(place[dim])
+
+    return [built(op.shape(), number)]
+
+
+def reshape(op: Operation) -> list[Tensor]:
+    """`reshape`."""
+    return [op.operands[0].reshape(op.shape())]
+
+
+def transpose(op: Operation) -> list[Tensor]:
+    """`transpose`."""
+    return [op.operands[0].transpose(op.integers("permutation"))]
+
+
+def reverse(op: Operation) -> list[Tensor]:
+    """`reverse`."""
+    return [np.flip(op.operands[0], op.integers("dimensions"))]
+
+
+def broadcast_in_dim(op: Operation) -> list[Tensor]:
+    """`broadcast_in_dim`."""
+    shape, value = op.shape(), op.operands[0]
+    spread = [1] * len(shape)
+    for source, target in enumerate(op.integers("broadcast_dimensions")):
+        spread[target] = value.shape[source]
+    dims = op.integers("broadcast_dimensions")
+    ordered = value.transpose(sorted(range(value.ndim), key=lambda d: dims[d]))
+    return [np.broadcast_to(ordered.reshape(spread), shape)]
+
+
+def slice_(op: Operation) -> list[Tensor]:
+    """`slice`."""
+    bounds = zip(op.integers("start_indices"), op.integers("limit_indices"), op.integers("strides"), strict=True)
+    return [op.operands[0][tuple(slice(start, limit, stride) for start, limit, stride in bounds)]]
+
+
+def concatenate(op: Operation) -> list[Tensor]:
+    """`concatenate`."""
+    return [np.concatenate(op.operands, op.integer("dimension"))]
+
+
+def pad(op: Operation) -> list[Tensor]:
+    """`pad`, with interior and negative padding."""
+    value, filling = op.operands
+    low, between = op.integers("edge_padding_low"), op.integers("interior_padding")
+
+    def source(place: Place) -> Term:
+        at: list[int] = []
+        for x, first, gap, size in zip(place, low, between, value.shape, strict=True):
+            number, rest = divmod(x - first, gap + 1)
+            if rest or not 0 <= number < size:
+                return filling[()]
+            at.append(number)
+        return value[tuple(at)]
+
+    return [built(op.shape(), source)]
+
+
+def unchanged(op: Operation) -> list[Tensor]:
+    """`optimization_barrier`."""
+    return list(op.operands)
+
+
+def get_dimension_size(op: Operation) -> list[Tensor]:
+    """`get_dimension_size` of a tensor of static shape."""
+    size = op.operands[0].shape[op.integer("dimension")]
+    return [built((), lambda _: size)]

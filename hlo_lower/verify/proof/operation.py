@@ -1,0 +1,120 @@
+"""One operation as the tables of the evaluator are given it: its operands as tensors, its types and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from hlo_lower import mlir
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.tensors import Tensor
+from hlo_lower.verify.proof.terms import Term
+from hlo_lower.verify.proof.world import World
+
+Scope = Mapping[Any, Tensor]
+"""What each value of the module stands for, as far as it has been evaluated."""
+
+
+class Evaluates(Protocol):
+    """What evaluates the blocks that an operation holds, and the functions that it calls."""
+
+    @property
+    def world(self) -> World: ...
+
+    def block(self, block: mlir.RawBlock, arguments: Sequence[Tensor], scope: Scope, /) -> list[Tensor]: ...
+
+    def scalars(self, block: mlir.RawBlock, arguments: Sequence[Term], scope: Scope, /) -> list[Term]: ...
+
+    def call(self, name: str, arguments: Sequence[Tensor], /) -> list[Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation with evaluated operands.
+
+    Attributes:
+      raw: the operation.
+      operands: its operands.
+      scope: what its regions may refer to.
+      evaluator: what evaluates those.
+    """
+
+    raw: mlir.RawOperation
+    operands: tuple[Tensor, ...]
+    scope: Scope
+    evaluator: Evaluates
+
+    @property
+    def world(self) -> World:
+        """The setting."""
+        return self.evaluator.world
+
+    @cached_property
+    def name(self) -> str:
+        """ "add" of stablehlo.add; other dialects keep theirs ("func.call")."""
+        return str(self.raw.name).removeprefix("stablehlo.")
+
+    def shape(self, result: int = 0) -> tuple[int, ...]:
+        """The shape of a result.
+
+        Raises:
+          Beyond: it is no tensor of static shape.
+        """
+        return static_shape(self.raw.results[result].type)
+
+    def element(self, result: int = 0) -> Element:
+        """The element type of a result."""
+        return self.world.element(element_name(self.raw.results[result].type))
+
+    def operand_element(self, number: int = 0) -> Element:
+        """The element type of an operand."""
+        return self.world.element(element_name(self.raw.operands[number].type))
+
+    @property
+    def elements(self) -> list[Element]:
+        """The element types of all operands."""
+        return [self.operand_element(k) for k in range(len(self.operands))]
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """An attribute of integers."""
+        return mlir.integers_of(self.raw.attributes[name])
+
+    def integer(self, name: str) -> int:
+        """An attribute of one integer."""
+        return mlir.integer_of(self.raw.attributes[name])
+
+    def keyword(self, name: str) -> str:
+        """An enumerated attribute, "" where it is absent."""
+        attributes = self.raw.attributes
+        return mlir.enum_value(attributes[name]) if name in attributes else ""
+
+    def region(self, number: int = 0) -> mlir.RawBlock:
+        """The one block of a region."""
+        return self.raw.regions[number].blocks[0]
+
+
+def static_shape(raw_type: mlir.RawType) -> tuple[int, ...]:
+    """The shape of a tensor type.
+
+    Raises:
+      Beyond: it is no tensor of static shape.
+    """
+    tensor = mlir.read_tensor_type(raw_type)
+    if tensor is None or not tensor.is_static:
+        raise Beyond(f"a value of type {raw_type}")
+    return tuple(size or 0 for size in tensor.shape)
+
+
+def element_name(raw_type: mlir.RawType) -> str:
+    """The element type of a tensor type as printed.
+
+    Raises:
+      Beyond: it is no tensor.
+    """
+    tensor = mlir.read_tensor_type(raw_type)
+    if tensor is None:
+        raise Beyond(f"a value of type {raw_type}")
+    return tensor.element_name

@@ -1,0 +1,110 @@
+"""The question to the solver: are there arguments for which two modules give different results?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hlo_lower import mlir
+from hlo_lower.verify.proof.beyond import Beyond
+from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.evaluator import Evaluator
+from hlo_lower.verify.proof.operation import element_name, static_shape
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.proof.tensors import Tensor, built
+from hlo_lower.verify.proof.terms import equal, is_known, opposite
+from hlo_lower.verify.proof.world import World
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A tensor of terms with its element type."""
+
+    tensor: Tensor
+    element: Element
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the solver found.
+
+    Attributes:
+      arguments: of both modules.
+      before, after: their results.
+      model: values for which they differ; None where there are none.
+    """
+
+    arguments: list[Typed]
+    before: list[Typed]
+    after: list[Typed]
+    model: Any
+
+
+def ask(before: mlir.RawModule, after: mlir.RawModule, world: World) -> Answer:
+    """Look for arguments for which the results differ.
+
+    Raises:
+      Beyond: the signatures differ, a module holds what is not known, or the time is up.
+    """
+    arguments = _arguments(before, world)
+    own, others = (_types(_main(m).regions[0].blocks[0].arguments) for m in (before, after))
+    if own != others:
+        raise Beyond("arguments of other types")
+    first, second = (_results(module, arguments, world) for module in (before, after))
+    if [(t.element, t.tensor.shape) for t in first] != [(t.element, t.tensor.shape) for t in second]:
+        raise Beyond("results of other types")
+    return Answer(arguments, first, second, _difference(first, second, world))
+
+
+def _difference(first: Sequence[Typed], second: Sequence[Typed], world: World) -> Any:
+    """Values for which some element differs; None where there are none."""
+    pairs = [
+        (a, b, x.element)
+        for x, y in zip(first, second, strict=True)
+        for a, b in zip(x.tensor.flat, y.tensor.flat, strict=True)
+    ]
+    found = [d for d in (opposite(equal(a, b, element)) for a, b, element in pairs) if d is not False]
+    if not found:
+        return None
+    differs = z3.Or(*(z3.BoolVal(d) if is_known(d) else d for d in found))
+    for solver in world.solvers():
+        solver.add(differs)
+        status = solver.check()
+        if status == z3.unsat:
+            return None
+        if status == z3.sat:
+            return solver.model()
+    world.left()
+    raise Beyond("a question that the solver gives up on")
+
+
+def _main(module: mlir.RawModule) -> mlir.RawOperation:
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    named = [f for f in functions if mlir.symbol_name(f.attributes["sym_name"]) == "main"]
+    if not named:
+        raise Beyond("a module without @main")
+    return named[0]
+
+
+def _types(values: Sequence[mlir.RawValue]) -> list[tuple[tuple[int, ...], str]]:
+    return [(static_shape(v.type), element_name(v.type)) for v in values]
+
+
+def _arguments(module: mlir.RawModule, world: World) -> list[Typed]:
+    """A variable for each element of each argument of @main."""
+    found: list[Typed] = []
+    for number, (shape, name) in enumerate(_types(_main(module).regions[0].blocks[0].arguments)):
+        element = world.element(name)
+        found.append(Typed(_variables(number, shape, element), element))
+    return found
+
+
+def _variables(number: int, shape: Sequence[int], element: Element) -> Tensor:
+    return built(shape, lambda at: z3.Const(f"argument {number} {list(at)}", element.sort))
+
+
+def _results(module: mlir.RawModule, arguments: Sequence[Typed], world: World) -> list[Typed]:
+    block = _main(module).regions[0].blocks[0]
+    returned = block.operations[len(block.operations) - 1].operation.operands
+    elements = [world.element(element_name(v.type)) for v in returned]
+    tensors = Evaluator(module, world).call("main", [a.tensor for a in arguments])
+    return [Typed(tensor, element) for tensor, element in zip(tensors, elements, strict=True)]

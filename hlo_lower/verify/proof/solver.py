@@ -1,0 +1,51 @@
+"""z3, imported when it is first used: it is an extra, and everything else works without it.
+
+Everything of z3 is `Any` here: its stubs leave most of it unknown.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from hlo_lower.errors import InputError
+
+INSTALL = "pip install 'hlo-lower[prove]'"
+
+
+class _Lazy:
+    """The module z3, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Something of z3.
+
+        Raises:
+          InputError: z3 is not installed.
+        """
+        require()
+        found = getattr(import_module("z3"), name)
+        setattr(self, name, found)
+        return found
+
+
+z3: Any = _Lazy()
+
+
+def is_installed() -> bool:
+    """Whether z3 can be imported."""
+    return find_spec("z3") is not None
+
+
+def require() -> None:
+    """Refuse to go on without z3.
+
+    Raises:
+      InputError: it is not installed.
+    """
+    if not is_installed():
+        raise InputError(
+            "prove",
+            "z3 is not installed",
+            facts="proofs for all index values are made by z3, which is an extra",
+            nearest=("verify without --prove runs both versions instead",),
+            next_step=INSTALL,
+        )

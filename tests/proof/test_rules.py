@@ -1,0 +1,89 @@
+"""Every rule is proved on shapes of its family; the whole families are behind the sweep marker."""
+
+import json
+
+import pytest
+
+pytest.importorskip("z3")
+
+from hlo_lower.cli import main
+from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
+from hlo_lower.lowerings import RULE_DOMAINS, default_registry
+from hlo_lower.proving import prove_rules, rules_named
+from hlo_lower.proving.campaign import FAMILIES
+
+RULES = [rule.short_name for rule in rules_named([])]
+
+
+def test_every_op_with_rules_has_a_family():
+    """A rule for another op would never be tried."""
+    assert set(RULE_DOMAINS) == set(FAMILIES)
+    assert len(RULES) == sum(len(default_registry().rules(op)) for op in RULE_DOMAINS)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_proved(name):
+    """The first modules of its family that it takes are proved for all indices and values."""
+    [outcome] = prove_rules(rules_named([name]), shapes=3 if name.startswith("dynamic_shape") else 1, timeout_s=60)
+    assert outcome.proved, outcome
+    assert not outcome.refuted
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_proved_on_its_whole_family(name):
+    """No module of the family is refuted; what is unknown is counted, and is little."""
+    [outcome] = prove_rules(rules_named([name]), timeout_s=20)
+    assert not outcome.refuted
+    assert outcome.proved > outcome.tried // 2
+
+
+def test_the_table(capsys):
+    """A line for each rule, and how many are proved."""
+    assert main(["prove", "updates", "guarded_dynamic_update_slice", "--shapes", "2"]) == EXIT_OK
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["rule", "proved", "tried", "unknown", "refuted", "seconds"]
+    assert [row.split()[:5] for row in rows[:2]] == [
+        ["guarded_dynamic_update_slice", "2", "2", "0", "0"],
+        ["updates", "2", "2", "0", "0"],
+    ]
+    assert "2 of 2 rules have proved shapes and none refuted; 4 of 4 shapes" in rows
+
+
+def test_what_is_unknown_is_listed_and_not_proved(capsys):
+    """Without time nothing is proved, and the table says why."""
+    assert main(["prove", "updates", "--shapes", "2", "--timeout", "0"]) == EXIT_OK
+    out = capsys.readouterr().out
+    assert out.splitlines()[1].split()[:5] == ["updates", "0", "2", "2", "0"]
+    assert "updates: unknown: 2 because of more than 0 s" in out
+    assert "0 of 1 rules have proved shapes" in out
+
+
+def test_a_refuted_rule_is_shown_as_a_module(capsys, monkeypatch):
+    """The exit code is 1, and the counterexample is a module with its indices and updates."""
+    from hlo_lower.scatter.arrange import Arrangement
+
+    monkeypatch.setattr(Arrangement, "first_of", lambda self, build, run, last: last)
+    assert main(["prove", "wrapped_rows", "--shapes", "4", "--format", "json"]) == EXIT_DIFFERS
+    [rule] = json.loads(capsys.readouterr().out)["rules"]
+    assert (rule["rule"], rule["status"]) == ("wrapped_rows", "refuted")
+    assert "stablehlo.constant" in rule["refuted"][0]["module"]
+    assert main(["prove", "wrapped_rows", "--shapes", "4"]) == EXIT_DIFFERS
+    assert "wrapped_rows: refuted: " in capsys.readouterr().out
+
+
+def test_an_unknown_rule_is_refused(capsys):
+    """The message lists the rules."""
+    assert main(["prove", "no_such_rule"]) == EXIT_BAD_INPUT
+    message = capsys.readouterr().err
+    assert message.startswith("prove: no rule named 'no_such_rule'\n  facts:   rules are ")
+    assert message.endswith("  next:    hlo-lower rules\n")
+
+
+def test_without_z3_the_command_says_how_to_install_it(capsys, monkeypatch):
+    """The message ends with the command to type."""
+    from hlo_lower.verify.proof import solver
+
+    monkeypatch.setattr(solver, "find_spec", lambda name: None)
+    assert main(["prove"]) == EXIT_BAD_INPUT
+    assert capsys.readouterr().err.endswith("  next:    pip install 'hlo-lower[prove]'\n")
