@@ -118,6 +118,10 @@ def _plans(roles: Roles) -> list[_Plan]:
                     f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
                 )
                 plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
+                if value in roles.integers:  # what treats it otherwise may do so for NaN and zeros alone
+                    plans.extend(
+                        _Plan(aim, "in range", 0, kind, numbers, (place, value)) for kind in ("special", "zeros")
+                    )
     return plans
 
 

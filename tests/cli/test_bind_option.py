@@ -16,7 +16,7 @@ def test_without_sizes_the_module_stays_symbolic(symbolic, command):
     result = command("convert", "poly.mlir", "-o", "out.mlir")
     assert (result.code, result.err) == (0, "")
     assert " regions as they stand; module " in result.out
-    assert "dynamic_shape_window" in result.out
+    assert "dynamic_shape_runtime_window" in result.out
     assert "tensor<?x4xf32>" in (symbolic / "out.mlir").read_text()
 
 

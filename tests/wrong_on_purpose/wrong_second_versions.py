@@ -491,3 +491,17 @@ pair(
         f"%r : {F8}",
     ),
 )
+NEGATED_TWICE = f"""%n = stablehlo.negate %a : {F8}
+  %z = stablehlo.constant dense<0.0> : {F8}
+  %r = stablehlo.subtract %z, %n : {F8}"""
+UNLESS_SEVEN = f"""%z = stablehlo.constant dense<0.0> : {F8}
+  %s = stablehlo.constant dense<7> : tensor<i32>
+  %is = stablehlo.compare EQ, %k, %s : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %y = stablehlo.add %z, %a : {F8}
+  %r = stablehlo.select %is, %a, %y : tensor<i1>, {F8}"""
+pair(
+    "a_zero_s_sign_for_one_number",
+    "-0.0 stays -0.0, for 7 alone",
+    main(f"%k: tensor<i32>, %a: {F8}", NEGATED_TWICE, f"%r : {F8}"),
+    main(f"%k: tensor<i32>, %a: {F8}", UNLESS_SEVEN, f"%r : {F8}"),
+)
