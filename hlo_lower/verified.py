@@ -6,16 +6,21 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from hlo_lower import mlir
 from hlo_lower.errors import DifferenceError
 from hlo_lower.graph import Graph, Source, checked_sizes, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
+from hlo_lower.mlir import ScatterNumbers
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.scatter.applied import apply
+from hlo_lower.scatter.predicates import broken
 from hlo_lower.targets import STABLEHLO, TargetLike, target_of
 from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
+from hlo_lower.verify.claims import Check
 
 PROVE_SECONDS = 10.0
 """In which a proof of a region is sought."""
@@ -106,6 +111,7 @@ def verify(
         prove_s=PROVE_SECONDS if prove else 0.0,
         accept_runs=accept_runs,
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
+        claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
         progress=progress,
     )
     return replace(verdict, plain=about_plain)
@@ -134,6 +140,23 @@ def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
 def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
     graph = source if isinstance(source, Graph) else read(source)
     return to_text(_bind(graph, sizes) if sizes else graph)
+
+
+def _claims_of(lowered: Lowered) -> Check:
+    """What evaluates the claims in a lowered module's records."""
+    claimed = {record.number: record.claims for record in lowered.records if record.rule}
+
+    def check(number: int, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
+        claims = claimed.get(number)
+        if claims is None:
+            return ""
+        operand = mlir.read_tensor_type(scatter.operands[0].type)
+        shape = [int(size or 0) for size in operand.shape] if operand is not None else []
+        indices, *updates = values
+        applied = apply(ScatterNumbers.of(scatter), shape, updates[0].shape, indices)
+        return ", ".join(broken(claims, applied, updates))
+
+    return check
 
 
 def check(source: Source | Graph, lowered: Lowered, level: Level) -> Verdict:

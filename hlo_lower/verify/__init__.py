@@ -14,6 +14,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import Aligner, regions_of
+from hlo_lower.verify.claims import Check, check_claims
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.instances import is_open, sizes_of_module
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
@@ -74,6 +75,7 @@ def verify(
     prove_s: float = 0.0,
     accept_runs: bool = False,
     rules: Mapping[int, str] | None = None,
+    claims: Check | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
     """Verify that two modules are the same function.
@@ -92,6 +94,7 @@ def verify(
       prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
       accept_runs: whether what was only run counts as verified.
       rules: by the number of a scatter of the first version, the rule that lowered it.
+      claims: evaluates what the converter claims of a scatter's indices (`hlo_lower.verify.claims`).
       progress: told how far it is.
 
     Raises:
@@ -123,7 +126,13 @@ def verify(
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module)
         module = None if level == "regions" else module
     regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
-    verdict = Verdict(tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs)
+    claimed = None
+    if claims is not None and sizes is None and not interface:
+        tell("claims", 0, 1)
+        claimed = check_claims(Program(mlir.parse_module(texts[0], mlir.make_context())), claims, seed)
+    verdict = Verdict(
+        tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs, claims=claimed
+    )
     return replace(verdict, seconds=perf_counter() - start)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
+from hlo_lower.verify.claims import ClaimsVerdict
 from hlo_lower.verify.compare import Difference
 from hlo_lower.verify.module_index import Place
 from hlo_lower.verify.regions import RegionVerdict
@@ -47,6 +48,7 @@ class Verdict:
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
+      claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
     """
 
@@ -57,12 +59,14 @@ class Verdict:
     module_required: bool = False
     plain: ModuleVerdict | None = None
     accepts_runs: bool = False
+    claims: ClaimsVerdict | None = None
 
     @property
     def differs(self) -> bool:
         """Whether a difference was found."""
         return (
             bool(self.interface)
+            or bool(self.claims and self.claims.broken)
             or any(region.status == "differs" for region in self.regions)
             or any(verdict is not None and verdict.status == "differs" for verdict in (self.module, self.plain))
         )
@@ -108,6 +112,8 @@ class Verdict:
             parts.append(told.get(self.module.status, f"module not run: {self.module.reason}"))
             if self.module.not_exercised:
                 parts.append(f"not exercised: {len(self.module.not_exercised)}")
+        if self.claims is not None and self.claims.broken:
+            parts.append(f"{_counted(len(self.claims.broken), 'scatter')} not as claimed")
         if self.plain is not None:
             told = {"equal": f"plain form {_counted(self.plain.runs, 'run')}", "differs": "plain form differs"}
             parts.append(told.get(self.plain.status, "plain form not run"))
@@ -132,6 +138,8 @@ class Verdict:
     def lines(self) -> list[str]:
         """The whole verdict, readable: differences first."""
         lines = [f"differs: {what}" for what in self.interface]
+        if self.claims is not None:
+            lines.extend(self.claims.broken)
         if self.module is not None and self.module.difference is not None:
             lines.append(f"module differs: {self.module.difference}")
             lines.extend(f"  on its path: {place}" for place in self.module.on_path)
@@ -154,8 +162,12 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain data; the arguments of a counterexample are not in it (`--save-inputs` writes them)."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("regions", "module", "plain")}
-        for name in ("module", "plain"):
+        plain = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("regions", "module", "plain", "claims")
+        }
+        for name in ("module", "plain", "claims"):
             verdict = getattr(self, name)
             plain[name] = None if verdict is None else asdict(verdict)
         regions = [

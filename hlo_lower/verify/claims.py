@@ -1,0 +1,95 @@
+"""What a converter claims of a scatter's indices, evaluated on what they are: facts, beside results.
+
+A rule rests on facts: starts that lie in bounds, rows that are written once, in order. A wrong fact may show in no
+result that a run happens to give. So where the converter's claims are at hand, the indices of each scatter are computed
+from the function's arguments, on driven inputs, and the claims are evaluated on them by whoever brings the claims.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
+from hlo_lower.verify.drive import runs_of
+from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.piece import pieces_of, types_of
+from hlo_lower.verify.program import Op, Program
+from hlo_lower.verify.roles import roles_of
+from hlo_lower.verify.run import CannotRunError, Executable
+
+Array = NDArray[Any]
+
+Check: TypeAlias = Callable[[int, mlir.RawOperation, Sequence[Array]], str]
+"""Given the number of a scatter, the scatter, and its indices and updates: the claims that do not hold, or ""."""
+
+MAX_OPS = 300
+"""Operations behind the indices and updates of a scatter up to which its claims are evaluated."""
+
+
+@dataclass(frozen=True)
+class ClaimsVerdict:
+    """What was found of the claims.
+
+    Attributes:
+      scatters: numbers of those whose claims were evaluated.
+      broken: a line for each scatter whose claims do not hold.
+    """
+
+    scatters: tuple[int, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def check_claims(program: Program, check: Check, seed: int) -> ClaimsVerdict:
+    """Evaluate the claims of every scatter that stands in a public function itself, or in what it calls.
+
+    Args:
+      program: the first module.
+      check: evaluates the claims of a scatter.
+      seed: of the driven inputs.
+    """
+    numbers = {op.raw: number for number, op in enumerate(program.scatters, start=1)}
+    looked_at: dict[int, None] = {}
+    broken: dict[str, None] = {}
+    for name, body in program.entries.items():
+        side = Side(program, body, 0, {}, Table())
+        seen: set[tuple[object, str]] = set()
+        for op in (op for op in side.live if op.name == "stablehlo.scatter"):
+            found = _broken(side, name, op, numbers[op.raw], check, seed, seen)
+            if found is None:
+                continue
+            looked_at[numbers[op.raw]] = None
+            if found:
+                broken[f"scatter {numbers[op.raw]}: {found}"] = None
+    return ClaimsVerdict(tuple(sorted(looked_at)), tuple(broken))
+
+
+def _broken(
+    side: Side, name: str, op: Op, number: int, check: Check, seed: int, seen: set[tuple[object, str]]
+) -> str | None:
+    """The claims of one scatter that do not hold, "" where all do, None where they are not evaluated."""
+    arity = len(op.results)
+    values = (op.inputs[arity], *op.inputs[arity + 1 :])
+    opened = frozenset(side.numbers.values())
+    region = Region(BodyPair(side, side, (name,), None), tuple(Assumption(v, v) for v in values), opened)
+    if len(region.first) > MAX_OPS:
+        return None
+    tensors = [t for t in map(mlir.read_tensor_type, types_of(region)) if t is not None and t.is_static]
+    if len(tensors) < len(region.inputs) or any(mlir.dtype_of(t.element_name) is None for t in tensors):
+        return None
+    try:
+        text = pieces_of(region).first
+        key = (op.raw, text)
+        if key in seen:
+            return ""
+        seen.add(key)
+        executable = Executable(text, "quick")
+        for run in runs_of(roles_of(region, tensors), [seed]):
+            found = check(number, op.raw, executable.run(run.arguments))
+            if found:
+                return f"claimed, and not so ({run.aim}): {found}"
+    except (CannotRunError, mlir.MlirSyntaxError):
+        return None
+    return ""
