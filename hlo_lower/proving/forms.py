@@ -1,4 +1,4 @@
-"""The bounded family of scatters: extents 0 to 3, up to 3 updates, windows that overlap, one or two components."""
+"""The bounded family of scatters: extents 0 to 3, up to 3 updates (or 2 by 2), windows that overlap."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Form:
 
     def __str__(self) -> str:
         sizes = "x".join("_" if w is None else str(w) for w in self.window)
-        where = "1 window" if not self.positions else f"{self.positions[0]} windows"
+        where = f"{'x'.join(map(str, self.positions))} windows" if self.positions else "1 window"
         return f"{'x'.join(map(str, self.operand))}: {where} of {sizes} at dims {list(self.indexed)}"
 
 
@@ -103,6 +103,7 @@ def forms() -> Iterator[Form]:
     for size, vector, count in product((2, 3), ("first", "implied"), ((), (2,), (3,))):
         yield Form((size, 2), (None, 2), (0,), count, vector=vector)
     yield from _batched()
+    yield from (Form(shape, (None, None), (0, 1), (2, 2)) for shape in ((2, 3), (3, 3)))
 
 
 def _of_two(shape: tuple[int, int], count: tuple[int, ...]) -> Iterator[Form]:

@@ -135,6 +135,8 @@ def normalized(form: Form, index: str) -> Iterator[Indices]:
 def constant(form: Form, index: str) -> Iterator[Indices]:
     """Constants: ascending, descending, every second one, all the same, crossed, and some out of bounds."""
     count = prod(form.positions)
+    if len(form.positions) > 1:
+        return
     starts = {
         "ascending": range(count),
         "descending": range(count)[::-1],
@@ -216,5 +218,35 @@ def ordered(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("permutation", (("%i", kind),), lines, SEVERAL, AT_RUN_TIME, unique=Unique.PROVED)
 
 
-PRODUCERS: tuple[Producer, ...] = (runtime, clamped, outside, normalized, constant, run, per_batch, ordered)
+def sorted_by_run(form: Form, index: str) -> Iterator[Indices]:
+    """Rows that ascend along one scatter dim, a run of columns along the other: in bounds, and in both orders."""
+    if len(form.positions) != 2 or form.vector != "last":
+        return
+    scalar, column = typed((), index), typed((*form.positions, 1), index)
+    for dim in (0, 1):
+        rows, columns = (typed((form.positions[d],), index) for d in (dim, 1 - dim))
+        lines = (
+            f"%zero = stablehlo.constant dense<0> : {scalar}\n"
+            f"%last = stablehlo.constant dense<{form.operand[0] - 1}> : {scalar}\n"
+            f"%most = stablehlo.constant dense<{form.operand[1] - form.positions[1 - dim]}> : {scalar}\n"
+            f"%inside = stablehlo.clamp %zero, %i, %last : ({scalar}, {rows}, {scalar}) -> {rows}\n"
+            f'%rows = "stablehlo.sort"(%inside) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
+            f"^bb0(%a: {scalar}, %b: {scalar}):\n"
+            f" %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar}) -> tensor<i1>\n"
+            f" stablehlo.return %l : tensor<i1>\n}}) : ({rows}) -> {rows}\n"
+            f"%base = stablehlo.clamp %zero, %k, %most : {scalar}\n"
+            f"%bases = stablehlo.broadcast_in_dim %base, dims = [] : ({scalar}) -> {columns}\n"
+            f"%iota = stablehlo.iota dim = 0 : {columns}\n%run = stablehlo.add %bases, %iota : {columns}\n"
+            f"%x = stablehlo.broadcast_in_dim %rows, dims = [{dim}] : ({rows}) -> {column}\n"
+            f"%y = stablehlo.broadcast_in_dim %run, dims = [{1 - dim}] : ({columns}) -> {column}\n"
+            f"%j = stablehlo.concatenate %x, %y, dim = 2 : ({column}, {column}) -> {typed(form.indices, index)}"
+        )
+        name = f"sorted by run, rows along dim {dim}"
+        yield Indices(name, (("%i", rows), ("%k", scalar)), lines, SEVERAL, AT_RUN_TIME, InBounds.ALWAYS)
+
+
+PRODUCERS: tuple[Producer, ...] = (
+    *(runtime, clamped, outside, normalized, constant, run),
+    *(per_batch, ordered, sorted_by_run),
+)
 """Every way in which the family makes indices."""
