@@ -163,7 +163,9 @@ def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[li
         interface += [what for pair in pairs for what in effect_differences(pair)]
         if second.has_composites:
             interface += [what for region in regions_of(pairs) for what in composite_differences(region)]
-        regions += judge.verify(name)
+        for region in judge.verify(name):
+            small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
+            regions.append(replace(region, inputs=small))
     return interface, regions
 
 

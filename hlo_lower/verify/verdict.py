@@ -5,11 +5,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+import numpy as np
+
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.claims import ClaimsVerdict
 from hlo_lower.verify.compare import Difference
 from hlo_lower.verify.module_index import Place
 from hlo_lower.verify.regions import RegionVerdict
+
+SHORT = 16
+"""Elements up to which an argument of a counterexample is shown."""
 
 
 @dataclass(frozen=True)
@@ -194,9 +199,21 @@ def _lines_of(region: RegionVerdict) -> list[str]:
         if region.scatters and any(region.windows):
             lines.append(f"  windows: {_windows(region.windows)}")
     else:
-        lines = [f"{head}: {region.status}: {region.difference or region.reason}"]
+        lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
     return lines
+
+
+def _counterexample(region: RegionVerdict) -> list[str]:
+    """The arguments on which the two differ, where there are any and they are short; zeros are left out."""
+    told = [
+        f"argument {place} = {np.array2string(array, separator=', ', max_line_width=10_000)}"
+        for place, array in region.inputs.items()
+        if np.any(array != 0) and array.size <= SHORT
+    ]
+    more = sum(1 for array in region.inputs.values() if np.any(array != 0) and array.size > SHORT)
+    told += [f"{_counted(more, 'longer argument')} (--save-inputs)"] if more else []
+    return [f"  where {', '.join(told)}, and zeros"] if told else []
 
 
 def _named(region: RegionVerdict) -> str:

@@ -13,6 +13,9 @@ from hlo_lower.verify.run import CannotRunError, Executable, entry_function
 
 Array = NDArray[Any]
 
+TRIES = 48
+"""Parts of an argument that are tried as zeros, to make a counterexample smaller."""
+
 
 class WholeModules:
     """Two modules of one signature and static shapes.
@@ -46,6 +49,31 @@ class WholeModules:
         except CannotRunError:
             return None
         return first_difference(results[0], results[1]) is not None
+
+    def minimised(self, name: str, inputs: Mapping[int, Array]) -> dict[int, Array]:
+        """Arguments on which the two differ, with zeros wherever they still do: whole ones first, then parts of them.
+
+        Args:
+          name: the public function.
+          inputs: arguments, by place, all of them.
+        """
+        found = dict(inputs)
+        if not self.differ(name, found):
+            return found
+        for place, array in inputs.items():
+            pending = [(0, array.size)]
+            for _ in range(TRIES):
+                if not pending:
+                    break
+                start, end = pending.pop()
+                tried = found[place].copy()
+                tried.reshape(-1)[start:end] = 0
+                if self.differ(name, {**found, place: tried}):
+                    found[place] = tried
+                elif end - start > 1:
+                    middle = (start + end) // 2
+                    pending += [(middle, end), (start, middle)]
+        return found
 
     def _compiled(self, name: str) -> tuple[Executable, Executable] | None:
         if self._versions is None and not self._failed:
