@@ -50,7 +50,7 @@ def check_claims(program: Program, check: Check, seed: int) -> ClaimsVerdict:
       check: evaluates the claims of a scatter.
       seed: of the driven inputs.
     """
-    numbers = {op.raw: number for number, op in enumerate(program.scatters, start=1)}
+    numbers = program.scatter_numbers
     looked_at: dict[int, None] = {}
     broken: dict[str, None] = {}
     for name, body in program.entries.items():

@@ -100,6 +100,7 @@ class Program:
       functions: all functions by name.
       entries: the bodies of the public ones.
       op_count: operations read, calls inlined.
+      scatter_numbers: of every scatter its number in the order of the text, from 1, as a report counts them.
       has_composites: whether one of them is a composite.
 
     Raises:
@@ -119,7 +120,7 @@ class Program:
             if op.operation.name == "func.func"
         }
         self._effects: dict[str, bool] = {}
-        self.scatters: list[Op] = []
+        self.scatter_numbers = _numbered_scatters(raw)
         self.entries = {
             name: self._body(function.regions[0].blocks[0], {}, (name,), None)
             for name, function in self.functions.items()
@@ -196,8 +197,6 @@ class Program:
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
         self.has_composites |= raw.name == "stablehlo.composite"
-        if raw.name == "stablehlo.scatter":
-            self.scatters.append(op)
         body.ops.append(op)
 
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[tuple[str, Hashable], ...], str]:
@@ -239,6 +238,17 @@ class Program:
 
             self._effects[name] = mlir.any_operation(function, holds)
         return self._effects[name]
+
+
+def _numbered_scatters(raw: mlir.RawModule) -> dict[mlir.RawOperation, int]:
+    found: dict[mlir.RawOperation, int] = {}
+
+    def visit(op: mlir.RawOperation) -> None:
+        if op.name == "stablehlo.scatter":
+            found[op] = len(found) + 1
+
+    mlir.walk(raw.operation, visit)
+    return found
 
 
 def is_public(function: mlir.RawOperation) -> bool:

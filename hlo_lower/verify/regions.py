@@ -109,7 +109,7 @@ class RegionJudge:
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
         self._judged: dict[tuple[str, str], Judgement] = {}
-        self._numbers = {op.raw: number for number, op in enumerate(first.scatters, start=1)}
+        self._numbers = first.scatter_numbers
 
     def verify(self, name: str) -> list[RegionVerdict]:
         """The verdicts on the regions of a public function, alike ones together."""
@@ -207,7 +207,7 @@ class RegionJudge:
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
         key = self._key(region, seen)
         if not seen and key[0] == key[1]:
-            return Judgement(judges=("their text",), is_proved=True)
+            return Judgement(judges=("their text",))
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             found = judge(region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide)
