@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import api
+from hlo_lower import verified
 from hlo_lower.cli import main
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 
@@ -80,7 +80,7 @@ def test_arguments_that_do_not_fit_are_refused(module, tmp_path, capsys):
 @runs_chlo
 def test_a_wrong_plain_form_is_found(module, monkeypatch):
     """Verification compares the plain form with the module as it was given, and says so where it differs."""
-    right = api.plain_form
+    right = verified.plain_form
 
     def wrong(*args):
         plain = right(*args)
@@ -88,7 +88,7 @@ def test_a_wrong_plain_form_is_found(module, monkeypatch):
 
     lowered = hl.lower(module, legalize=True)
     assert hl.verify(module, lowered).ok
-    monkeypatch.setattr(api, "plain_form", wrong)
+    monkeypatch.setattr(verified, "plain_form", wrong)
     verdict = hl.verify(module, lowered)
     assert not verdict.ok
     assert verdict.plain.status == "differs"

@@ -197,7 +197,7 @@ def test_the_command_line_uses_plugins(install, tmp_path):
     shown = run("rules").stdout
     assert "own_write" in shown
     assert "npu-rules 1.2, entry point mine" in shown
-    converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "scatter")
+    converted = run("convert", "m.mlir", "-o", "out.mlir", "--verify", "regions")
     assert (converted.returncode, converted.stderr) == (0, "")
     assert "own_write" in converted.stdout
     assert "own_write" not in run("rules", **{plugins.WITHOUT: "1"}).stdout

@@ -198,7 +198,7 @@ def other_integers(
     Args:
       rng: draws them.
       number: of the run: small ones in the first; in the second tables ascend, as blocks that lie next to each other
-        do, and other integers are wide; in the third all are wide, negative ones too; further runs repeat these.
+        do, and other integers are wide; in the third all are wide; further runs repeat these.
       shape, dtype: of the argument.
       largest: the largest extent of the module's arguments, which bounds the wide ones.
     """
@@ -206,8 +206,7 @@ def other_integers(
     if number % 3 == 1 and len(shape) > 1:
         starts = rng.integers(0, SMALL, size=(*shape[:-1], 1))
         return np.asarray((starts + np.arange(shape[-1])) % bound, np.int64).astype(dtype)
-    low = -bound if number % 3 == 2 and dtype.kind == "i" else 0
-    return np.asarray(rng.integers(low, bound, size=shape), np.int64).astype(dtype)
+    return np.asarray(rng.integers(0, bound, size=shape), np.int64).astype(dtype)
 
 
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:

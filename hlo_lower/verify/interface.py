@@ -40,17 +40,18 @@ def effect_differences(pair: BodyPair) -> list[str]:
 
 
 def composite_differences(region: Region) -> list[str]:
-    """Composites of the second piece that the first one has not, by name and attributes.
+    """Composites of the second piece that became others than those of the first one, by name and attributes.
 
-    A composite may be written out, as it is what it stands for. Whoever knows its name computes by name and attributes,
-    and not by what it stands for; so none may come in or become another one.
+    A composite may be written out, as it is what it stands for; and operations may become a composite, whose
+    decomposition is judged. But whoever knows a name computes by name and attributes, and not by what it stands for; so
+    none may become another one.
     """
     known = {op.attributes for op in _composites(region.first)}
     return [
         f"{region.where}: composite {op.raw.attributes['name']} at {location_of(op.raw)}: "
         "the first version has none of this name and these attributes there"
         for op in _composites(region.second)
-        if op.attributes not in known
+        if known and op.attributes not in known
     ]
 
 

@@ -118,18 +118,6 @@ def is_note(op: mlir.RawOperation) -> bool:
     return op.name in _SEEN_THROUGH or _is_call_of(op, lambda name: name == "Sharding")
 
 
-def drop_notes(operation: mlir.RawOperation) -> None:
-    """Take what says where values lie out of an operation's regions: notes, and shardings of other operations."""
-    found: list[mlir.RawOperation] = []
-    mlir.walk(operation, found.append)
-    for op in reversed(found):
-        if is_note(op):
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
-        elif op.name != "func.func":
-            _remove(op, [n for n in _shardings_of(op) if n != FRONTEND])
-
-
 def _is_of_shards(name: str) -> bool:
     return name in ("SPMDFullToShardShape", "SPMDShardToFullShape", "PartitionId") or name.startswith("xla.sdy.")
 

@@ -19,6 +19,7 @@ from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.roles import roles_of
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
+from hlo_lower.verify.xla_aborts import why_xla_aborts
 
 Array = NDArray[Any]
 
@@ -303,6 +304,8 @@ class RegionJudge:
         if not values or len(tensors) < len(types):
             return [() for _ in values]
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
+        if why_xla_aborts(mlir.parse_module(text, side.program.raw.context)):
+            return [(object(),) for _ in values]
         executable = Executable(text, "exact")
         if bytes_of(executable.arguments) > CUT_BYTES:
             return [(object(),) for _ in values]

@@ -23,6 +23,9 @@ MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
 
 
+PLACING = frozenset({"scatter", "gather", "dynamic_slice", "dynamic_update_slice"})
+"""Operations that place windows."""
+
 LOOP_REACH = 300
 """How far a loop whose end is an input may count."""
 
@@ -100,16 +103,17 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
                 role.columns = tuple(dict.fromkeys(fed[number]))
             role.values = tuple(counters[number]) if number in counters else None
         roles.append(role)
-    is_open = any(may_not_end(s, ops) for s, ops in ((side, region.first), (region.pair.second, region.second)))
+    pieces = (region.pair.first, region.first), (region.pair.second, region.second)
+    is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
     return Roles(roles, *_harvested([*region.first, *region.second]), positions, reach)
 
 
 def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:
-    """For each argument of a function that reaches the starts of windows, by place, the columns that it may feed."""
+    """For each argument of a function that reaches the indices of a scatter, by place, the columns that it may feed."""
     side = Side(program, body, 0, {}, Table())
     places = {side.numbers[argument]: place for place, argument in enumerate(body.arguments)}
-    taint = _Taint(side, set(places))
+    taint = _Taint(side, set(places), frozenset({"scatter"}))
     for op in body.ops:
         taint.visit(op)
     found: dict[int, list[Column]] = {}
@@ -129,6 +133,7 @@ class _Taint:
 
     side: Side
     inputs: set[Number]
+    placing: frozenset[str] = PLACING
     sources: dict[ValueId, frozenset[Number]] = field(default_factory=dict[ValueId, frozenset[Number]])
     placed: list[tuple[int, ValueId, tuple[Column, ...], int | None]] = field(
         default_factory=list[tuple[int, ValueId, tuple[Column, ...], int | None]]
@@ -156,7 +161,8 @@ class _Taint:
                 self.visit(inner)
         for result in op.results:
             self.sources[result] = sources
-        self.placed.extend(_placed(self.side, op))
+        if op.short_name in self.placing:
+            self.placed.extend(_placed(self.side, op))
 
 
 def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ...], int | None]]:

@@ -10,6 +10,7 @@ from hlo_lower import mlir
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.inputs import ordinary
 from hlo_lower.verify.run import CannotRunError, Executable, entry_function
+from hlo_lower.verify.xla_aborts import why_xla_aborts
 
 Array = NDArray[Any]
 
@@ -80,6 +81,9 @@ class WholeModules:
             try:
                 module = mlir.parse_module(self._texts[0], mlir.make_context())
                 if mlir.symbol_name(entry_function(module).attributes["sym_name"]) != name:
+                    return None
+                if any(why_xla_aborts(mlir.parse_module(text, module.context)) for text in self._texts):
+                    self._failed = True
                     return None
                 first, second = (Executable(text, "exact") for text in self._texts)
                 self._versions = first, second

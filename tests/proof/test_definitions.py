@@ -7,19 +7,19 @@ import pytest
 
 pytest.importorskip("z3")
 
-from hlo_lower.scatter.reference import ScatterNumbers, scatter
-from hlo_lower.verify.region import combine_of
 from test_operations import as_known
 
 from hlo_lower import mlir
-from hlo_lower.analysis.gathered import GatherNumbers
-from hlo_lower.gather import reference
+from hlo_lower.mlir import GatherNumbers, ScatterNumbers
 from hlo_lower.proving.bodies import BODIES
 from hlo_lower.proving.case import scatter_case
 from hlo_lower.proving.forms import forms
 from hlo_lower.proving.gathers import _CLAMPS_NOT, gather_case, shapes
 from hlo_lower.proving.producers import runtime
 from hlo_lower.verify.proof.world import World
+from hlo_lower.verify.reference import gather as reference
+from hlo_lower.verify.reference.scatter import scatter
+from hlo_lower.verify.reference.update_computation import combine_of
 
 SUBTRACT = next(body for body in BODIES if body.name == "subtract i8")
 FORMS = list(forms())
@@ -82,5 +82,5 @@ def test_gathers_are_those_of_the_reference():
         batching, first = ((0,) if shape.is_batched else ()), len(shape.positions)
         offsets = tuple(first + k for k in range(len(shape.offsets)))
         numbers = GatherNumbers(offsets, shape.collapsed, batching, batching, shape.indexed, first)
-        expected = reference.gather(operand, indices, numbers, shape.window)
+        expected = reference(operand, indices, numbers, shape.window)
         np.testing.assert_array_equal(found.astype(np.int8), expected, case.name)
