@@ -318,8 +318,15 @@ class RegionJudge:
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:
-    """Whether the runs of a wide region moved everything at the cut that can move."""
+    """Whether the runs of a wide region moved what is at the cut: something, and every number that can move.
+
+    A truth value may be what is to be shown, as the mask of the windows inside where all are; it may stay.
+    """
     at_cut = cut(narrow, wide)
     if not at_cut or len(judged.seen) < len(at_cut):
         return False
-    return all(len(values) > 1 or not depends(wide, n) for n, values in zip(at_cut, judged.seen, strict=True))
+    side = wide.pair.first
+    moving = [(n, len(values) > 1) for n, values in zip(at_cut, judged.seen, strict=True) if depends(wide, n)]
+    tensors = {n: side.program.type_of(side.value_of[n]) for n, _ in moving}
+    numbers = [moved for n, moved in moving if (t := tensors[n]) is None or t.element_name != "i1"]
+    return all(numbers) and (not moving or any(moved for _, moved in moving))
