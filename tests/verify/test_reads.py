@@ -1,4 +1,4 @@
-"""Trap 51: for a consumer that does not clamp, a gather that may point outside is a difference that XLA does not show."""
+"""Trap 51: where a consumer does not clamp, a gather that may point outside differs, though XLA does not show it."""
 
 import numpy as np
 import pytest
