@@ -91,7 +91,7 @@ def test_a_function_that_is_lowered_wrongly_raises_where_it_is_traced():
     """A wrong rule under hl.jit raises with the name of the function, before anything is computed."""
     source = jax.export.export(jax.jit(write))(jnp.asarray(CACHE), jnp.int32(0), jnp.asarray(LINE))
     fast = hl.jit(write, registry=wrong_registry(source), verify="regions")
-    with pytest.raises(hl.DifferenceError, match="^write: the lowered module computes something else"):
+    with pytest.raises(hl.DifferenceError, match=r"^write: the lowered module computes something else"):
         fast(CACHE, np.int32(0), LINE)
     unverified = hl.jit(write, registry=wrong_registry(source))
     assert unverified(CACHE, np.int32(8), LINE)[7, 3] == 3
