@@ -234,7 +234,7 @@ def sorted_by_run(form: Form, index: str) -> Iterator[Indices]:
             f"^bb0(%a: {scalar}, %b: {scalar}):\n"
             f" %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar}) -> tensor<i1>\n"
             f" stablehlo.return %l : tensor<i1>\n}}) : ({rows}) -> {rows}\n"
-            f"%base = stablehlo.clamp %zero, %k, %most : {scalar}\n"
+            f"%base = stablehlo.clamp %zero, %first, %most : {scalar}\n"
             f"%bases = stablehlo.broadcast_in_dim %base, dims = [] : ({scalar}) -> {columns}\n"
             f"%iota = stablehlo.iota dim = 0 : {columns}\n%run = stablehlo.add %bases, %iota : {columns}\n"
             f"%x = stablehlo.broadcast_in_dim %rows, dims = [{dim}] : ({rows}) -> {column}\n"
@@ -242,7 +242,7 @@ def sorted_by_run(form: Form, index: str) -> Iterator[Indices]:
             f"%j = stablehlo.concatenate %x, %y, dim = 2 : ({column}, {column}) -> {typed(form.indices, index)}"
         )
         name = f"sorted by run, rows along dim {dim}"
-        yield Indices(name, (("%i", rows), ("%k", scalar)), lines, SEVERAL, AT_RUN_TIME, InBounds.ALWAYS)
+        yield Indices(name, (("%i", rows), ("%first", scalar)), lines, SEVERAL, AT_RUN_TIME, InBounds.ALWAYS)
 
 
 PRODUCERS: tuple[Producer, ...] = (

@@ -22,10 +22,6 @@ from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
 
-
-PLACING = frozenset({"scatter", "gather", "dynamic_slice", "dynamic_update_slice"})
-"""Operations that place windows."""
-
 LOOP_REACH = 300
 """How far a loop whose end is an input may count."""
 
@@ -76,7 +72,8 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
     fed: dict[Number, list[Column]] = {number: [] for number in region.inputs}
     whole: dict[Number, tuple[int, tuple[Column, ...]]] = {}
     positions = 0
-    for side, ops in ((region.pair.first, region.first), (region.pair.second, region.second)):
+    pieces = (region.pair.first, region.first), (region.pair.second, region.second)
+    for side, ops in pieces:
         tainted = _Taint(side, set(region.inputs))
         for op in ops:
             tainted.visit(op)
@@ -103,7 +100,6 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
                 role.columns = tuple(dict.fromkeys(fed[number]))
             role.values = tuple(counters[number]) if number in counters else None
         roles.append(role)
-    pieces = (region.pair.first, region.first), (region.pair.second, region.second)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
     return Roles(roles, *_harvested([*region.first, *region.second]), positions, reach)

@@ -71,9 +71,9 @@ class Stepwise:
         self._ops = region.first
         self._outputs = [o.first for o in region.outputs]
         self._steps = [op for op in self._ops if op.name in STEPPED]
+        self._check()
         if not self._steps:
             raise NoReferenceError("no scatter or gather in it")
-        self._check()
         self.rounds_correctly = all(
             rounds_correctly(op.raw, self._functions) for op in self._steps if op.name == "stablehlo.scatter"
         )

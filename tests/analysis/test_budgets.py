@@ -185,7 +185,7 @@ def test_long_constants_are_fitted_in_parts(monkeypatch):
     assert fitted(values) is None
 
 
-def test_a_large_splat_is_one_number():
+def test_trap_55_a_large_splat_is_one_number():
     """Indices cut out of a constant of 1 GiB are known, and take no memory of its size."""
     graph = read(slow.splat())
     assert IndexAnalysis(graph).interval(graph.scatters[0].operand(1)).hull() == (3, 3)
@@ -215,7 +215,7 @@ print([hl.lower(module).scatters_left for module in modules])
 """
 
 
-def test_modules_of_exponentially_many_ways_are_lowered():
+def test_trap_54_modules_of_exponentially_many_ways_are_lowered():
     """Each is lowered, in a process that is ended after a time that no exponential walk would meet."""
     found_in = os.pathsep.join((str(Path(hl.__file__).parent.parent), str(Path(slow.__file__).parent)))
     done = subprocess.run(

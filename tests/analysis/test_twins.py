@@ -112,7 +112,7 @@ def drawn(draw):
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_what_is_drawn_twice_is_two_numbers(draw):
+def test_trap_49_what_is_drawn_twice_is_two_numbers(draw):
     """Ops that read a state, calls of what holds them, and ops that nobody knows are twins of themselves only."""
     graph = hl.read(drawn(draw))
     twins = Twins(graph)

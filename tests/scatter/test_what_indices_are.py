@@ -125,7 +125,7 @@ def differing(text, lowered, seeds):
     [SELECT, CASE, CALLS, COORDINATE, through("i32", "i8"), through("i32", "ui16"), through("i64", "i32"), NORMALISED],
     ids=["select", "case", "calls", "coordinate", "i8 and back", "ui16 and back", "i32 and back", "normalised"],
 )
-def test_what_is_equal_only_modulo_a_power_of_two_is_another_number(text):
+def test_trap_47_what_is_equal_only_modulo_a_power_of_two_is_another_number(text):
     """A sum that wraps around in a narrower type, and a round trip through one, are not the numbers that they are
     congruent to: at selects, branches, call sites and coordinates the lowered module writes where XLA does."""
     assert differing(text, hl.lower(text).text, 2 * len(ENDS)) == []
@@ -171,7 +171,7 @@ def two_columns(run_first, kind, combine):
         ("sorted_segments", "i32", "%w = stablehlo.add %p, %q : tensor<i32>\n    "),
     ],
 )
-def test_rows_that_repeat_under_a_run_are_not_sorted(rule, kind, combine, run_first):
+def test_trap_48_rows_that_repeat_under_a_run_are_not_sorted(rule, kind, combine, run_first):
     """The numbers of the rows enumerate the run as well, so they go down where a row repeats or the run stands first:
     no sort is left out, and the forms that go by sorted rows write what XLA writes."""
     text = two_columns(run_first, kind, combine)

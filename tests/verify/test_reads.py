@@ -1,0 +1,121 @@
+"""Trap 51: where a consumer does not clamp, a gather that may point outside differs, though XLA does not show it."""
+
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.verify import verify
+
+GATHER = """%g = "stablehlo.gather"(%x, {starts}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}}>
+    : (tensor<8x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>"""
+CLAMP = """%z = stablehlo.constant dense<0> : tensor<3x1xi32>
+  %hi = stablehlo.constant dense<{last}> : tensor<3x1xi32>
+  %j = stablehlo.clamp %z, %i, %hi : tensor<3x1xi32>"""
+WRAP = """%z = stablehlo.constant dense<0> : tensor<3x1xi32>
+  %n = stablehlo.constant dense<8> : tensor<3x1xi32>
+  %neg = stablehlo.compare LT, %i, %z, SIGNED : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x1xi1>
+  %up = stablehlo.add %i, %n : tensor<3x1xi32>
+  %j = stablehlo.select %neg, %up, %i : tensor<3x1xi1>, tensor<3x1xi32>"""
+
+
+def rows(starts="%i", before=""):
+    """A module that reads three rows of eight."""
+    return f"""func.func public @main(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>) -> tensor<3x4xf32> {{
+  {before}
+  {GATHER.format(starts=starts)}
+  return %g : tensor<3x4xf32>
+}}"""
+
+
+def test_trap_51_a_clamp_that_is_lost_is_told_though_xla_computes_the_same():
+    """Without what is asked of reads both modules are one function; with it the one without a clamp differs."""
+    clamped, bare = rows("%j", CLAMP.format(last=7)), rows()
+    assert verify(clamped, bare, level="regions").ok
+    verdict = verify(clamped, bare, level="regions", reads_inside=True)
+    assert (verdict.ok, verdict.exit_code) == (False, 1)
+    [told] = [region for region in verdict.regions if region.status == "differs"]
+    assert told.where.endswith(", reads inside")
+    index = told.inputs[1]
+    assert ((index < 0) | (index > 7)).any()
+
+
+INSIDE = {
+    "a clamp": CLAMP.format(last=7),
+    "a narrower clamp": CLAMP.format(last=3),
+    "an iota": "%j = stablehlo.iota dim = 0 : tensor<3x1xi32>",
+    "a constant": "%j = stablehlo.constant dense<[[7], [0], [7]]> : tensor<3x1xi32>",
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_starts_that_lie_inside_are_accepted(name):
+    """Whatever keeps the starts inside makes the reads equal, and nothing else is asked of them."""
+    text = rows("%j", INSIDE[name])
+    verdict = verify(text, text, level="regions", reads_inside=True)
+    assert verdict.ok, verdict.lines()
+
+
+OUTSIDE = {
+    "a clamp that is too wide": CLAMP.format(last=8),
+    "a wrap of negative numbers alone": WRAP,
+    "a constant": "%j = stablehlo.constant dense<[[7], [8], [7]]> : tensor<3x1xi32>",
+    "an iota with a step": """%k = stablehlo.iota dim = 0 : tensor<3x1xi32>
+  %four = stablehlo.constant dense<4> : tensor<3x1xi32>
+  %j = stablehlo.multiply %k, %four : tensor<3x1xi32>""",
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_starts_that_may_not_are_not(name):
+    """One row too many, by whatever computes it, makes the verdict differ, though both texts are the same."""
+    text = rows("%j", OUTSIDE[name])
+    assert verify(text, text, level="regions").ok
+    verdict = verify(text, text, level="regions", reads_inside=True)
+    assert (verdict.differs, verdict.exit_code) == (True, 1), verdict.lines()
+
+
+def in_loop(start, count=8):
+    """A module that reads a row in each iteration, at a start that is computed of the counter %k."""
+    return f"""func.func public @main(%x: tensor<8x4xf32>, %a: tensor<3x4xf32>) -> tensor<3x4xf32> {{
+  %s = stablehlo.constant dense<0> : tensor<i32>
+  %w:2 = stablehlo.while(%k = %s, %y = %a) : tensor<i32>, tensor<3x4xf32> cond {{
+    %n = stablehlo.constant dense<{count}> : tensor<i32>
+    %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %k, %one : tensor<i32>
+    %i = stablehlo.broadcast_in_dim {start}, dims = [] : (tensor<i32>) -> tensor<3x1xi32>
+    {GATHER.format(starts="%i")}
+    %t = stablehlo.add %y, %g : tensor<3x4xf32>
+    stablehlo.return %next, %t : tensor<i32>, tensor<3x4xf32>
+  }}
+  return %w#1 : tensor<3x4xf32>
+}}"""
+
+
+def test_a_gather_in_a_loop_that_counts_to_the_last_row_is_inside():
+    """The counter of eight iterations reads rows 0 to 7."""
+    verdict = verify(in_loop("%k"), in_loop("%k"), level="regions", reads_inside=True)
+    assert verdict.ok, verdict.lines()
+
+
+@pytest.mark.parametrize(("start", "count"), [("%next", 8), ("%k", 9)])
+def test_a_gather_in_a_loop_that_counts_further_is_not(start, count):
+    """Row 8 in the last iteration is not verified to be inside."""
+    text = in_loop(start, count)
+    verdict = verify(text, text, level="regions", reads_inside=True)
+    assert not verdict.ok
+    assert verdict.exit_code in (1, 4)
+
+
+def test_what_is_converted_for_iree_reads_inside_and_its_clamp_may_not_go():
+    """The tool's own conversion of a gather is equal; with its clamps taken out IREE would read elsewhere."""
+    source = hl.export(lambda x, i: x[i], np.zeros((8, 4), np.float32), np.zeros(3, np.int32))
+    lowered = hl.lower(source, target="iree")
+    verdict = hl.verify(source, lowered, level="regions")
+    assert verdict.ok, verdict.lines()
+    bare = hl.verify(source, source, target="iree", level="regions")
+    assert bare.differs
+    assert hl.verify(source, source, level="regions").ok
