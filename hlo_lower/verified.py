@@ -172,7 +172,7 @@ def check(source: Source | Graph, lowered: Lowered, level: Level) -> Verdict:
             lowered.graph.name,
             f"the lowered module {what}",
             facts=verdict.summary(),
-            nearest=tuple(verdict.lines()[:3]),
+            nearest=tuple(verdict.lines()[:1]),
             next_step="hl.verify(source, lowered).lines() says all of it; please report what differs",
         )
     return verdict

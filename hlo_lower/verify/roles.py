@@ -22,6 +22,9 @@ from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
 
+PLACING = frozenset({"scatter", "gather", "dynamic_slice", "dynamic_update_slice"})
+"""Operations that place windows."""
+
 LOOP_REACH = 300
 """How far a loop whose end is an input may count."""
 
@@ -117,6 +120,14 @@ def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ..
         for number in taint.of(value):
             found.setdefault(places[number], []).extend(columns)
     return {place: tuple(dict.fromkeys(columns)) for place, columns in found.items()}
+
+
+def may_overhang(side: Side, ops: Sequence[Op]) -> bool:
+    """Whether a window of a scatter among operations, or in their regions, may lie partly inside: one that is wider
+    than 1 where it is indexed. Where none may, the two policies are one."""
+    scatters = (op for op in ops_within(ops) if op.name == "stablehlo.scatter")
+    placed = (columns for op in scatters for _, _, columns, _ in _placed(side, op))
+    return any(column.window > 1 for columns in placed for column in columns)
 
 
 @dataclass
