@@ -43,13 +43,14 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
 
 
 def _opened(form: Form, *, opens_windows: bool) -> Form:
-    """The form with open extents: all of them, or those of indexed dims that the window has, which leave what a position
-    reads and writes of known size."""
+    """The form with open extents: all of them, or those of indexed dims that the window has.
+
+    The latter leave what a position reads and writes of known size.
+    """
     if opens_windows:
+        operand, positions = (OPEN,) * len(form.operand), (OPEN,) * len(form.positions)
         window = tuple(None if w is None else OPEN for w in form.window)
-        return replace(
-            form, operand=(OPEN,) * len(form.operand), window=window, positions=(OPEN,) * len(form.positions)
-        )
+        return replace(form, operand=operand, window=window, positions=positions)
     is_open = [d in form.indexed and w is not None for d, w in enumerate(form.window)]
     operand = tuple(OPEN if opened else n for n, opened in zip(form.operand, is_open, strict=True))
     return replace(form, operand=operand)

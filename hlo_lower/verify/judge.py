@@ -40,7 +40,7 @@ from hlo_lower.verify.piece import Pieces, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
-from hlo_lower.verify.roles import Roles, roles_of
+from hlo_lower.verify.roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Policy, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts

@@ -145,11 +145,14 @@ class Verdict:
         lines = [f"differs: {what}" for what in self.interface]
         if self.claims is not None:
             lines.extend(self.claims.broken)
+        order = ("differs", "not judged", "only run", "equal")
+        regions = sorted(self.regions, key=lambda region: order.index(region.status))
+        for region in (region for region in regions if region.status != "equal"):
+            lines.extend(_lines_of(region))
         if self.module is not None and self.module.difference is not None:
             lines.append(f"module differs: {self.module.difference}")
             lines.extend(f"  on its path: {place}" for place in self.module.on_path)
-        order = ("differs", "not judged", "only run", "equal")
-        for region in sorted(self.regions, key=lambda region: order.index(region.status)):
+        for region in (region for region in regions if region.status == "equal"):
             lines.extend(_lines_of(region))
         if self.module is not None:
             if self.module.status == "not run":
