@@ -426,12 +426,9 @@ class Region:
         while pending:
             value = pending.pop()
             number, maker = side.numbers[value], side.program.makers[value]
-            is_needed = (
-                number in self.opened
-                or not self.pair.is_matched(side, value)
-                or (value in own and not self._is_given(side, value))
-            )
-            if maker is None or not (number in known or (side.is_own(value) and is_needed)):
+            is_needed = not self.pair.is_matched(side, value) or (value in own and not self._is_given(side, value))
+            is_inside = number in known or number in self.opened or (side.is_own(value) and is_needed)
+            if maker is None or not is_inside:
                 reached[number] = None
             elif maker not in found:
                 found.add(maker)

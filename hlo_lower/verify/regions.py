@@ -160,7 +160,8 @@ class RegionJudge:
             return verdict
         wide, integers_only, step = region, True, 0
         while True:
-            wider = widened(wide, STEPS[min(step, len(STEPS) - 1)], integers_only=integers_only)
+            steps = STEPS[min(step, len(STEPS) - 1)]
+            wider = widened(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
             if wider is None and integers_only:
                 integers_only, step = False, max(step - 1, 0)
                 continue

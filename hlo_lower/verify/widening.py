@@ -30,17 +30,18 @@ MORE_SEEDS = 2
 """Further drawings of the driven inputs of a wide region."""
 
 
-def widened(region: Region, steps: int, *, integers_only: bool) -> Region | None:
+def widened(region: Region, steps: int, *, integers_only: bool, across: bool = False) -> Region | None:
     """A region with the producers of its inputs inside, some steps of them; None where no input has one.
 
     Args:
       region: the region.
       steps: how many times producers are taken in.
       integers_only: whether only integers and booleans are computed within.
+      across: whether producers that stand around the region's bodies are taken in, too.
     """
     current = region
     for _ in range(steps):
-        opened = [n for n in current.inputs if _may_open(current, n, integers_only=integers_only)]
+        opened = [n for n in current.inputs if _may_open(current, n, integers_only=integers_only, across=across)]
         if not opened:
             break
         current = Region(current.pair, current.outputs, current.opened | set(opened))
@@ -62,11 +63,11 @@ def enclosing(region: Region) -> Region | None:
     return Region(outer, tuple(outputs), frozenset()) if outputs else None
 
 
-def _may_open(region: Region, number: Number, *, integers_only: bool) -> bool:
+def _may_open(region: Region, number: Number, *, integers_only: bool, across: bool) -> bool:
     for side in (region.pair.first, region.pair.second):
         value = side.value_of.get(number)
         maker = None if value is None else side.program.makers[value]
-        if value is None or maker is None or maker.has_effects or not side.is_own(value):
+        if value is None or maker is None or maker.has_effects or not (across or side.is_own(value)):
             continue
         tensor = side.program.type_of(value)
         if not integers_only or (tensor is not None and tensor.element_name.startswith(("i", "ui"))):

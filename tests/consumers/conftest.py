@@ -52,6 +52,8 @@ def run(word, arguments):
         return [a * 2 + 1 for a in arguments]
     if word == "wrong_later":
         return [a * 2 if a.flat[0] == 1 else a for a in arguments]
+    if word in ("logits", "no_logits"):
+        return [np.append(a * (2 if word == "logits" else 0), np.float32(-1e30)) for a in arguments]
     if word == "few":
         return []
     return [a * 2 for a in arguments]

@@ -38,6 +38,22 @@ def test_what_is_not_right_has_its_exit_code(fake, after, code, line):
     assert verdict.lines()[0].startswith(line)
 
 
+LOGITS = """func.func public @main(%a: tensor<3xf32>) -> tensor<4xf32> {
+  %ban = stablehlo.constant dense<-1.0e30> : tensor<1xf32>
+  %y = stablehlo.add %a, %a : tensor<3xf32>
+  %r = stablehlo.concatenate %y, %ban, dim = 0 : (tensor<3xf32>, tensor<1xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+
+
+def test_zeros_beside_a_large_number_are_not_right(fake):
+    """The bound of a computed float is that of its own rounding: beside -1e30 zeros are no logits."""
+    assert verify_on(fake(), LOGITS, "logits").ok
+    verdict = verify_on(fake(), LOGITS, "no_logits")
+    assert (verdict.ok, verdict.exit_code) == (False, EXIT_DIFFERS)
+    assert "result 0 at [0]: expected " in verdict.lines()[0]
+
+
 def test_a_refusal_names_the_op(fake):
     """The op that the consumer names has a line of its own."""
     assert "  names: stablehlo.sort" in verify_on(fake(), DOUBLED, "refuse").lines()

@@ -110,6 +110,39 @@ def test_a_gather_in_a_loop_that_counts_further_is_not(start, count):
     assert verdict.exit_code in (1, 4)
 
 
+def in_branch(starts):
+    """A module that reads rows in a branch, at starts that are computed around it."""
+    return f"""func.func public @main(%x: tensor<8x4xf32>, %i: tensor<3x1xi32>, %a: tensor<3x4xf32>, %p: tensor<i1>)
+    -> tensor<3x4xf32> {{
+  {CLAMP.format(last=7)}
+  %r = "stablehlo.if"(%p) ({{
+    {GATHER.format(starts=starts)}
+    stablehlo.return %g : tensor<3x4xf32> }}, {{
+    stablehlo.return %a : tensor<3x4xf32> }}) : (tensor<i1>) -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}}"""
+
+
+@pytest.mark.parametrize(("starts", "ok"), [("%j", True), ("%i", False)])
+def test_a_clamp_around_a_branch_keeps_the_reads_in_it_inside(starts, ok):
+    """What a branch takes from around it is looked at with what computes it there."""
+    verdict = verify(in_branch(starts), in_branch(starts), level="regions", reads_inside=True)
+    assert verdict.ok == ok, verdict.lines()
+
+
+def test_a_clamp_around_a_loop_keeps_the_reads_in_it_inside():
+    """Rows that are the same in each iteration are clamped once, before the loop."""
+    before = f"  {CLAMP.format(last=7)}\n  %s = stablehlo.constant"
+    text = in_loop("%k").replace("%x: tensor<8x4xf32>,", "%x: tensor<8x4xf32>, %i: tensor<3x1xi32>,")
+    text = text.replace("  %s = stablehlo.constant", before).replace(
+        "%i = stablehlo.broadcast", "%unused = stablehlo.broadcast"
+    )
+    for starts, ok in (("%j", True), ("%i", False)):
+        asked = text.replace('"stablehlo.gather"(%x, %i)', f'"stablehlo.gather"(%x, {starts})')
+        verdict = verify(asked, asked, level="regions", reads_inside=True)
+        assert verdict.ok == ok, verdict.lines()
+
+
 def test_what_is_converted_for_iree_reads_inside_and_its_clamp_may_not_go():
     """The tool's own conversion of a gather is equal; with its clamps taken out IREE would read elsewhere."""
     source = hl.export(lambda x, i: x[i], np.zeros((8, 4), np.float32), np.zeros(3, np.int32))
