@@ -92,9 +92,9 @@ def test_the_lines_name_places_judges_and_differences():
     """Differences come first; equal regions tell how, their judges, rules and windows, and who was left out."""
     assert Verdict((EQUAL, WIDENED, WRONG), CHANGED, MODULE_WRONG).lines() == [
         "differs: @main: argument 0 loses tf.aliasing_output = 0 : i32",
+        "scatter 3 at llama.py:88 in main: differs: in range: XLA says result 0 at [1]: ...",
         "module differs: result 0 at [1, 2]: expected 1.0, got 2.0 (4 elements differ, bit for bit)",
         "  on its path: scatter 1 at llama.py:88 in @main",
-        "scatter 3 at llama.py:88 in main: differs: in range: XLA says result 0 at [1]: ...",
         "scatters 1, 2 at llama.py:88 in main and 1 alike, written by updated_slice: equal as it stands, 30 runs, "
         "judged by XLA, reference",
         "  windows: 3 inside, 5 outside; never overhanging; one element written up to 1 times",
