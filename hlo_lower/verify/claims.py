@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
+from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.drive import runs_of
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.piece import pieces_of, types_of
@@ -75,7 +76,7 @@ def _broken(
     values = (op.inputs[arity], *op.inputs[arity + 1 :])
     opened = frozenset(side.numbers.values())
     region = Region(BodyPair(side, side, (name,), None), tuple(Assumption(v, v) for v in values), opened)
-    if len(region.first) > MAX_OPS:
+    if len(region.first) > MAX_OPS or may_not_end(side, region.first):
         return None
     tensors = [t for t in map(mlir.read_tensor_type, types_of(region)) if t is not None and t.is_static]
     if len(tensors) < len(region.inputs) or any(mlir.dtype_of(t.element_name) is None for t in tensors):

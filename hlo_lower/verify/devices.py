@@ -30,7 +30,7 @@ _MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = ")
 GONE = "the process that it was compiled in died"
 """What a child says of a module that an earlier one had compiled."""
 
-TIME_LIMIT = 10.0
+TIME_LIMIT = 2.0
 """Seconds for one run of a module whose loops may not end."""
 
 _FLAG = "--xla_force_host_platform_device_count"

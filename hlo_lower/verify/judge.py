@@ -58,7 +58,7 @@ it takes about a microsecond for each."""
 ZEROS_ASKED = 3
 """Runs in which the interpreter is asked whether XLA lost signs of zeros; then it is taken to do so in this piece."""
 
-LATE_RUNS = 2
+LATE_RUNS = 1
 """Runs that may take too long, a loop to the end of a counter's type, before the pieces are left."""
 
 LOOP_WORK = 64
