@@ -6,9 +6,11 @@ from ast import literal_eval
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
+from zlib import crc32
 
 SIZE = 1 << 15
-LENGTH_BYTES = 4
+LENGTH_BYTES = CHECK_BYTES = 4
+HEAD_BYTES = LENGTH_BYTES + CHECK_BYTES
 
 BASE_SECONDS = 60.0
 SECONDS_FOR_A_MEGABYTE = 1.0
@@ -51,15 +53,22 @@ class Board:
         """Replace the note; one that is too long for the board is dropped."""
         self.note = note
         data = repr(astuple(note)).encode()
-        if len(data) <= SIZE - LENGTH_BYTES:
-            self._memory[:LENGTH_BYTES] = bytes(LENGTH_BYTES)  # who looks now sees nothing rather than half
-            self._memory[LENGTH_BYTES : LENGTH_BYTES + len(data)] = data
-            self._memory[:LENGTH_BYTES] = len(data).to_bytes(LENGTH_BYTES, "little")
+        if len(data) <= SIZE - HEAD_BYTES:
+            self._memory[HEAD_BYTES : HEAD_BYTES + len(data)] = data
+            self._memory[:HEAD_BYTES] = _head(data)
 
     def read(self) -> Note:
-        """The note, as the other process left it."""
+        """The note, as the other process left it; the one read before where it is being written at this moment."""
         size = int.from_bytes(self._memory[:LENGTH_BYTES], "little")
-        return Note(*literal_eval(self._memory[LENGTH_BYTES : LENGTH_BYTES + size].decode())) if size else Note()
+        data = self._memory[HEAD_BYTES : HEAD_BYTES + size]
+        if size and self._memory[:HEAD_BYTES] == _head(data):
+            self.note = Note(*literal_eval(data.decode()))
+        return self.note
+
+
+def _head(data: bytes) -> bytes:
+    """The length and the checksum of what is written, which tell a note from one that is half written."""
+    return len(data).to_bytes(LENGTH_BYTES, "little") + crc32(data).to_bytes(CHECK_BYTES, "little")
 
 
 @dataclass

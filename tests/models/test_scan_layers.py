@@ -62,7 +62,13 @@ def test_the_specs_are_those_of_stacked_arrays():
     assert scan.cache_specs(TINY)["k"].shape == (2, 2, 2, 7, 4)
 
 
-@pytest.mark.parametrize("function", ["decode_slices", "decode_carry", "prefill_slices", "prefill_carry"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("decode_slices", "decode_carry"),
+        *(pytest.param(name, marks=pytest.mark.sweep) for name in ("prefill_slices", "prefill_carry")),
+    ],
+)
 def test_two_scatters_for_all_layers_are_lowered(function, lowered_and_verified, exported_as_text):
     """However many layers there are, one loop holds one scatter for the keys and one for the values."""
     sizes = {"layers": 3, "hidden": 16, "head_dim": 4, "ffn": 16, "vocab": 32, "max_length": 12, "prompt": 4}
