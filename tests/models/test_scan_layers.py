@@ -65,8 +65,8 @@ def test_the_specs_are_those_of_stacked_arrays():
 @pytest.mark.parametrize(
     "function",
     [
-        *("decode_slices", "decode_carry"),
-        *(pytest.param(name, marks=pytest.mark.sweep) for name in ("prefill_slices", "prefill_carry")),
+        "decode_slices",
+        *(pytest.param(n, marks=pytest.mark.sweep) for n in ("decode_carry", "prefill_slices", "prefill_carry")),
     ],
 )
 def test_two_scatters_for_all_layers_are_lowered(function, lowered_and_verified, exported_as_text):

@@ -99,7 +99,7 @@ def test_steps_lower_the_loss():
 SMALL = {"hidden": 8, "ffn": 8, "vocab": 16, "length": 4}
 
 
-@pytest.mark.parametrize("function", ["sgd", "adam"])
+@pytest.mark.parametrize("function", [pytest.param("sgd", marks=pytest.mark.sweep), "adam"])
 def test_the_scatters_of_the_backward_pass_are_lowered(function, lowered_and_verified):
     """Three adding scatters: the gradients of the two tables, and that of take_along_axis."""
     records = lowered_and_verified(f"train_step.py:{function}", "scatter", **SMALL)
