@@ -36,6 +36,9 @@ ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "so
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
+SAME_TEXT = ("their text",)
+"""Who judges pieces that are the same operations on the same inputs."""
+
 Status = Literal["equal", "differs", "only run", "not judged"]
 How = Literal["as it stands", "widened", "proved"]
 
@@ -187,6 +190,8 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
+        if judged.judges == SAME_TEXT:
+            return found
         if judged.is_proved:
             return replace(found, how="proved")
         if wide is not narrow and not _moved(narrow, wide, judged):
@@ -210,7 +215,7 @@ class RegionJudge:
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
         key = self._key(region, seen)
         if not seen and key[0] == key[1]:
-            return Judgement(judges=("their text",))
+            return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             found = judge(region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide)
