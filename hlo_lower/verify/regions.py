@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Aligner, Region, Side, regions_of
-from hlo_lower.verify.counters import may_not_end
+from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.drive import Run, runs_of
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge
@@ -82,6 +82,10 @@ class RegionVerdict:
     rules: tuple[str, ...] = ()
 
 
+_Key = tuple[str, str, tuple[tuple[int, tuple[int, ...]], ...]]
+"""Both pieces of a region, and for each loop counter among its inputs, by place, its values."""
+
+
 class _WrongAssumption(Exception):
     """Values that were taken as equal are not; nothing is known of the modules yet."""
 
@@ -113,7 +117,7 @@ class RegionJudge:
         self._first, self._second = first, second
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
-        self._judged: dict[tuple[str, str], Judgement] = {}
+        self._judged: dict[_Key, Judgement] = {}
         self._numbers = first.scatter_numbers
 
     def verify(self, name: str) -> list[RegionVerdict]:
@@ -238,13 +242,17 @@ class RegionJudge:
         return judged
 
     @staticmethod
-    def _key(region: Region, seen: Sequence[Number] = ()) -> tuple[str, str]:
-        """The same for regions that are alike."""
+    def _key(region: Region, seen: Sequence[Number] = ()) -> "_Key":
+        """The same for regions that are alike: in their pieces, and in the values that loop counters among their inputs
+        take. What holds for the counter of a short loop need not hold for that of a longer one."""
         try:
             pieces = pieces_of(region, seen)
         except CannotRunError:  # each on its own, told by what judges it
-            return str(id(region)), ""
-        return pieces.first, pieces.second
+            return str(id(region)), "", ()
+        side = region.pair.first
+        counters = {side.numbers[side.body.arguments[k]]: tuple(v) for k, v in counters_of(region.pair).items()}
+        values = tuple((place, counters[n]) for place, n in enumerate(region.inputs) if n in counters)
+        return pieces.first, pieces.second, values
 
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:
         """A run of a region as all arguments of its function, by place; those that it does not read are zeros."""
