@@ -212,7 +212,7 @@ class Aligner:
         self.pairs.append(pair)
         for number, (op, other) in enumerate(pair.within, start=1):
             for place, (inner, its) in enumerate(zip(op.bodies, other.bodies, strict=True)):
-                if len(inner.arguments) == len(its.arguments) and self._differ(pair, inner, its):
+                if self._differ(pair, inner, its):
                     told = f"{op.short_name} {number}" + (f" body {place}" if len(op.bodies) > 1 else "")
                     self._bodies(
                         inner,
@@ -226,7 +226,7 @@ class Aligner:
 
     def _differ(self, pair: BodyPair, first: Body, second: Body) -> bool:
         keys = [
-            self._table._region(side.program, body, side.numbers, side.depth + 1)  # pyright: ignore[reportPrivateUsage]
+            self._table.region(side.program, body, side.numbers, side.depth + 1)
             for side, body in ((pair.first, first), (pair.second, second))
         ]
         return keys[0] != keys[1]
@@ -317,12 +317,10 @@ class Aligner:
         if mine == theirs:
             return False
         pair.assumptions.append(Assumption(x, y, root))
-        may_take = [
-            s.program.makers[v] is not None and s.is_own(v) and v not in s.assumed for s, v in ((first, x), (second, y))
-        ]
-        if may_take[1] and not (may_take[0] and first.has(theirs)):
+        first_may, second_may = first.may_take_another(x), second.may_take_another(y)
+        if second_may and not (first_may and first.has(theirs)):
             second.assume(y, mine)
-        elif may_take[0]:
+        elif first_may:
             first.assume(x, theirs)
         return True
 
@@ -332,13 +330,18 @@ def _root_name(pair: BodyPair, place: int) -> str:
     return f"result {place}" if place < count else f"operand of effect {place - count}"
 
 
+def _argument_types(side: Side, op: Op) -> list[list[Hashable]]:
+    """The types of the arguments of each body."""
+    return [[side.program.types[a] for a in body.arguments] for body in op.bodies]
+
+
 def _is_alike(first: Side, op: Op, second: Side, other: Op) -> bool:
     """Whether two operations are the same but for operands and bodies."""
     return (
         op.name == other.name
         and op.attributes == other.attributes
         and len(op.inputs) == len(other.inputs)
-        and len(op.bodies) == len(other.bodies)
+        and _argument_types(first, op) == _argument_types(second, other)
         and [first.program.types[v] for v in op.results] == [second.program.types[v] for v in other.results]
     )
 

@@ -160,7 +160,7 @@ def judge(
     interpreter: Interpreter,
     *,
     seen: Sequence[Number] = (),
-    more: "Sequence[Run] | Sought | None" = None,
+    more: "Sought | None" = None,
     stop_at_first: bool = False,
 ) -> Judgement:
     """Judge the two pieces of a region as they stand.
@@ -198,7 +198,6 @@ class _Case:
             raise CannotRunError(f"an input of type {told}")
         self.roles: Roles = roles_of(region, tensors)
         self._count = len(region.outputs)
-        self._elements = sum(prod(role.shape) for role in self.roles.inputs)
         context = region.pair.first.program.raw.context
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
         aborts = [why_xla_aborts(module) for module in modules]
@@ -259,7 +258,7 @@ class _Case:
 
     # --- runs ---
 
-    def judged(self, more: "Sequence[Run] | Sought | None", *, stop_at_first: bool) -> Judgement:
+    def judged(self, more: "Sought | None", *, stop_at_first: bool) -> Judgement:
         """Run everything."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late = 0
@@ -291,13 +290,9 @@ class _Case:
     def _left_out(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.excluded.values()))
 
-    def _runs(self, more: "Sequence[Run] | Sought | None") -> Iterator[Run]:
+    def _runs(self, more: "Sought | None") -> Iterator[Run]:
         yield from runs_of(self.roles, [self._terms.seed])
-        if more is None:
-            return
-        if isinstance(more, Sequence):
-            yield from more
-        else:
+        if more is not None:
             yield from more.next(self)
 
     def watched(self, arguments: Sequence[Array]) -> list[Array]:

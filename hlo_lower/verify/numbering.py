@@ -69,11 +69,11 @@ class Table:
         elif op.name == "stablehlo.compare":
             attributes = _with_direction(op, mirrored=inputs[0] > inputs[1])
             inputs = (min(inputs), max(inputs))
-        regions = tuple(self._region(program, body, numbers, depth + 1) for body in op.bodies)
+        regions = tuple(self.region(program, body, numbers, depth + 1) for body in op.bodies)
         own = self.of((op.name, attributes, inputs, types, regions, effect))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
 
-    def _region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:
+    def region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:
         """The number of a region as a function of what it captures."""
         numbers = _Within(around)
         types = tuple(program.types[a] for a in body.arguments)

@@ -295,10 +295,10 @@ class RegionJudge:
         """Values within the two pieces that are the same on some runs: a chain of rewritten operations is cut there."""
         outputs = {o.first for o in region.outputs}
         anchors = [r for op in region.first if op.name in ANCHORS for r in op.results if r not in outputs]
-        if not anchors:
-            return []
         types = {self._first.types[x] for x in anchors}
         others = [r for op in region.second if op.inputs for r in op.results if self._second.types[r] in types]
+        if not others:
+            return []
         try:
             pair = region.pair
             seen = [
@@ -313,19 +313,21 @@ class RegionJudge:
     def _fingerprints(
         self, region: Region, side: Side, ops: Sequence[Op], values: Sequence[ValueId]
     ) -> list[tuple[Any, ...]]:
-        """What tells the values of a piece apart: their types, and their contents on a few runs."""
+        """What tells the values of a piece apart: their types, and their contents on a few runs.
+
+        Raises:
+          CannotRunError: the piece is not run, so nothing is known of its values.
+        """
         types = types_of(region)
         tensors = [t for t in map(mlir.read_tensor_type, types) if t is not None]
-        if not values or len(tensors) < len(types):
-            return [() for _ in values]
+        if len(tensors) < len(types) or may_not_end(side, ops):
+            raise CannotRunError("inputs that are no tensors, or a loop that may not end")
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
         if why_xla_aborts(mlir.parse_module(text, side.program.raw.context)):
-            return [(object(),) for _ in values]
-        if may_not_end(side, ops):
-            return [(object(),) for _ in values]
+            raise CannotRunError("XLA would end the process")
         executable = Executable(text, "exact")
         if bytes_of(executable.arguments) > CUT_BYTES:
-            return [(object(),) for _ in values]
+            raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
         runs = [run for run in runs_of(roles_of(region, tensors), [self._terms.seed]) if not run.is_special][:3]
         results = [executable.run(run.arguments) for run in runs]
         return [
