@@ -528,6 +528,11 @@ def tensor_shape(raw_type: RawType) -> tuple[int | None, ...]:
     return _tensor(raw_type).shape
 
 
+def static_shape(raw_type: RawType) -> tuple[int, ...]:
+    """The shape of a tensor type without dynamic dims."""
+    return tuple(int(size or 0) for size in tensor_shape(raw_type))
+
+
 def tensor_element(raw_type: RawType) -> RawType:
     """The element type of a ranked tensor type."""
     return _tensor(raw_type).element

@@ -16,7 +16,7 @@ from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.applied import apply
-from hlo_lower.scatter.predicates import broken
+from hlo_lower.scatter.predicates import Claims, broken
 from hlo_lower.targets import STABLEHLO, TargetLike, target_of
 from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
@@ -144,19 +144,16 @@ def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> 
 
 def _claims_of(lowered: Lowered) -> Check:
     """What evaluates the claims in a lowered module's records."""
-    claimed = {record.number: record.claims for record in lowered.records if record.rule}
 
-    def check(number: int, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
-        claims = claimed.get(number)
-        if claims is None:
-            return ""
-        operand = mlir.read_tensor_type(scatter.operands[0].type)
-        shape = [int(size or 0) for size in operand.shape] if operand is not None else []
+    def found(claims: Claims, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
+        shape = mlir.static_shape(scatter.operands[0].type)
         indices, *updates = values
-        applied = apply(ScatterNumbers.of(scatter), shape, updates[0].shape, indices)
+        updates_shape = mlir.static_shape(scatter.operands[len(scatter.operands) - 1].type)
+        applied = apply(ScatterNumbers.of(scatter), shape, updates_shape, indices)
         return ", ".join(broken(claims, applied, updates))
 
-    return check
+    claimed = {r.number: r.claims for r in lowered.records if r.rule and r.claims is not None}
+    return Check(claimed, frozenset(number for number, claims in claimed.items() if claims.is_uniform), found)
 
 
 def check(source: Source | Graph, lowered: Lowered, level: Level) -> Verdict:

@@ -6,6 +6,7 @@ mistake of theirs can hide itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
@@ -13,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
-from hlo_lower.verify.align import Aligner, regions_of
+from hlo_lower.verify.align import regions_of
 from hlo_lower.verify.claims import Check, check_claims
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.instances import is_open, sizes_of_module
@@ -102,6 +103,7 @@ def verify(
     """
     start = perf_counter()
     tell = progress or _silent
+    shared_interpreter().start()
     first, second = parse_or_refuse(before, "before"), parse_or_refuse(after, "after")
     # From here on as text: what was read is what is run, whatever form it came in.
     texts = [_text(source, module) for source, module in ((before, first), (after, second))]
@@ -117,11 +119,12 @@ def verify(
     sizes = sizes_of_module(first, inputs, "before")
     module: ModuleVerdict | None = None
     if sizes is None:
-        interface, regions = _compared(texts[0], texts[1], terms, tell)
-        if reads_inside and not interface:
-            regions += _reads(texts[1], terms, tell)
-        if level != "regions":
-            module = run_module(*texts)
+        with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
+            running = None if level == "regions" else pool.submit(run_module, *texts)
+            interface, regions = _compared(texts[0], texts[1], terms, tell)
+            if reads_inside and not interface:
+                regions += _reads(texts[1], terms, tell)
+            module = None if running is None else running.result()
     else:
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module)
         module = None if level == "regions" else module
@@ -159,11 +162,11 @@ def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[li
         first, second, terms, shared_interpreter(), whole.differ, lambda done, all_of: tell("regions", done, all_of)
     )
     for name in first.entries:
-        pairs = Aligner(first, second, frozenset(), {}).align(name)
-        interface += [what for pair in pairs for what in effect_differences(pair)]
+        found = judge.verify(name)
+        interface += [what for pair in judge.pairs for what in effect_differences(pair)]
         if second.has_composites:
-            interface += [what for region in regions_of(pairs) for what in composite_differences(region)]
-        for region in judge.verify(name):
+            interface += [what for region in regions_of(judge.pairs) for what in composite_differences(region)]
+        for region in found:
             small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
     return interface, regions

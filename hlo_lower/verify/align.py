@@ -447,6 +447,11 @@ class Region:
         return other.count[number] > sum(1 for v in theirs if other.numbers[v] == number)
 
     @property
+    def sides(self) -> tuple[tuple[Side, list[Op]], tuple[Side, list[Op]]]:
+        """Both bodies, each with the operations of its piece."""
+        return (self.pair.first, self.first), (self.pair.second, self.second)
+
+    @property
     def where(self) -> str:
         """Where the pieces stand: the way to their bodies."""
         return " > ".join(self.pair.where)

@@ -5,9 +5,9 @@ result that a run happens to give. So where the converter's claims are at hand, 
 from the function's arguments, on driven inputs, and the claims are evaluated on them by whoever brings the claims.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -24,8 +24,22 @@ from hlo_lower.verify.xla_aborts import why_xla_aborts
 
 Array = NDArray[Any]
 
-Check: TypeAlias = Callable[[int, mlir.RawOperation, Sequence[Array]], str]
-"""Given the number of a scatter, the scatter, and its indices and updates: the claims that do not hold, or ""."""
+
+@dataclass(frozen=True)
+class Check:
+    """A converter's claims, and what evaluates them.
+
+    Attributes:
+      claims: by the number of a scatter; of equal ones those of scatters that are alike are evaluated once.
+      of_updates: numbers of the scatters whose claims speak of the updates, too.
+      broken: given claims, the scatter, and its indices, and where asked for its updates: the claims that do not
+        hold, or "".
+    """
+
+    claims: Mapping[int, Hashable]
+    of_updates: frozenset[int]
+    broken: Callable[[Any, mlir.RawOperation, Sequence[Array]], str]
+
 
 MAX_OPS = 300
 """Operations behind the indices and updates of a scatter up to which its claims are evaluated."""
@@ -55,11 +69,11 @@ def check_claims(program: Program, check: Check, seed: int) -> ClaimsVerdict:
     numbers = program.scatter_numbers
     looked_at: dict[int, None] = {}
     broken: dict[str, None] = {}
+    known: dict[Hashable, str] = {}
     for name, body in program.entries.items():
         side = Side(program, body, 0, {}, Table())
-        seen: set[tuple[object, str]] = set()
         for op in (op for op in side.live if op.name == "stablehlo.scatter"):
-            found = _broken(side, name, op, numbers[op.raw], check, seed, seen)
+            found = _broken(side, name, op, numbers[op.raw], check, seed, known)
             if found is None:
                 continue
             looked_at[numbers[op.raw]] = None
@@ -69,11 +83,14 @@ def check_claims(program: Program, check: Check, seed: int) -> ClaimsVerdict:
 
 
 def _broken(
-    side: Side, name: str, op: Op, number: int, check: Check, seed: int, seen: set[tuple[object, str]]
+    side: Side, name: str, op: Op, number: int, check: Check, seed: int, known: dict[Hashable, str]
 ) -> str | None:
     """The claims of one scatter that do not hold, "" where all do, None where they are not evaluated."""
+    claims = check.claims.get(number)
+    if claims is None:
+        return None
     arity = len(op.results)
-    values = (op.inputs[arity], *op.inputs[arity + 1 :])
+    values = op.inputs[arity:] if number in check.of_updates else (op.inputs[arity],)
     opened = frozenset(side.numbers.values())
     region = Region(BodyPair(side, side, (name,), None), tuple(Assumption(v, v) for v in values), opened)
     if len(region.first) > MAX_OPS or may_not_end(side, region.first):
@@ -83,17 +100,16 @@ def _broken(
         return None
     try:
         text = pieces_of(region).first
-        key = (op.raw, text)
-        if key in seen:
-            return ""
-        seen.add(key)
+        key = (text, claims, op.attributes, side.program.types[op.inputs[0]])
+        if key in known:
+            return known[key]
         if why_xla_aborts(mlir.parse_module(text, side.program.raw.context)):
             return None
         executable = Executable(text, "quick")
         for run in runs_of(roles_of(region, tensors), [seed]):
-            found = check(number, op.raw, executable.run(run.arguments))
+            found = check.broken(claims, op.raw, executable.run(run.arguments))
             if found:
-                return f"claimed, and not so ({run.aim}): {found}"
+                return known.setdefault(key, f"claimed, and not so ({run.aim}): {found}")
     except (CannotRunError, mlir.MlirSyntaxError):
         return None
-    return ""
+    return known.setdefault(key, "")

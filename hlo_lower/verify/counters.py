@@ -14,7 +14,8 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import BodyPair, Side
-from hlo_lower.verify.program import Body, Op, ValueId
+from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.program import Body, Op, Program, ValueId
 
 MAX_VALUES = 1 << 12
 """Values of a counter that are listed; of a longer loop the first and the last ones."""
@@ -89,6 +90,12 @@ def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
         or any(may_not_end(side, body.ops) for body in op.bodies)
         for op in ops
     )
+
+
+def module_may_not_end(program: Program) -> bool:
+    """Whether a loop in what a module's public functions compute may not end."""
+    sides = (Side(program, body, 0, {}, Table()) for body in program.entries.values())
+    return any(may_not_end(side, side.live) for side in sides)
 
 
 def _is_counted(side: Side, loop: Op) -> bool:

@@ -31,7 +31,10 @@ GONE = "the process that it was compiled in died"
 """What a child says of a module that an earlier one had compiled."""
 
 TIME_LIMIT = 2.0
-"""Seconds for one run of a module whose loops may not end."""
+"""Seconds for one run of a piece whose loops may not end."""
+
+MODULE_TIME_LIMIT = 120.0
+"""Seconds for one run of a whole module whose loops may not end."""
 
 _FLAG = "--xla_force_host_platform_device_count"
 
@@ -59,27 +62,37 @@ def devices_of(text: str) -> int:
     return device_count(mlir.parse_module(text, mlir.make_context()))
 
 
-def executable(text: str, rounding: Rounding) -> Runnable:
-    """Compile a module, here where there are devices enough, else in a child.
+def executable(text: str, rounding: Rounding, limit: float | None = None) -> Runnable:
+    """Compile a module, here where there are devices enough and no run has a limit, else in a child.
+
+    Args:
+      text: the module.
+      rounding: how.
+      limit: seconds for a run; None for no limit.
 
     Raises:
       CannotRunError: it cannot be compiled.
     """
     count = devices_of(text)
-    if count <= len(cast(Any, jax).devices("cpu")):
+    if limit is None and count <= len(cast(Any, jax).devices("cpu")):
         return Executable(text, rounding)
-    return _Remote(_child(os.getpid(), count), text, rounding)
+    return _Remote(_child(os.getpid(), count, "modules"), text, rounding, limit)
 
 
-def compile_anywhere(sources: Sequence[tuple[str, Rounding]]) -> list[Runnable]:
-    """Compile several modules at a time.
+def compile_anywhere(sources: Sequence[tuple[str, Rounding]], limit: float | None = None) -> list[Runnable]:
+    """Compile several modules at a time; see `executable`.
 
     Raises:
       CannotRunError: one of them cannot be compiled.
     """
     with ThreadPoolExecutor(max_workers=2) as pool:
-        waiting = [pool.submit(executable, text, rounding) for text, rounding in sources]
+        waiting = [pool.submit(executable, text, rounding, limit) for text, rounding in sources]
         return [future.result() for future in waiting]
+
+
+def start_child() -> None:
+    """Start the process of `time_limited`, without waiting for it: it takes a second to be ready."""
+    _child(os.getpid(), 1, "pieces").start()
 
 
 def time_limited(text: str, rounding: Rounding) -> Runnable:
@@ -88,7 +101,7 @@ def time_limited(text: str, rounding: Rounding) -> Runnable:
     Raises:
       CannotRunError: it cannot be compiled.
     """
-    return _Remote(_child(os.getpid(), 1), text, rounding, TIME_LIMIT)
+    return _Remote(_child(os.getpid(), 1, "pieces"), text, rounding, TIME_LIMIT)
 
 
 class Child:
@@ -138,6 +151,11 @@ class Child:
             self.close()
             return False, f"the process that ran it on {self.count} devices died"
 
+    def start(self) -> None:
+        """Start it, without waiting for it."""
+        with self._lock:
+            self._start()
+
     def close(self) -> None:
         """End the child."""
         if self._process is not None:
@@ -161,8 +179,9 @@ class Child:
 
 
 @cache
-def _child(process: int, count: int) -> Child:
-    """One for each process and number of devices: a fork must not share the pipes."""
+def _child(process: int, count: int, purpose: str) -> Child:
+    """One for each process, number of devices and purpose: a fork must not share the pipes, and pieces do not wait for
+    whole modules."""
     child = Child(count)
     atexit.register(child.close)
     return child

@@ -31,12 +31,12 @@ from hlo_lower.verify.compare import (
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import TookTooLongError, time_limited
 from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.module_index import ModuleIndex
-from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.own_bounds import OwnBounds
-from hlo_lower.verify.piece import Pieces, pieces_of, types_of
+from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
@@ -118,6 +118,7 @@ class Judgement:
       outputs: numbers of the outputs that differ in them.
       is_proved: whether the pieces were proved to be equal for all inputs.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
+      not_exercised: branches and loop bodies that no run entered.
     """
 
     status: Literal["equal", "differs", "not judged"] = "equal"
@@ -131,6 +132,7 @@ class Judgement:
     outputs: set[int] = field(default_factory=set[int])
     is_proved: bool = False
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
+    not_exercised: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,10 @@ class Terms:
 
 def judge(
     region: Region,
+    pieces: Pieces,
     terms: Terms,
     interpreter: Interpreter,
     *,
-    seen: Sequence[Number] = (),
     more: "Sought | None" = None,
     stop_at_first: bool = False,
 ) -> Judgement:
@@ -167,14 +169,14 @@ def judge(
 
     Args:
       region: the region.
+      pieces: its pieces, the values that are watched within the first one among what that returns.
       terms: how.
       interpreter: StableHLO's.
-      seen: values within the first piece that are watched.
       more: runs behind the driven ones.
       stop_at_first: whether the first difference ends it.
     """
     try:
-        return _Case(region, terms, interpreter, pieces_of(region, seen)).judged(more, stop_at_first=stop_at_first)
+        return _Case(region, terms, interpreter, pieces).judged(more, stop_at_first=stop_at_first)
     except (CannotRunError, mlir.MlirSyntaxError) as error:
         return Judgement("not judged", reason=str(error))
 
@@ -200,9 +202,9 @@ class _Case:
         self._count = len(region.outputs)
         context = region.pair.first.program.raw.context
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
+        self._entered = Entered.of(region.first), Entered.of(region.second)
         aborts = [why_xla_aborts(module) for module in modules]
-        sides = (region.pair.first, region.first), (region.pair.second, region.second)
-        self._may_not_end = any(may_not_end(side, ops) for side, ops in sides)
+        self._may_not_end = any(may_not_end(side, ops) for side, ops in region.sides)
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
@@ -233,7 +235,7 @@ class _Case:
                 self.excluded["xla"] = f"XLA: {reason}"
                 return None
         try:
-            return self._compiled(self._pieces.first)
+            return self._compiled(self._watched(0, self._pieces.first))
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
@@ -242,7 +244,17 @@ class _Case:
         """What runs a piece: XLA, or where it would end the process the interpreter."""
         if aborts:
             return _InInterpreter(text, self._interpreter, aborts)
-        return self._compiled(text)
+        return self._compiled(self._watched(1, text))
+
+    def _watched(self, which: int, text: str) -> str:
+        """A piece that returns, behind the rest, what tells which branches and loop bodies were entered."""
+        values = self._entered[which].values()
+        if not values:
+            return text
+        region, (side, ops) = self._region, self._region.sides[which]
+        outputs = [(o.first, o.second)[which] for o in region.outputs]
+        seen = [side.value_of[number] for number in self._pieces.seen] if which == 0 else []
+        return piece(side, ops, region.inputs, [*outputs, *seen, *values], types_of(region))
 
     def _compiled(self, text: str) -> Runs:
         """A piece under XLA, in a child process where one of its loops may not end."""
@@ -283,6 +295,9 @@ class _Case:
                 if stop_at_first or len(found.failures) >= FAILURES_KEPT:
                     break
         found.judges, found.excluded = tuple(self.judges), self._left_out()
+        watched = zip(self._entered, (self._native, self._second), strict=True)
+        told = (told for entered, runs in watched if _is_watched(runs) for told in entered.missed())
+        found.not_exercised = tuple(dict.fromkeys(told))
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         return found
@@ -297,7 +312,8 @@ class _Case:
 
     def watched(self, arguments: Sequence[Array]) -> list[Array]:
         """What the first piece has at the watched values."""
-        return self._native.run(arguments)[self._count :] if self._native is not None else []
+        behind = self._count + len(self._pieces.seen)
+        return self._native.run(arguments)[self._count : behind] if self._native is not None else []
 
     def _run(self, run: Run, found: Judgement) -> str | None:
         """One run: "" where all agree, what differs, or None where the run does not count."""
@@ -309,8 +325,10 @@ class _Case:
         expectations: list[tuple[str, list[Array]]] = []
         if self._native is not None and self._may_judge_policy(overhangs):
             results = self._native.run(run.arguments)
-            for values, value in zip(found.seen, results[self._count :], strict=True):
+            behind = self._count + len(found.seen)
+            for values, value in zip(found.seen, results[self._count : behind], strict=True):
                 values.add(value.tobytes())
+            self._entered[0].add(results[behind:])
             expectations.append(("XLA", results[: self._count]))
         if reference is not None:
             expectations.append(("reference", reference))
@@ -319,6 +337,9 @@ class _Case:
         if not expectations:
             return None
         actual = self._second.run(run.arguments)
+        if _is_watched(self._second):
+            self._entered[1].add(actual[self._count :])
+        actual = actual[: self._count]
         for name, expected in expectations:
             self.judges[name] = None
             difference = self._compare(name, expected, actual, run)
@@ -453,6 +474,11 @@ class _InInterpreter:
             return self._interpreter.run(self._text, arguments)
         except InterpreterError as error:
             raise CannotRunError(f"XLA: {self._reason}; the interpreter: {error}") from None
+
+
+def _is_watched(runs: Runs | None) -> bool:
+    """Whether what runs a piece tells what was entered."""
+    return runs is not None and not isinstance(runs, _InInterpreter)
 
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:

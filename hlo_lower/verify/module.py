@@ -22,12 +22,20 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, nan_share, only_signs_of_zeros
-from hlo_lower.verify.devices import Runnable, compile_anywhere, devices_of, executable
+from hlo_lower.verify.counters import module_may_not_end
+from hlo_lower.verify.devices import (
+    MODULE_TIME_LIMIT,
+    Runnable,
+    TookTooLongError,
+    compile_anywhere,
+    devices_of,
+    executable,
+)
 from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
 from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.program import Program, is_public
+from hlo_lower.verify.program import Program, TooLargeError, is_public
 from hlo_lower.verify.roles import argument_columns
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
@@ -136,11 +144,22 @@ def verify_module(
             reassociated=reassociated,
             at_default=memory_budget is None,
         ).run(sets)
+    except TookTooLongError as error:
+        return ModuleVerdict("not run", reason=f"{error}: one of its loops may not end")
     except CannotRunError as error:
         reason = _why_not_run(before, sets[0], "exact")
         if reason:
             return ModuleVerdict("not run", reason=reason)
         return ModuleVerdict("differs", difference=_cannot_run(error))
+
+
+def _may_not_end(text: str) -> bool:
+    if "stablehlo.while" not in text:
+        return False
+    try:
+        return module_may_not_end(Program(mlir.parse_module(text, mlir.make_context())))
+    except TooLargeError:  # it is not looked at
+        return True
 
 
 def _why_not_the_same_twice(module: mlir.RawModule) -> str:
@@ -208,6 +227,7 @@ class _Comparison:
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
         self._bounds = OwnBounds(self._exact[0])
+        self._limit = MODULE_TIME_LIMIT if any(map(_may_not_end, (before, after))) else None
         self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
@@ -244,9 +264,8 @@ class _Comparison:
         self._progress("module", steps, steps)
         return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
 
-    @staticmethod
-    def _compiled(texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
-        return compile_anywhere([(text, rounding) for text in texts])
+    def _compiled(self, texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
+        return compile_anywhere([(text, rounding) for text in texts], self._limit)
 
     def _may_look_twice(self) -> bool:
         """Whether both versions can be compiled as "unfused"; see `run.COMPILER_OPTIONS`."""

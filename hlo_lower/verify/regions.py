@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.verify.align import Aligner, Region, Side, regions_of
+from hlo_lower.verify.align import Aligner, BodyPair, Region, Side, regions_of
 from hlo_lower.verify.counters import counters_of, may_not_end
+from hlo_lower.verify.devices import start_child
 from hlo_lower.verify.drive import Run, runs_of
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge
 from hlo_lower.verify.numbering import Number
-from hlo_lower.verify.piece import module_of, pieces_of, types_of
+from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.roles import roles_of
@@ -58,6 +59,7 @@ class RegionVerdict:
       runs, judges: how many runs, and who compared.
       windows: how many windows of its scatters lay inside, overhanging and outside; how often one element was written.
       excluded: judges that were left out, each with the reason.
+      not_exercised: branches and loop bodies of the pieces that no run entered.
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ.
       rules: the rules that wrote the second piece, where the converter's records are at hand.
@@ -76,6 +78,7 @@ class RegionVerdict:
     judges: tuple[str, ...] = ()
     windows: tuple[int, int, int, int] = (0, 0, 0, 0)
     excluded: tuple[str, ...] = ()
+    not_exercised: tuple[str, ...] = ()
     difference: str = ""
     reason: str = ""
     inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
@@ -118,16 +121,22 @@ class RegionJudge:
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
+        self.pairs: list[BodyPair] = []
+        self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
 
     def verify(self, name: str) -> list[RegionVerdict]:
-        """The verdicts on the regions of a public function, alike ones together."""
+        """The verdicts on the regions of a public function, alike ones together; `pairs` become its aligned bodies."""
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None
         for number in range(MAX_ALIGNMENTS):
-            regions = regions_of(Aligner(self._first, self._second, frozenset(dropped), forced).align(name))
+            pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
+            regions = regions_of(pairs)
             if number == 0:
+                self.pairs = pairs
+                if any(may_not_end(*side) for region in regions for side in region.sides):
+                    start_child()
                 forced = {x: y for region in regions for x, y in self._same_values(region)}
                 if forced:
                     continue
@@ -143,7 +152,7 @@ class RegionJudge:
         found: dict[object, RegionVerdict] = {}
         for number, region in enumerate(regions):
             self._tell(number, len(regions))
-            key = self._key(region)
+            key = self._key(region, self._pieces(region))
             alike = found.get(key)
             if alike is not None and not alike.producers and alike.status == "equal":
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
@@ -217,20 +226,23 @@ class RegionJudge:
         raise _WrongAssumption([(o.first, o.second) for o in failed], found)
 
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
-        key = self._key(region, seen)
+        pieces = self._pieces(region, seen)
+        if isinstance(pieces, CannotRunError):
+            return Judgement("not judged", reason=str(pieces))
+        key = self._key(region, pieces)
         if not seen and key[0] == key[1]:
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
-            found = judge(region, self._terms, self._interpreter, seen=seen, more=sought, stop_at_first=is_wide)
-            self._judged[key] = self._proved(region, found) if self._terms.prove_s else found
+            found = judge(region, pieces, self._terms, self._interpreter, more=sought, stop_at_first=is_wide)
+            self._judged[key] = self._proved(region, pieces, found) if self._terms.prove_s else found
         return self._judged[key]
 
-    def _proved(self, region: Region, judged: Judgement) -> Judgement:
+    def _proved(self, region: Region, pieces: Pieces, judged: Judgement) -> Judgement:
         """What a proof adds to a judgement: that the pieces are equal for all inputs, or inputs that no run had."""
         if judged.status != "equal":
             return judged
-        pieces, terms = pieces_of(region), self._terms
+        terms = self._terms
         how: dict[str, Any] = {"oob": terms.oob, "trust_flags": terms.trust_flags}
         result = prove_equal(pieces.first, pieces.second, timeout_s=terms.prove_s, **how)
         if result.status == "proved":
@@ -241,13 +253,20 @@ class RegionJudge:
             judged.outputs.update(range(len(region.outputs)))
         return judged
 
+    def _pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
+        """Both pieces of a region, or why it has none; those of the last region are kept."""
+        if self._built is None or self._built[0] is not region or self._built[1] != tuple(seen):
+            try:
+                self._built = region, tuple(seen), pieces_of(region, seen)
+            except CannotRunError as error:
+                self._built = region, tuple(seen), error
+        return self._built[2]
+
     @staticmethod
-    def _key(region: Region, seen: Sequence[Number] = ()) -> "_Key":
+    def _key(region: Region, pieces: Pieces | CannotRunError) -> "_Key":
         """The same for regions that are alike: in their pieces, and in the values that loop counters among their inputs
         take. What holds for the counter of a short loop need not hold for that of a longer one."""
-        try:
-            pieces = pieces_of(region, seen)
-        except CannotRunError:  # each on its own, told by what judges it
+        if isinstance(pieces, CannotRunError):  # each on its own, told by what judges it
             return str(id(region)), "", ()
         side = region.pair.first
         counters = {side.numbers[side.body.arguments[k]]: tuple(v) for k, v in counters_of(region.pair).items()}
@@ -285,6 +304,7 @@ class RegionJudge:
             judges=judged.judges,
             windows=(lay.inside, lay.overhanging, lay.outside, lay.most),
             excluded=judged.excluded,
+            not_exercised=judged.not_exercised,
             difference=judged.difference,
             reason=judged.reason,
         )
@@ -325,7 +345,7 @@ class RegionJudge:
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
         if why_xla_aborts(mlir.parse_module(text, side.program.raw.context)):
             raise CannotRunError("XLA would end the process")
-        executable = Executable(text, "exact")
+        executable = Executable(text, "quick")
         if bytes_of(executable.arguments) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
         runs = [run for run in runs_of(roles_of(region, tensors), [self._terms.seed]) if not run.is_special][:3]

@@ -115,8 +115,9 @@ class Verdict:
         if self.module is not None:
             told = {"equal": f"module {_counted(self.module.runs, 'run')}", "differs": "module differs"}
             parts.append(told.get(self.module.status, f"module not run: {self.module.reason}"))
-            if self.module.not_exercised:
-                parts.append(f"not exercised: {len(self.module.not_exercised)}")
+        missed = [what for region in self.regions for what in region.not_exercised]
+        missed += self.module.not_exercised if self.module is not None else ()
+        parts += [f"not exercised: {len(missed)}"] if missed else []
         if self.claims is not None and self.claims.broken:
             parts.append(f"{_counted(len(self.claims.broken), 'scatter')} not as claimed")
         if self.plain is not None:
@@ -204,6 +205,8 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     else:
         lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
+    if region.status == "equal" and region.how != "proved":
+        lines.extend(f"  not exercised: {what}" for what in region.not_exercised)
     return lines
 
 

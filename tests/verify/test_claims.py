@@ -7,7 +7,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.mlir import make_context, parse_module
 from hlo_lower.verify import claims as claims_file
-from hlo_lower.verify.claims import check_claims
+from hlo_lower.verify.claims import Check, check_claims
 from hlo_lower.verify.program import Program
 
 SORTED = """%z = stablehlo.constant dense<0> : tensor<5x1xi32>
@@ -109,12 +109,13 @@ def asked_of(text):
     """The numbers of the scatters that are looked at, and those that the check is asked of."""
     asked = []
 
-    def check(number, scatter, values):
+    def broken(claims, scatter, values):
         assert scatter.name == "stablehlo.scatter"
         assert [v.shape for v in values] == [(5, 1), (5,)]
-        asked.append(number)
-        return "all of it" if number == 2 else ""
+        asked.append(claims)
+        return "all of it" if claims == 2 else ""
 
+    check = Check({1: 1, 2: 2}, frozenset({1, 2}), broken)
     found = check_claims(Program(parse_module(text, make_context())), check, 0)
     return found, set(asked)
 

@@ -80,7 +80,7 @@ def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
     text = loop(TO_AN_INPUT)
     endless, plain = time_limited(loop(ALWAYS), "exact"), time_limited(text, "exact")
     vector, count = np.ones(8, np.float32), np.asarray(3, np.int32)
-    child = devices._child(os.getpid(), 1)
+    child = devices._child(os.getpid(), 1, "pieces")
     process = child._process
     start = time.perf_counter()
     with pytest.raises(TookTooLongError, match="a run took more than 1 s"):

@@ -1,0 +1,104 @@
+"""What no run entered is told: branches, and bodies of loops."""
+
+import numpy as np
+import pytest
+from two_programs import F8, main
+
+from hlo_lower.verify import module, verify
+
+CHOICE = f"""{{before}}
+%r = "stablehlo.case"(%k) ({{{{
+  %a = stablehlo.abs %o : {F8}
+  stablehlo.return %a : {F8}
+}}}}, {{{{
+  %b = stablehlo.{{second}} %o : {F8}
+  stablehlo.return %b : {F8}
+}}}}, {{{{
+  stablehlo.return %o : {F8}
+}}}}) : (tensor<i32>) -> {F8}"""
+SELECTS = f"""%z = stablehlo.constant dense<0> : tensor<i32>
+%one = stablehlo.constant dense<1> : tensor<i32>
+{{before}}
+%a = stablehlo.abs %o : {F8}
+%b = stablehlo.negate %o : {F8}
+%p = stablehlo.compare EQ, %k, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%q = stablehlo.compare EQ, %k, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%s = stablehlo.select %q, %b, %o : tensor<i1>, {F8}
+%r = stablehlo.select %p, %a, %s : tensor<i1>, {F8}"""
+ARGUMENTS = f"%o: {F8}, %k: tensor<i32>"
+ONE_OR_TWO = """%n = stablehlo.constant dense<-1> : tensor<i32>
+%m = stablehlo.and %j, %n : tensor<i32>
+%c1 = stablehlo.constant dense<1> : tensor<i32>
+%k = stablehlo.or %m, %c1 : tensor<i32>"""
+
+
+def missed(verdict):
+    """What the regions' runs did not enter."""
+    return [what for region in verdict.regions for what in region.not_exercised]
+
+
+def test_every_branch_that_an_input_chooses_is_entered():
+    """A case on an argument against selects: equal, and nothing is left."""
+    verdict = verify(
+        main(ARGUMENTS, CHOICE.format(before="", second="negate"), "%r"),
+        main(ARGUMENTS, SELECTS.format(before=""), "%r"),
+        level="regions",
+    )
+    assert (verdict.ok, missed(verdict)) == (True, []), verdict.lines()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_branch_that_nothing_chooses_is_told(swapped):
+    """An index that is odd never chooses branch 0; whichever version has the case, the verdict names the branch."""
+    arguments = f"%o: {F8}, %j: tensor<i32>"
+    texts = [
+        main(arguments, CHOICE.format(before=ONE_OR_TWO, second="negate"), "%r"),
+        main(arguments, SELECTS.format(before=ONE_OR_TWO).replace("stablehlo.abs", "stablehlo.sqrt"), "%r"),
+    ]
+    verdict = verify(*(texts[::-1] if swapped else texts), level="regions")
+    assert verdict.ok, verdict.lines()
+    [what] = missed(verdict)
+    assert "no run took branch 0" in what
+    assert any("not exercised: the case at " in line for line in verdict.lines())
+    assert "not exercised: 1" in verdict.summary()
+
+
+LOOP = f"""%w:2 = stablehlo.while(%i = %s, %x = %o) : tensor<i32>, {F8} cond {{{{
+  %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+}}}} do {{{{
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %next = stablehlo.add %i, %one : tensor<i32>
+  %y = stablehlo.add %x, %x : {F8}
+  stablehlo.return %next, %y : tensor<i32>, {F8}
+}}}}"""
+
+
+def test_a_loop_that_no_run_enters_is_told():
+    """A loop from 5 to 5 beside what it returns: equal, and its body was never run."""
+    bound = "%s = stablehlo.constant dense<5> : tensor<i32>\n%n = stablehlo.constant dense<5> : tensor<i32>\n"
+    verdict = verify(
+        main(f"%o: {F8}", bound + LOOP.format() + f"\n%r = stablehlo.abs %w#1 : {F8}", "%r"),
+        main(f"%o: {F8}", f"%r = stablehlo.abs %o : {F8}", "%r"),
+        level="regions",
+    )
+    assert verdict.ok, verdict.lines()
+    [what] = missed(verdict)
+    assert what.startswith("the loop at ")
+
+
+def test_a_module_whose_run_does_not_end_is_not_run(monkeypatch):
+    """The whole module's runs end in their time, too: the verdict says so, and is no proof."""
+    monkeypatch.setattr(module, "MODULE_TIME_LIMIT", 1.0)
+    head = "%s = stablehlo.constant dense<0> : tensor<i32>\n"
+    texts = [
+        main(f"%o: {F8}, %n: tensor<i32>", head + LOOP.format().replace("LT, %i, %n", "EQ, %i, %i") + behind, "%r")
+        for behind in (
+            f"\n%r = stablehlo.abs %w#1 : {F8}",
+            f"\n%t = stablehlo.abs %w#1 : {F8}\n%r = stablehlo.abs %t : {F8}",
+        )
+    ]
+    inputs = [np.ones(8, np.float32), np.asarray(3, np.int32)]
+    verdict = verify(*texts, inputs=inputs)
+    assert verdict.module.status == "not run"
+    assert "took more than 1 s: one of its loops may not end" in verdict.module.reason
