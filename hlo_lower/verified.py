@@ -47,6 +47,7 @@ def verify(
     runs: int = 3,
     prove: bool = False,
     accept_runs: bool = False,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> Verdict:
     """Verify that two versions of a module are the same function, whoever wrote the second one.
@@ -67,6 +68,7 @@ def verify(
       seed, runs: of the random inputs.
       prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
       accept_runs: whether what could not be judged, only run, counts as verified.
+      jobs: how many processes judge regions; with 1 this one does.
       progress: called with a stage, how much of it is done and how much there is.
 
     Raises:
@@ -110,6 +112,7 @@ def verify(
         runs=runs,
         prove_s=PROVE_SECONDS if prove else 0.0,
         accept_runs=accept_runs,
+        jobs=jobs,
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
         progress=progress,

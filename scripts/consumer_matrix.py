@@ -35,8 +35,8 @@ from matrix.table import table_json, table_lines
 
 from hlo_lower.consumers import CONSUMERS, consumer_named
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
+from hlo_lower.processes import Lost, in_processes
 from hlo_lower.selection.files import Selected, select
-from hlo_lower.selection.processes import Lost, in_processes
 from hlo_lower.targets import TARGETS, target_of
 
 _ON = flags.DEFINE_enum("on", "iree", [consumer.name for consumer in CONSUMERS], "The consumer.")

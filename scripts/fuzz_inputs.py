@@ -24,7 +24,7 @@ import hlo_lower as hl
 from hlo_lower.cli import main as command_line
 from hlo_lower.containment.supervisor import in_child
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
-from hlo_lower.selection.processes import Lost, in_processes
+from hlo_lower.processes import Lost, in_processes
 
 MODELS = Path(__file__).parents[1] / "models"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, check_target
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_linalg, add_plain, add_policy
+from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_linalg, add_plain, add_policy
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
@@ -45,6 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
     add_accept_runs(command)
+    add_jobs(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON")
@@ -119,7 +120,7 @@ def _verified(args: argparse.Namespace, source: Any, lowered: Any, inputs: Any) 
 
     if args.verify == "off":
         return None
-    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs}
+    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
     with progress() as tell:
         return hl.verify(source, lowered, inputs=inputs, progress=tell, **how)
 

@@ -57,6 +57,12 @@ def add_accept_runs(command: argparse.ArgumentParser) -> None:
     command.add_argument("--accept-runs", action="store_true", help=told)
 
 
+def add_jobs(command: argparse.ArgumentParser) -> None:
+    """Add --jobs of a verification."""
+    told = "processes that judge the regions that changed; default: 1, this one"
+    command.add_argument("--jobs", metavar="N", type=positive, default=1, help=told)
+
+
 def add_bind(command: argparse.ArgumentParser) -> None:
     """Add --bind: sizes of symbolic shapes."""
     command.add_argument(
@@ -82,6 +88,13 @@ def count(text: str) -> int:
     """A number of times, 0 or more."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A number of things, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
     return int(text)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hlo_lower.cli.checks import check_explained, check_one_standard, check_target
 from hlo_lower.cli.inputs import module_source, selected_modules
-from hlo_lower.cli.options import add_policy
+from hlo_lower.cli.options import add_policy, positive
 from hlo_lower.cli.output import STANDARD, check_writable
 from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK
@@ -41,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--jobs",
         metavar="N",
-        type=_positive,
+        type=positive,
         help="processes that share the modules; 1 works in this one; default: one for each CPU, but no idle ones",
     )
     command.add_argument(
@@ -98,12 +98,6 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
     return render(reports, args.format, show_all=args.all, explain=args.explain, **how)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
-    return int(text)
 
 
 def _seconds(text: str) -> float:

@@ -5,7 +5,7 @@ import json
 
 from hlo_lower.cli.checks import check_one_standard, check_target
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
-from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_plain, add_policy, count
+from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_plain, add_policy, count
 from hlo_lower.cli.output import check_writable, write_whole
 from hlo_lower.cli.streams import show
 
@@ -20,6 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "seek a proof of each region for all inputs, too (needs z3: pip install 'hlo-lower[prove]')"
     command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
+    add_jobs(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
     command.add_argument(
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
             runs=args.runs,
             prove=args.prove,
             accept_runs=args.accept_runs,
+            jobs=args.jobs,
             progress=tell,
         )
     if args.report:

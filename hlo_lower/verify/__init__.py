@@ -15,6 +15,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import regions_of
+from hlo_lower.verify.apart import Apart
 from hlo_lower.verify.claims import Check, check_claims
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.instances import is_open, sizes_of_module
@@ -75,6 +76,7 @@ def verify(
     reads_inside: bool = False,
     prove_s: float = 0.0,
     accept_runs: bool = False,
+    jobs: int = 1,
     rules: Mapping[int, str] | None = None,
     claims: Check | None = None,
     progress: Progress | None = None,
@@ -94,6 +96,7 @@ def verify(
       reads_inside: whether gathers of the second version must not point out of bounds, as a consumer does not clamp.
       prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
       accept_runs: whether what was only run counts as verified.
+      jobs: how many processes judge regions; with 1 this one does.
       rules: by the number of a scatter of the first version, the rule that lowered it.
       claims: evaluates what the converter claims of a scatter's indices (`hlo_lower.verify.claims`).
       progress: told how far it is.
@@ -121,12 +124,12 @@ def verify(
     if sizes is None:
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)
-            interface, regions = _compared(texts[0], texts[1], terms, tell)
+            interface, regions = _compared(texts[0], texts[1], terms, tell, jobs)
             if reads_inside and not interface:
                 regions += _reads(texts[1], terms, tell)
             module = None if running is None else running.result()
     else:
-        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module)
+        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, jobs)
         module = None if level == "regions" else module
     regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
     claimed = None
@@ -139,17 +142,20 @@ def verify(
     return replace(verdict, seconds=perf_counter() - start)
 
 
-def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[list[str], list[RegionVerdict]]:
+def _compared(
+    before: str, after: str, terms: Terms, tell: Progress, jobs: int
+) -> tuple[list[str], list[RegionVerdict]]:
     """The differences of two modules of static shapes beside what they compute, and their regions."""
     context = mlir.make_context()
     whole = WholeModules(before, after)
+    texts = [before, after]
     try:
-        given = [Program(mlir.parse_module(text, context)) for text in (before, after)]
+        given = [Program(mlir.parse_module(text, context)) for text in texts]
         interface = interface_differences(*given)
         if max(devices_of(before), devices_of(after)) > 1:
             alone = [on_one_device(text) for text in (before, after)]
-            texts = [text for text in alone if text is not None]
-            if len(texts) == len(alone):
+            if None not in alone:
+                texts = [text for text in alone if text is not None]
                 context = mlir.make_context()
                 given = [Program(mlir.parse_module(text, context)) for text in texts]
     except TooLargeError as error:
@@ -158,8 +164,15 @@ def _compared(before: str, after: str, terms: Terms, tell: Progress) -> tuple[li
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
     regions: list[RegionVerdict] = []
+    apart = Apart((texts[0], texts[1]), (before, after), terms, jobs) if jobs > 1 else None
     judge = RegionJudge(
-        first, second, terms, shared_interpreter(), whole.differ, lambda done, all_of: tell("regions", done, all_of)
+        first,
+        second,
+        terms,
+        shared_interpreter(),
+        whole.differ,
+        lambda done, all_of: tell("regions", done, all_of),
+        apart,
     )
     for name in first.entries:
         found = judge.verify(name)
@@ -201,6 +214,7 @@ def _at_sizes(
     terms: Terms,
     tell: Progress,
     run_module: Callable[[str, str], ModuleVerdict],
+    jobs: int,
 ) -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None]:
     """Verify two versions with symbolic sizes, with each choice of them."""
     interface: list[str] = []
@@ -221,7 +235,7 @@ def _at_sizes(
                 return [refused], [], ModuleVerdict("not run", reason=refused)
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
-        differences, found = _compared(*texts, terms, tell)
+        differences, found = _compared(*texts, terms, tell, jobs)
         interface += [f"at {told[-1]}: {what}" for what in differences]
         regions += [replace(region, where=f"{region.where} at {told[-1]}") for region in found]
         verdicts.append(run_module(*texts))

@@ -118,6 +118,7 @@ class Judgement:
       outputs: numbers of the outputs that differ in them.
       is_proved: whether the pieces were proved to be equal for all inputs.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
+      is_late: whether runs took too long.
       not_exercised: branches and loop bodies that no run entered.
     """
 
@@ -132,6 +133,7 @@ class Judgement:
     outputs: set[int] = field(default_factory=set[int])
     is_proved: bool = False
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
+    is_late: bool = False
     not_exercised: tuple[str, ...] = ()
 
 
@@ -281,7 +283,8 @@ class _Case:
                 late += 1
                 self.excluded["late"] = f"XLA: {error}"
                 if late > LATE_RUNS:
-                    return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())
+                    reason, excluded = str(error), self._left_out()
+                    return Judgement("not judged", runs=found.runs, reason=reason, excluded=excluded, is_late=True)
                 continue
             except CannotRunError as error:
                 return Judgement("not judged", runs=found.runs, reason=str(error), excluded=self._left_out())

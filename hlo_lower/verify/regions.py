@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.verify.align import Aligner, BodyPair, Region, Side, regions_of
+from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.devices import start_child
 from hlo_lower.verify.drive import Run, runs_of
@@ -89,12 +89,22 @@ _Key = tuple[str, str, tuple[tuple[int, tuple[int, ...]], ...]]
 """Both pieces of a region, and for each loop counter among its inputs, by place, its values."""
 
 
-class _WrongAssumption(Exception):
+class WrongAssumptionError(Exception):
     """Values that were taken as equal are not; nothing is known of the modules yet."""
 
     def __init__(self, pairs: Sequence[tuple[ValueId, ValueId]], verdict: RegionVerdict) -> None:
-        super().__init__()
+        super().__init__(pairs, verdict)
         self.pairs, self.verdict = tuple(pairs), verdict
+
+
+class Apart(Protocol):
+    """Judges regions elsewhere, several at a time (`hlo_lower.verify.apart`)."""
+
+    def settled(
+        self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
+    ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
+        """What became of the regions of an alignment, by number; of some perhaps nothing."""
+        ...
 
 
 class RegionJudge:
@@ -106,6 +116,7 @@ class RegionJudge:
       interpreter: StableHLO's.
       differs: whether the whole modules differ on some arguments of a function; None where they cannot be run.
       tell: told of each region that is judged: how many are done, and how many there are.
+      apart: judges regions elsewhere, several at a time; None: all are judged here.
     """
 
     def __init__(
@@ -116,7 +127,9 @@ class RegionJudge:
         interpreter: Interpreter,
         differs: Callable[[str, Mapping[int, Array]], bool | None],
         tell: Callable[[int, int], None],
+        apart: Apart | None = None,
     ) -> None:
+        self._apart = apart
         self._first, self._second = first, second
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
@@ -141,41 +154,61 @@ class RegionJudge:
                 if forced:
                     continue
             try:
-                return self._all(name, regions)
-            except _WrongAssumption as wrong:
+                return self._all(name, regions, self._elsewhere(name, regions, frozenset(dropped), forced))
+            except WrongAssumptionError as wrong:
                 dropped.update(wrong.pairs)
                 last = wrong.verdict
         assert last is not None
         return [replace(last, status="not judged", reason=f"more than {MAX_ALIGNMENTS} assumptions were wrong")]
 
-    def _all(self, name: str, regions: Sequence[Region]) -> list[RegionVerdict]:
+    def _elsewhere(
+        self, name: str, regions: Sequence[Region], dropped: Dropped, forced: Mapping[ValueId, ValueId]
+    ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
+        """What became of regions that were judged elsewhere: the first ones of those that are alike, if several."""
+        if self._apart is None:
+            return {}
+        firsts: dict[_Key, tuple[int, Pieces]] = {}
+        for number, region in enumerate(regions):
+            pieces = self.pieces(region)
+            if isinstance(pieces, Pieces) and pieces.first != pieces.second:
+                firsts.setdefault(self._key(region, pieces), (number, pieces))
+        return self._apart.settled(name, dropped, forced, dict(firsts.values())) if len(firsts) > 1 else {}
+
+    def _all(
+        self,
+        name: str,
+        regions: Sequence[Region],
+        elsewhere: "Mapping[int, RegionVerdict | WrongAssumptionError]",
+    ) -> list[RegionVerdict]:
         found: dict[object, RegionVerdict] = {}
         for number, region in enumerate(regions):
             self._tell(number, len(regions))
-            key = self._key(region, self._pieces(region))
+            key = self._key(region, self.pieces(region))
             alike = found.get(key)
             if alike is not None and not alike.producers and alike.status == "equal":
                 numbers = tuple(sorted({*alike.scatters, *self._scatters(region)}))
                 found[key] = replace(alike, count=alike.count + 1, scatters=numbers)
                 continue
-            verdict = self._settled(name, region)
+            verdict = elsewhere.get(number) or self.settled(name, region)
+            if isinstance(verdict, WrongAssumptionError):
+                raise verdict
             found[(*key, number) if alike is not None else key] = verdict
         self._tell(len(regions), len(regions))
         return list(found.values())
 
     # --- one region ---
 
-    def _settled(self, name: str, region: Region) -> RegionVerdict:
+    def settled(self, name: str, region: Region) -> RegionVerdict:
         """The verdict on a region.
 
         Raises:
-          _WrongAssumption: one of its outputs, which nothing returns, was taken as equal and is not.
+          WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return verdict
-        wide, integers_only, step = region, True, 0
+        wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         while True:
             steps = STEPS[min(step, len(STEPS) - 1)]
             wider = widened(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
@@ -191,7 +224,8 @@ class RegionJudge:
             else:
                 seen = cut(region, wider)
                 judged = self._judge(wider, Sought(region, narrow.failures, wider, seen, self._terms.seed), seen)
-            wide, step = wider, step + 1
+            # What is late narrowly is late with a few producers more, and each time costs the limit.
+            wide, step = wider, len(STEPS) if judged.is_late else step + 1
             if judged.status == "equal":
                 return self._agreed(name, verdict, region, wide, judged)
         return self._at_the_arguments(name, verdict, wide, judged)
@@ -223,10 +257,10 @@ class RegionJudge:
             return replace(found, status="not judged", reason=f"what a loop carries may differ: {judged.difference}")
         if any(output.root for output in failed) or self._differs(name, inputs):
             return found
-        raise _WrongAssumption([(o.first, o.second) for o in failed], found)
+        raise WrongAssumptionError([(o.first, o.second) for o in failed], found)
 
     def _judge(self, region: Region, sought: Sought | None = None, seen: Sequence[Number] = ()) -> Judgement:
-        pieces = self._pieces(region, seen)
+        pieces = self.pieces(region, seen)
         if isinstance(pieces, CannotRunError):
             return Judgement("not judged", reason=str(pieces))
         key = self._key(region, pieces)
@@ -253,7 +287,7 @@ class RegionJudge:
             judged.outputs.update(range(len(region.outputs)))
         return judged
 
-    def _pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
+    def pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
         """Both pieces of a region, or why it has none; those of the last region are kept."""
         if self._built is None or self._built[0] is not region or self._built[1] != tuple(seen):
             try:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from hlo_lower.errors import InputError
-from hlo_lower.selection.processes import Lost, in_processes
+from hlo_lower.processes import Lost, in_processes
 
 
 def double(number):

@@ -1,0 +1,102 @@
+"""Regions judged in processes of their own, several at a time.
+
+A process reads both texts once, aligns them as it is told to, and judges the regions that it is given by number. That
+both sides mean the same region is checked by its pieces: one that does not match is left to whoever asked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+from hlo_lower import mlir
+from hlo_lower.processes import Lost, in_processes
+from hlo_lower.verify.align import Aligner, Dropped, Region, regions_of
+from hlo_lower.verify.interpreter import shared_interpreter
+from hlo_lower.verify.judge import Terms
+from hlo_lower.verify.piece import Pieces
+from hlo_lower.verify.program import Program, ValueId
+from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
+from hlo_lower.verify.whole import WholeModules
+
+Forced = tuple[tuple[ValueId, ValueId], ...]
+Settled = RegionVerdict | WrongAssumptionError
+
+
+def digest(pieces: Pieces) -> str:
+    """What tells a region of one process from that of another."""
+    return sha256(f"{pieces.first}\0{pieces.second}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A region that is to be judged.
+
+    Attributes:
+      name: the public function.
+      dropped, forced: how the modules are aligned (`hlo_lower.verify.align.Aligner`).
+      number: of the region, in the order of `regions_of`.
+      digest: of its pieces.
+    """
+
+    name: str
+    dropped: Dropped
+    forced: Forced
+    number: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Judges regions in processes.
+
+    Attributes:
+      texts: the two modules whose regions are judged.
+      whole: the two as they were given, for what a difference means for what is returned.
+      terms: how.
+      jobs: how many processes.
+    """
+
+    texts: tuple[str, str]
+    whole: tuple[str, str]
+    terms: Terms
+    jobs: int
+
+    def settled(
+        self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
+    ) -> Mapping[int, Settled]:
+        """What became of regions, by number; of those whose process died, or that it did not find, nothing."""
+        works = [Wanted(name, dropped, tuple(forced.items()), k, digest(own)) for k, own in pieces.items()]
+        answers = in_processes(self, works, jobs=self.jobs)
+        given = {works[k].number: answer for k, answer in answers if not isinstance(answer, Lost)}
+        return {number: answer for number, answer in given.items() if answer is not None}
+
+    def __call__(self, wanted: Wanted) -> Settled | None:
+        """Judge one, in a process."""
+        judge = _judge(self)
+        region = _regions(self, wanted.name, wanted.dropped, wanted.forced)[wanted.number]
+        pieces = judge.pieces(region)
+        if not isinstance(pieces, Pieces) or digest(pieces) != wanted.digest:
+            return None
+        try:
+            return judge.settled(wanted.name, region)
+        except WrongAssumptionError as wrong:
+            return wrong
+
+
+@lru_cache(maxsize=1)
+def _programs(texts: tuple[str, str]) -> tuple[Program, Program]:
+    context = mlir.make_context()
+    first, second = (Program(mlir.parse_module(text, context)) for text in texts)
+    return first, second
+
+
+@lru_cache(maxsize=1)
+def _judge(apart: Apart) -> RegionJudge:
+    differ = WholeModules(*apart.whole).differ
+    return RegionJudge(*_programs(apart.texts), apart.terms, shared_interpreter(), differ, lambda done, total: None)
+
+
+@lru_cache(maxsize=2)
+def _regions(apart: Apart, name: str, dropped: Dropped, forced: Forced) -> list[Region]:
+    return regions_of(Aligner(*_programs(apart.texts), dropped, dict(forced)).align(name))

@@ -1,0 +1,39 @@
+"""Regions that several processes judge."""
+
+import pytest
+from two_programs import F8, main
+
+from hlo_lower.verify import apart, verify
+
+TWO = main(
+    f"%a: {F8}, %b: {F8}",
+    f"%x = stablehlo.abs %a : {F8}\n%y = stablehlo.negate %b : {F8}",
+    "%x, %y",
+    f"{F8}, {F8}",
+)
+OTHERWISE = main(
+    f"%a: {F8}, %b: {F8}",
+    f"""%m = stablehlo.negate %a : {F8}
+%x = stablehlo.maximum %a, %m : {F8}
+%z = stablehlo.constant dense<-1.0> : {F8}
+%y = stablehlo.multiply %b, %z : {F8}""",
+    "%x, %y",
+    f"{F8}, {F8}",
+)
+WRONG = OTHERWISE.replace("dense<-1.0>", "dense<-2.0>")
+
+
+@pytest.mark.parametrize("after", [OTHERWISE, WRONG])
+def test_several_processes_say_what_one_says(after):
+    """Two regions, both equal or one of them not: the verdicts of two processes are those of one."""
+    alone, shared = (verify(TWO, after, level="regions", jobs=jobs) for jobs in (1, 2))
+    assert len(alone.regions) == 2
+    assert alone.differs is (after is WRONG)
+    assert shared.regions == alone.regions
+    assert [sorted(r.inputs) for r in shared.regions] == [sorted(r.inputs) for r in alone.regions]
+
+
+def test_a_region_that_a_process_does_not_find_is_judged_here(monkeypatch):
+    """A process whose alignment is another says nothing, and nothing is lost."""
+    monkeypatch.setattr(apart, "digest", lambda pieces: "")
+    assert verify(TWO, WRONG, level="regions", jobs=2).differs
