@@ -14,29 +14,43 @@ LONGEST_SHAPE = 4096
 """Characters of a shape; one of rank 8 has some 40."""
 
 _ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
-_OF_NO_DEPTH = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
-_SHAPE = re.compile(r"[0-9x?]+")
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_LONG_SHAPE = re.compile(rf"[0-9x?]{{{LONGEST_SHAPE + 1}}}")
 _ALIAS = re.compile(r"[#!][\w.$-]+")
 
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"([{<")] = 1
 _STEP[list(b")]}>")] = -1
-_OF_NO_STEP = bytes(code for code in range(256) if not _STEP[code] and code != ord('"'))
+_OF_NO_STEP = bytes(code for code in range(256) if not _STEP[code])
 
 
 def could_kill(text: str) -> bool:
     """Whether text is nested so deeply, or says such things, that it is better read in another process."""
     if "\\" in text and not all(map(_is_utf_8, _ESCAPED.findall(text))):
         return True
-    if "affine_" in text:  # an expression nests without brackets
+    bare = _without_strings(text)
+    if "affine_" in bare:  # an expression nests without brackets
         return True
-    lines = text.split("\n")
-    if any(_longest_shape(line) > LONGEST_SHAPE for line in [line for line in lines if len(line) > LONGEST_SHAPE]):
+    if _LONG_SHAPE.search(bare) or _depth(bare) > DEEPEST:
         return True
-    if len(text) > DEEPEST and _depth(text) > DEEPEST:
-        return True
-    aliases = [line for line in lines if line[:1] in ("#", "!")]
+    aliases = [line for line in bare.split("\n") if line[:1] in ("#", "!")]
     return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
+
+
+def _without_strings(text: str) -> str:
+    """What stands outside of strings and comments: a constant of a gigabyte is one string. One that is not closed ends
+    the parsing, so that what follows does not matter."""
+    if "\\" in text:
+        return _STRING_OR_COMMENT.sub(" ", text)
+    parts: list[str] = []
+    start = 0
+    while (opened := text.find('"', start)) >= 0:
+        parts.append(text[start:opened])
+        closed = text.find('"', opened + 1)
+        start = closed + 1 if closed >= 0 else len(text)
+    bare = " ".join([*parts, text[start:]])
+    # A comment may hold a quotation mark; the first comment of all is seen, as no string is cut wrongly before it.
+    return _STRING_OR_COMMENT.sub(" ", text) if "//" in bare else bare
 
 
 def _is_utf_8(escapes: str) -> bool:
@@ -48,19 +62,10 @@ def _is_utf_8(escapes: str) -> bool:
     return True
 
 
-def _longest_shape(line: str) -> int:
-    return max(map(len, _SHAPE.findall(line)), default=0)
-
-
-def _depth(text: str) -> int:
-    """The deepest nesting of brackets outside of strings and comments."""
-    if "\\" in text or "//" in text:
-        text = _OF_NO_DEPTH.sub(" ", text)
-    kept = text.replace("->", "").encode(errors="replace").translate(None, _OF_NO_STEP)
-    found = np.frombuffer(kept, np.uint8)
-    # Here a string has no escapes; one that is not closed ends the parsing, so that what follows does not matter.
-    within_string = np.cumsum(found == ord('"'), dtype=np.uint8) & 1
-    level = np.cumsum(np.where(within_string, 0, _STEP[found]), dtype=np.int32)
+def _depth(bare: str) -> int:
+    """The deepest nesting of brackets."""
+    kept = bare.replace("->", "").encode(errors="replace").translate(None, _OF_NO_STEP)
+    level = np.cumsum(_STEP[np.frombuffer(kept, np.uint8)], dtype=np.int32)
     return int((level - np.minimum.accumulate(level)).max()) if len(level) else 0
 
 

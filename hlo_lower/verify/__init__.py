@@ -107,7 +107,8 @@ def verify(
     start = perf_counter()
     tell = progress or _silent
     shared_interpreter().start()
-    first, second = parse_or_refuse(before, "before"), parse_or_refuse(after, "after")
+    context = mlir.make_context()
+    first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.
     texts = [_text(source, module) for source, module in ((before, first), (after, second))]
     if prove_s:
@@ -124,7 +125,7 @@ def verify(
     if sizes is None:
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)
-            interface, regions = _compared(texts[0], texts[1], terms, tell, jobs)
+            interface, regions = _compared(texts[0], texts[1], terms, tell, jobs, (first, second))
             if reads_inside and not interface:
                 regions += _reads(texts[1], terms, tell)
             module = None if running is None else running.result()
@@ -143,14 +144,18 @@ def verify(
 
 
 def _compared(
-    before: str, after: str, terms: Terms, tell: Progress, jobs: int
+    before: str,
+    after: str,
+    terms: Terms,
+    tell: Progress,
+    jobs: int,
+    modules: tuple[mlir.RawModule, mlir.RawModule],
 ) -> tuple[list[str], list[RegionVerdict]]:
     """The differences of two modules of static shapes beside what they compute, and their regions."""
-    context = mlir.make_context()
     whole = WholeModules(before, after)
     texts = [before, after]
     try:
-        given = [Program(mlir.parse_module(text, context)) for text in texts]
+        given = [Program(module) for module in modules]
         interface = interface_differences(*given)
         if max(devices_of(before), devices_of(after)) > 1:
             alone = [on_one_device(text) for text in (before, after)]
@@ -235,7 +240,7 @@ def _at_sizes(
                 return [refused], [], ModuleVerdict("not run", reason=refused)
             return interface, [*regions, _not_compared(f"{refused}; --bind gives those that it was made with")], None
         texts = mlir.print_module(bound), mlir.print_module(other)
-        differences, found = _compared(*texts, terms, tell, jobs)
+        differences, found = _compared(*texts, terms, tell, jobs, (bound, other))
         interface += [f"at {told[-1]}: {what}" for what in differences]
         regions += [replace(region, where=f"{region.where} at {told[-1]}") for region in found]
         verdicts.append(run_module(*texts))

@@ -233,14 +233,14 @@ def compile_all(sources: Sequence[tuple[str | bytes, Rounding]]) -> list[Executa
         return list(pool.map(Executable, texts, roundings))
 
 
-def parse_or_refuse(source: str | bytes, what: str) -> mlir.RawModule:
-    """Parse one of the two versions.
+def parse_or_refuse(source: str | bytes, what: str, context: mlir.RawContext | None = None) -> mlir.RawModule:
+    """Parse one of the two versions, by default in a context of its own.
 
     Raises:
       InputError: it does not parse.
     """
     try:
-        return mlir.parse_module(source, mlir.make_context())
+        return mlir.parse_module(source, context or mlir.make_context())
     except mlir.MlirSyntaxError as error:
         first = error.diagnostics[0]
         raise InputError(f"{what}:{first.line}:{first.column}", first.message) from None
