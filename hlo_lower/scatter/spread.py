@@ -9,10 +9,7 @@ import re
 
 from hlo_lower import mlir
 
-HINT = "hlo_lower.spread"
-"""A key of `mhlo.frontend_attributes` on a scatter that is taken out of its module: the dims, "0,2", or "unknown"."""
-
-SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
+SHARDY, GSPMD = "sdy.sharding", "mhlo.sharding"
 
 _IN_PLACE = frozenset(
     f"stablehlo.{name}" for name in ("scatter", "dynamic_update_slice", "convert", "optimization_barrier", "while")
@@ -21,7 +18,6 @@ _IN_PLACE = frozenset(
 
 _MAX_STEPS = 64
 
-_HINTED = re.compile(rf'"?{re.escape(HINT)}"? = "([^"]*)"')
 _TILES = re.compile(r"devices=\[([\d,]+)\]")
 _INLINED_MESH = re.compile(r"\bmesh<[^<>]*>")
 """A mesh that stands in a sharding, `mesh<["x"=2]>`, in the place of its name."""
@@ -32,10 +28,6 @@ def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
 
     A module for one device has none, nor has the body of an `sdy.manual_computation`, which is written for one.
     """
-    attributes = scatter.attributes
-    hinted = _HINTED.search(str(attributes[FRONTEND])) if FRONTEND in attributes else None
-    if hinted is not None:
-        return None if hinted[1] == "unknown" else frozenset(int(d) for d in hinted[1].split(",") if d)
     module = scatter
     while module.parent is not None:
         module = module.parent.operation
