@@ -64,6 +64,8 @@ class Table:
                 self.known.setdefault(number, value)
                 return [number]
         inputs, attributes = tuple(numbers[v] for v in op.inputs), op.attributes
+        if op.name == "stablehlo.sort" and _sorts_one(program, op):
+            return list(inputs)
         if op.name in _COMMUTATIVE and len(inputs) == 2:
             inputs = (min(inputs), max(inputs))
         elif op.name == "stablehlo.compare":
@@ -97,6 +99,13 @@ class _Within(dict[ValueId, Number]):
 
     def __missing__(self, value: ValueId) -> Number:
         return self._around[value]
+
+
+def _sorts_one(program: Program, op: Op) -> bool:
+    """Whether a sort sorts one element at a time, and so gives what it takes: that of the one expert of each token."""
+    tensor = program.type_of(op.inputs[0]) if op.inputs else None
+    dim = next((mlir.integer_of(value) for name, value in op.attributes if name == "dimension"), None)
+    return tensor is not None and tensor.is_static and dim is not None and int(tensor.shape[dim] or 0) <= 1
 
 
 def _with_direction(op: Op, *, mirrored: bool) -> tuple[tuple[str, Hashable], ...]:

@@ -103,3 +103,18 @@ def test_regions_are_functions_of_what_they_capture():
     ]
     first, second, third = numbers(*texts)
     assert first == second != third
+
+
+SORT = """%r = "stablehlo.sort"(%a) <{{dimension = {dim} : i64, is_stable = true}}> ({{
+^bb0(%x: tensor<f32>, %y: tensor<f32>):
+  %p = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+}}) : (tensor<8x1xf32>) -> tensor<8x1xf32>"""
+
+
+@pytest.mark.parametrize(("dim", "is_same"), [(1, True), (-1, True), (0, False)])
+def test_a_sort_of_one_element_gives_what_it_takes(dim, is_same):
+    """Along a dim of size 1 there is nothing to sort, whatever compares; along one of 8 there is."""
+    kind = "tensor<8x1xf32>"
+    sorted_, given = numbers(main(f"%a: {kind}", SORT.format(dim=dim), "%r", kind), main(f"%a: {kind}", "", "%a", kind))
+    assert (sorted_ == given) is is_same
