@@ -31,9 +31,10 @@ def could_kill(text: str) -> bool:
     bare = _without_strings(text)
     if "affine_" in bare:  # an expression nests without brackets
         return True
-    if _LONG_SHAPE.search(bare) or _depth(bare) > DEEPEST:
+    lines = bare.split("\n")
+    if any(len(line) > LONGEST_SHAPE and _LONG_SHAPE.search(line) for line in lines) or _depth(bare) > DEEPEST:
         return True
-    aliases = [line for line in bare.split("\n") if line[:1] in ("#", "!")]
+    aliases = [line for line in lines if line[:1] in ("#", "!")]
     return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
 
 
