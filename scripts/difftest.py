@@ -23,7 +23,7 @@ from time import monotonic
 from absl import app, flags
 
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, InputError
-from hlo_lower.fuzz import Campaign, report_lines
+from hlo_lower.testing import Campaign, report_lines
 
 _RUNS = flags.DEFINE_integer("runs", 100, "Scatters to try.", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the first run; run i has seed + i.", lower_bound=0)

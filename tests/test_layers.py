@@ -15,8 +15,20 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *("containment", "processes", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter"),
     *("gather", "lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify"),
-    *("report", "export", "preference", "plan", "pipeline", "selection", "consumers", "fuzz", "verified", "jit", "api"),
-    *("proving", "__init__", "cli", "__main__"),
+    *(
+        "report",
+        "export",
+        "preference",
+        "plan",
+        "pipeline",
+        "selection",
+        "consumers",
+        "testing",
+        "verified",
+        "jit",
+        "api",
+    ),
+    *("api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hlo_lower.fuzz import arithmetic
-from hlo_lower.fuzz.arguments import data
-from hlo_lower.fuzz.element_types import TYPES, typed
-from hlo_lower.fuzz.regions import Expr, Region, evaluate
+from hlo_lower.testing import arithmetic
+from hlo_lower.testing.arguments import data
+from hlo_lower.testing.element_types import TYPES, typed
+from hlo_lower.testing.regions import Expr, Region, evaluate
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable

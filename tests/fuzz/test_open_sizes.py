@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hlo_lower.fuzz import case_of_seed
-from hlo_lower.fuzz.judging import judge
-from hlo_lower.fuzz.module_text import module_text
-from hlo_lower.fuzz.open_sizes import open_sizes, with_open_sizes
+from hlo_lower.testing import case_of_seed
+from hlo_lower.testing.judging import judge
+from hlo_lower.testing.module_text import module_text
+from hlo_lower.testing.open_sizes import open_sizes, with_open_sizes
 
 
 def test_sizes_are_left_open():
