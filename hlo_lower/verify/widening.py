@@ -83,7 +83,13 @@ def cut(narrow: Region, wide: Region) -> list[Number]:
 
 def depends(wide: Region, number: Number) -> bool:
     """Whether a value within the first piece depends on an input of it."""
+    return bool(_inputs_behind(wide, number))
+
+
+def _inputs_behind(wide: Region, number: Number) -> set[Number]:
+    """The inputs on which a value within the first piece depends."""
     side = wide.pair.first
+    given, found = set(wide.inputs) - {number}, set[Number]()
     inside = {r: op for op in wide.first for r in op.results}
     pending, seen = [r for r in inside if side.numbers[r] == number], set[int]()
     while pending:
@@ -91,11 +97,11 @@ def depends(wide: Region, number: Number) -> bool:
         if value in seen:
             continue
         seen.add(value)
-        if side.numbers[value] in wide.inputs and side.numbers[value] != number:
-            return True
-        if value in inside:
+        if side.numbers[value] in given:
+            found.add(side.numbers[value])
+        elif value in inside:
             pending.extend(inside[value].reads)
-    return False
+    return found
 
 
 class Sought:
@@ -120,6 +126,7 @@ class Sought:
         """The runs; `case` says what is at the cut (`hlo_lower.verify.judge`)."""
         roles: Roles = case.roles
         drawn = list(runs_of(roles, [self._seed, 1]))
+        behind = [_inputs_behind(self._wide, number) for number in self._seen]
         for failure, is_special in zip(self._failures, self._special, strict=True):
             base = self._with_shared(drawn[0].arguments, failure)
             for k, run in enumerate(drawn[: 2 * FAILURES_SOUGHT]):  # what both regions take stays as it failed
@@ -127,7 +134,7 @@ class Sought:
             for place, role in enumerate(roles.inputs):
                 if role.values is None and role.dtype.kind in "iuf":
                     for slot, number in enumerate(self._seen):
-                        if number in failure:
+                        if number in failure and self._wide.inputs[place] in behind[slot]:
                             yield from self._aimed(case, base, place, slot, failure[number], is_special)
         for extra in range(MORE_SEEDS):
             yield from runs_of(roles, [self._seed, 2 + extra])
