@@ -5,22 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hlo_lower.export import export
-from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Graph, Source, checked_sizes, read
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
-from hlo_lower.legality import REGION
-from hlo_lower.lowerings import class_name
-from hlo_lower.lowerings.composite import COMPOSITE
-from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
+from hlo_lower.options import Options, names_of
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options
 from hlo_lower.plugins import installed_registry
-from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
+from hlo_lower.rewrite.kinds import KINDS, title_of
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verified import check, verify
@@ -165,21 +159,12 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
       InputError: there is no such target, or its file does not describe one.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    described = target_of(target)
+    target_of(target)
     known = registry or installed_registry()
-    ops = (SCATTER, DYNAMIC_SCATTER, GATHER, DYNAMIC_GATHER, COMPOSITE)
+    ops = [kind.name for kind in KINDS]
     found = [rule for op in ops for rule in known.rules(op)]
-    return tuple(
-        RuleRow(
-            rule.short_name,
-            class_name(rule),
-            rule.form,
-            rule.place,
-            rule.emits,
-            "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
-        )
-        for rule in sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
-    )
+    rows = sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
+    return tuple(RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, (), "") for rule in rows)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather"),
-    *("lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report"),
+    *("lowerings", "targets", "options", "rewrite", "plugins", "legalize", "linalg", "verify", "report"),
     *(
         "export",
-        "preference",
         "plan",
         "pipeline",
         "selection",
@@ -143,8 +142,8 @@ def test_no_file_is_named_after_nothing():
 
 
 OF_THE_CONVERTER = (
-    *("analysis", "scatter", "gather", "lowerings", "graph", "registry", "plan", "pipeline", "legalize", "legality"),
-    *("subset", "loop", "gathers", "linalg", "native", "targets", "plugins", "preference", "selection"),
+    *("analysis", "scatter", "gather", "lowerings", "graph", "registry", "plan", "pipeline", "legalize", "rewrite"),
+    *("subset", "loop", "linalg", "targets", "plugins", "options", "selection"),
 )
 
 

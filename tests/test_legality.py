@@ -7,10 +7,10 @@ import pytest
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
-from hlo_lower.lowerings import default_registry
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.lowerings.window import one_window
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds, OutOfBounds, Unique
 from hlo_lower.subset import Subset
 

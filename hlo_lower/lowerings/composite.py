@@ -63,14 +63,6 @@ MEANT = frozenset({"axis"})
 
 FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
-WRITTEN_OUT = tuple(
-    f"stablehlo.{name}"
-    for name in (
-        *("constant", "reduce", "maximum", "add", "broadcast_in_dim", "subtract", "exponential", "divide", "convert"),
-    )
-)
-"""What a softmax becomes."""
-
 
 @dataclass(frozen=True)
 class CompositeFacts:
@@ -186,7 +178,6 @@ def composite_to_itself(op: CompositeLowering) -> Sequence[Value]:
 
 @rules.lowers(
     COMPOSITE,
-    emits=WRITTEN_OUT,
     form="e = exp(x - max(x)); e / sum(e), along the axis",
     taken={Taken.DECOMPOSED},
     name={Name.SOFTMAX},

@@ -49,13 +49,6 @@ def dynamic_shape_gather_to_itself(op: DynamicGatherLowering) -> Sequence[Value]
 @rules.lowers(
     DYNAMIC_GATHER,
     taken={Taken.IN_BOUNDS},
-    emits=tuple(
-        f"stablehlo.{name}"
-        for name in (
-            *("gather", "get_dimension_size", "constant", "convert", "reshape", "concatenate", "subtract"),
-            *("maximum", "minimum", "broadcast_in_dim", "dynamic_broadcast_in_dim"),
-        )
-    ),
     form="gather(operand, clamp(0, starts, D - W)), D and the shape of the starts from get_dimension_size",
 )
 def dynamic_shape_gather_to_clamped_gather(op: DynamicGatherLowering) -> Sequence[Value]:

@@ -6,7 +6,6 @@ from time import perf_counter
 
 from hlo_lower.api import lower
 from hlo_lower.errors import HloLowerError, InputError
-from hlo_lower.legalize.change import Outcome
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.mlir import RefinementError
@@ -20,6 +19,7 @@ from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.outcome import Refuted, RuleOutcome, Unknown
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.rewrite.change import Outcome
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.verify.proof import prove_equal, require
 
