@@ -259,6 +259,11 @@ class CompositeLoweringRegistry:
         self._chosen.clear()
         return rule
 
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The names under which rules can be registered."""
+        return tuple(self._domains)
+
     def rules(self, op: str) -> tuple[Rule, ...]:
         """The rules of an op by name."""
         return tuple(sorted(self._rules.get(op, ()), key=lambda rule: rule.name))

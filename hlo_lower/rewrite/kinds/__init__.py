@@ -8,11 +8,13 @@ from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
+from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
 
 KINDS: tuple[Kind, ...] = (
     ScatterKind(),
     DynamicScatterKind(),
+    ReverseKind(),
     GatherKind(),
     DynamicGatherKind(),
     CompositeKind(),
