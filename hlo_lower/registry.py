@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations, product
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from hlo_lower.errors import RegistryError
 
@@ -27,6 +27,23 @@ class Facts(Protocol):
     """What a rule is chosen by: a value for each fact of the op's domains."""
 
     def __getitem__(self, name: str, /) -> Enum: ...
+
+
+class FactsByName:
+    """Facts that are attributes of their names.
+
+    Attributes:
+      domains: the facts that rules constrain, each with its values.
+    """
+
+    domains: ClassVar[Mapping[str, Iterable[Enum]]]
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of the domains."""
+        if name not in self.domains:
+            raise KeyError(name)
+        value: Enum = getattr(self, name)
+        return value
 
 
 class DoesNotApply(Exception):

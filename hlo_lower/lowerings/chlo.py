@@ -10,7 +10,8 @@ from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
-from hlo_lower.registry import DoesNotApply, RuleList
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import DoesNotApply, FactsByName, RuleList
 
 CHLO = "chlo."
 """How the names of these operations begin, and the name under which rules for them are registered."""
@@ -34,7 +35,7 @@ CHLO_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken}
 
 
 @dataclass(frozen=True)
-class ChloFacts:
+class ChloFacts(FactsByName):
     """The facts of one `chlo` operation.
 
     Attributes:
@@ -42,35 +43,23 @@ class ChloFacts:
       op: its name ("chlo.erf"), for conditions of rules.
     """
 
+    domains = CHLO_DOMAINS
+
     taken: Taken
     op: str
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `CHLO_DOMAINS`."""
-        return {"taken": self.taken}[name]
-
-
-@dataclass(frozen=True)
-class ChloLowering:
-    """What a rule is given: the operation, the module, and a builder in front of it."""
-
-    node: Node
-    facts: ChloFacts
-    graph: Graph
-    build: Builder
 
 
 rules = RuleList()
 
 
 @rules.lowers(CHLO, taken={Taken.WHOLE}, form="the operation itself")
-def chlo_to_itself(op: ChloLowering) -> Sequence[Value]:
+def chlo_to_itself(op: OpLowering[ChloFacts]) -> Sequence[Value]:
     """Leave an operation that the target names among its composites. Equal: it is the same operation."""
     return op.node.results
 
 
 @rules.lowers(CHLO, taken={Taken.WRITTEN_OUT}, form="jaxlib's StableHLO form")
-def chlo_to_stablehlo(op: ChloLowering) -> Sequence[Value]:
+def chlo_to_stablehlo(op: OpLowering[ChloFacts]) -> Sequence[Value]:
     """Write an operation out as jaxlib's pass does.
 
         %r = chlo.square %x   ->   %r = stablehlo.multiply %x, %x

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.chlo import Taken, written_out
-from hlo_lower.registry import RuleList
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
 
 CUSTOM_CALL = "stablehlo.custom_call"
 ENCODED = "mhlo.attributes"
@@ -70,7 +71,7 @@ CUSTOM_CALL_DOMAINS: Mapping[str, Iterable[Enum]] = {"meaning": Meaning, "taken"
 
 
 @dataclass(frozen=True)
-class CustomCallFacts:
+class CustomCallFacts(FactsByName):
     """The facts of one custom call.
 
     Attributes:
@@ -80,25 +81,13 @@ class CustomCallFacts:
       why: why its meaning is not known; "" where it is.
     """
 
+    domains = CUSTOM_CALL_DOMAINS
+
     meaning: Meaning
     taken: Taken
     calls: str
     attributes: Mapping[str, mlir.RawAttribute]
     why: str = ""
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `CUSTOM_CALL_DOMAINS`."""
-        return {"meaning": self.meaning, "taken": self.taken}[name]
-
-
-@dataclass(frozen=True)
-class CustomCallLowering:
-    """What a rule is given: the custom call, its facts, the module, and a builder in front of it."""
-
-    node: Node
-    facts: CustomCallFacts
-    graph: Graph
-    build: Builder
 
 
 def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
@@ -147,7 +136,7 @@ rules = RuleList()
 
 
 @rules.lowers(CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={Taken.WHOLE}, form="its chlo operation")
-def custom_call_to_chlo(op: CustomCallLowering) -> Sequence[Value]:
+def custom_call_to_chlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
     """Replace a known custom call by the operation that it encodes, for a target that takes that.
 
     Equal: the encoding is XLA's own, read attribute by attribute; what says more than the operation is not known.
@@ -159,7 +148,7 @@ def custom_call_to_chlo(op: CustomCallLowering) -> Sequence[Value]:
 @rules.lowers(
     CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={Taken.WRITTEN_OUT}, form="its chlo operation, then StableHLO"
 )
-def custom_call_to_stablehlo(op: CustomCallLowering) -> Sequence[Value]:
+def custom_call_to_stablehlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
     """Replace a known custom call by what the operation that it encodes is written out as.
 
     Equal as `custom_call_to_chlo` and `chlo_to_stablehlo` are, one after the other.

@@ -7,7 +7,8 @@ from enum import Enum
 import numpy as np
 
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.registry import RuleList
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
 
 REVERSE = "stablehlo.reverse"
 
@@ -23,7 +24,7 @@ REVERSE_DOMAINS: Mapping[str, Iterable[Enum]] = {"axes": Axes}
 
 
 @dataclass(frozen=True)
-class ReverseFacts:
+class ReverseFacts(FactsByName):
     """The facts of one reverse of static shape.
 
     Attributes:
@@ -32,26 +33,15 @@ class ReverseFacts:
       slices: how many elements these have together, for conditions of rules.
     """
 
+    domains = REVERSE_DOMAINS
+
     axes: Axes
     dims: tuple[int, ...]
     slices: int
 
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `REVERSE_DOMAINS`."""
-        return {"axes": self.axes}[name]
-
     def as_short(self) -> "ReverseFacts":
         """The same facts, its dims taken for short ones."""
         return replace(self, axes=Axes.SHORT)
-
-
-@dataclass(frozen=True)
-class ReverseLowering:
-    """What a rule is given: the reverse, its facts, and a builder in front of it."""
-
-    node: Node
-    facts: ReverseFacts
-    build: Builder
 
 
 rules = RuleList()
@@ -71,7 +61,7 @@ def reverse_facts(node: Node, *, few: float) -> ReverseFacts:
 
 
 @rules.lowers(REVERSE, axes={Axes.SHORT}, form="concatenate of slices of one element, the last first, dim by dim")
-def reverse_to_slices(op: ReverseLowering) -> Sequence[Value]:
+def reverse_to_slices(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
     """Take a tensor apart along each dim and put it together again in opposite order.
 
         %r = stablehlo.reverse %x, dims = [0]   ->   concatenate %x[n - 1], ..., %x[1], %x[0]
@@ -95,7 +85,7 @@ def _part(build: Builder, value: Value, dim: int, k: int) -> Value:
 
 
 @rules.lowers(REVERSE, form="gather of rows n - 1, ..., 0, dim by dim")
-def reverse_to_gather(op: ReverseLowering) -> Sequence[Value]:
+def reverse_to_gather(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
     """Look each row up from the other end.
 
         %r = stablehlo.reverse %x, dims = [0]   ->   stablehlo.gather %x, dense<[[n - 1], ..., [0]]>

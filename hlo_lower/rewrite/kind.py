@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import Facts, Rule, RuleList
 from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
@@ -61,7 +62,7 @@ class Subject:
     node: Node
     label: str
     forms: Sequence[Form]
-    given: Callable[[Facts, Builder], object]
+    given: Callable[[Any, Builder], object]
     told: str = ""
     next_step: str = ""
     otherwise: str = ""
@@ -72,6 +73,11 @@ class Subject:
 def nothing(_facts: Facts, _build: Builder) -> object:
     """What a rule is given of an op that has no form."""
     return None
+
+
+def as_it_stands(context: "Context", node: Node) -> Callable[[Facts, Builder], object]:
+    """What a rule is given of an op that has no canonical form."""
+    return lambda facts, build: OpLowering(node, facts, context.graph, build)
 
 
 class Kind(ABC):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
+from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
 from hlo_lower.scatter.predicates import Claims
@@ -132,7 +133,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class ScatterFacts:
+class ScatterFacts(FactsByName):
     """The facts of one scatter.
 
     Attributes:
@@ -152,6 +153,8 @@ class ScatterFacts:
       dialect: what the module leaves in.
       claims: what of this speaks of the indices at run time, as data that predicates take.
     """
+
+    domains = DOMAINS
 
     subset: Subset
     combiner: Combiner
@@ -179,13 +182,6 @@ class ScatterFacts:
     bounds_note: str
     dialect: Dialect = Dialect.STABLEHLO
     claims: Claims | None = None
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `DOMAINS`."""
-        if name not in DOMAINS:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
 
     def in_form(self, form: Regime) -> "ScatterFacts":
         """The same scatter in another of its forms."""

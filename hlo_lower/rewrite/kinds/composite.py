@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import composite
 from hlo_lower.lowerings.composite import (
     COMPOSITE,
     COMPOSITE_DOMAINS,
     CompositeFacts,
-    CompositeLowering,
     composite_facts,
 )
-from hlo_lower.registry import Facts, Rule
+from hlo_lower.registry import Rule
 from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, values_of
+from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, as_it_stands, values_of
 from hlo_lower.rewrite.legality import Refusal, refused_by_name
 from hlo_lower.targets import Target
 
@@ -60,11 +59,7 @@ class CompositeKind(LegalizedKind):
     def read(self, context: Context, node: Node) -> Subject:
         facts = composite_facts(context.graph, node, whole=context.target.composites)
 
-        def given(told: Facts, build: Builder) -> CompositeLowering:
-            assert isinstance(told, CompositeFacts)
-            return CompositeLowering(node, told, build)
-
-        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Form(facts),), given)
+        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Form(facts),), as_it_stands(context, node))
 
     def became(self, chosen: Chosen) -> str:
         assert isinstance(chosen.facts, CompositeFacts)

@@ -1,21 +1,19 @@
 """Custom calls: those that encode an operation become it."""
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Node
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import custom_call
 from hlo_lower.lowerings.custom_call import (
     CUSTOM_CALL,
     CUSTOM_CALL_DOMAINS,
     NOTES,
     CustomCallFacts,
-    CustomCallLowering,
     custom_call_facts,
     target_name,
 )
-from hlo_lower.registry import Facts
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Subject
+from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.chlo import CARRIED
 from hlo_lower.rewrite.kinds.composite import LegalizedKind
 
@@ -33,11 +31,7 @@ class CustomCallKind(LegalizedKind):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)
 
-        def given(told: Facts, build: Builder) -> CustomCallLowering:
-            assert isinstance(told, CustomCallFacts)
-            return CustomCallLowering(node, told, context.graph, build)
-
-        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Form(facts),), given)
+        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Form(facts),), as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}

@@ -7,11 +7,10 @@ from hlo_lower.lowerings.dynamic_gather import (
     DYNAMIC_GATHER,
     DYNAMIC_GATHER_DOMAINS,
     DynamicGatherFacts,
-    DynamicGatherLowering,
 )
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Subject
+from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.gather import GatherKind, is_static, taken_by
 
 
@@ -26,7 +25,7 @@ class DynamicGatherKind(GatherKind):
         if is_static(node):
             return None
         forms = (Form(DynamicGatherFacts(taken_by(context.target, node))),)
-        return Subject(self, node, GATHER, forms, lambda _, build: DynamicGatherLowering(node, build))
+        return Subject(self, node, GATHER, forms, as_it_stands(context, node))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         return "of dynamic shape, which is only clamped: --bind gives the sizes"

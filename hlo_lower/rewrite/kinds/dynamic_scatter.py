@@ -1,9 +1,9 @@
 """`stablehlo.scatter` of a shape that is known at run time only."""
 
-from hlo_lower.graph import Builder, Node
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import class_name, dynamic_shape
 from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering
-from hlo_lower.registry import Facts, Rule
+from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Form, Kind, Stage
 from hlo_lower.rewrite.kinds.scatter import (
@@ -19,7 +19,6 @@ from hlo_lower.scatter.describe import describe_dynamic
 from hlo_lower.scatter.dynamic import (
     DYNAMIC_DOMAINS,
     DYNAMIC_SCATTER,
-    DynamicFacts,
     classify_dynamic,
     read_dynamic,
     written,
@@ -53,10 +52,6 @@ class DynamicScatterKind(Kind):
         oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
         facts = classify_dynamic(graph, scatter, context.analysis, oob, float_mode)
 
-        def given(told: Facts, build: Builder) -> DynamicScatterLowering:
-            assert isinstance(told, DynamicFacts)
-            return DynamicScatterLowering(scatter, told, graph, build)
-
         dtype = ", ".join(v.element_type for v in scatter.operands)
         told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={dtype}"
         told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
@@ -66,7 +61,7 @@ class DynamicScatterKind(Kind):
             node=node,
             label=SCATTER,
             forms=(Form(facts),),
-            given=given,
+            given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
             told=f"{told} oob={facts.oob.value}",
             number=number,
             why=f"dynamic shape, {subset} x {facts.combiner.value}, drops {facts.drops.value}",

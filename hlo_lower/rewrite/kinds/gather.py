@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from hlo_lower.gather import GATHER_DOMAINS, GatherForm, Taken, gather_facts, read_gather
-from hlo_lower.gather.facts import GATHER, GatherFacts
-from hlo_lower.graph import Builder, Node
+from hlo_lower.gather.facts import GATHER
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import gather
 from hlo_lower.lowerings.gather import GatherLowering
-from hlo_lower.registry import Facts
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, nothing
@@ -42,11 +41,7 @@ class GatherKind(Kind):
             forms.insert(0, Form(facts))
         forms.append(Form(otherwise.in_form(GatherForm.MANY)))
 
-        def given(told: Facts, build: Builder) -> GatherLowering:
-            assert isinstance(told, GatherFacts)
-            return GatherLowering(found, told, build)
-
-        return Subject(self, node, GATHER, forms, given)
+        return Subject(self, node, GATHER, forms, lambda told, build: GatherLowering(found, told, build))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         if not subject.forms:

@@ -1,12 +1,11 @@
 """`stablehlo.reverse`, for targets that refuse it, whole or on some element types."""
 
-from hlo_lower.graph import Builder, Node
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import reverse
-from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, ReverseFacts, ReverseLowering, reverse_facts
-from hlo_lower.registry import Facts
+from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, reverse_facts
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, nothing
+from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
 MOST_SLICES = 1024
@@ -33,11 +32,7 @@ class ReverseKind(Kind):
         if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES:
             forms.append(Form(facts.as_short()))
 
-        def given(told: Facts, build: Builder) -> ReverseLowering:
-            assert isinstance(told, ReverseFacts)
-            return ReverseLowering(node, told, build)
-
-        return Subject(self, node, REVERSE, forms, given)
+        return Subject(self, node, REVERSE, forms, as_it_stands(context, node))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         if not subject.forms:

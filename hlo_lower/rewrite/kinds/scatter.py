@@ -8,10 +8,10 @@ from typing import Any
 from hlo_lower import mlir
 from hlo_lower.analysis.twins import Trail
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Builder, Node
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import FAMILIES, class_name
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.registry import Facts, Rule
+from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Kept, Refused
 from hlo_lower.rewrite.kind import Kind, Stage, Subject, nothing
@@ -98,10 +98,6 @@ class ScatterKind(Kind):
         graph, target, node = context.graph, context.target, scatter.node
         number = context.numbers[node]
 
-        def given(told: Facts, build: Builder) -> ScatterLowering:
-            assert isinstance(told, ScatterFacts)
-            return ScatterLowering(scatter, told, graph, build)
-
         def last_resort() -> Kept | None:
             kept = kept_by(target, scatter, facts, "no_lowering")
             return Kept(f"{kept}, and no lowering") if kept else None
@@ -115,7 +111,7 @@ class ScatterKind(Kind):
             node=node,
             label=SCATTER,
             forms=context.preference.forms(facts),
-            given=given,
+            given=lambda told, build: ScatterLowering(scatter, told, graph, build),
             told=f"{told} oob={facts.oob.value}",
             twins=key,
             number=number,
