@@ -5,24 +5,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hlo_lower.export import export
-from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Graph, Source, checked_sizes, read
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
-from hlo_lower.legality import REGION
-from hlo_lower.lowerings import class_name
-from hlo_lower.lowerings.composite import COMPOSITE
-from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
+from hlo_lower.options import Options, names_of
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import SCATTER, Options
 from hlo_lower.plugins import installed_registry
-from hlo_lower.preference import names_of
-from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
+from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.rewrite.built_ops import BUILT_OPS
+from hlo_lower.rewrite.kinds import KINDS, title_of
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.targets import TargetLike, target_of
+from hlo_lower.targets import Target, TargetLike, target_of
 from hlo_lower.verified import check, verify
 from hlo_lower.verify import Level
 
@@ -143,43 +138,39 @@ class RuleRow:
       classes: the facts that it is for.
       form: its canonical form in a line.
       place: file and line.
-      emits: the operations that it may build; `stablehlo.map` stands for the scatter's region, which becomes
-        elementwise ops where it can.
-      refused: why the target does not take it, or "".
+      builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
+      refused: what the target does not take of these, or "".
     """
 
     name: str
     classes: str
     form: str
     place: str
-    emits: tuple[str, ...]
+    builds: tuple[str, ...]
     refused: str
 
 
 def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry | None = None) -> tuple[RuleRow, ...]:
     """The canonical form of every class under a target, from the registry, the most specific rules first.
 
-    What a target refuses of a rule is told as far as it does not depend on a scatter's element types and region.
+    What a target refuses of a rule is told of the ops that its golden modules have; what it builds elsewhere is looked
+    at there.
 
     Raises:
       InputError: there is no such target, or its file does not describe one.
       PluginError: the rules of an installed distribution cannot be used.
     """
-    described = target_of(target)
-    known = registry or installed_registry()
-    ops = (SCATTER, DYNAMIC_SCATTER, GATHER, DYNAMIC_GATHER, COMPOSITE)
+    described, known = target_of(target), registry or installed_registry()
+    ops = [kind.name for kind in KINDS]
     found = [rule for op in ops for rule in known.rules(op)]
-    return tuple(
-        RuleRow(
-            rule.short_name,
-            class_name(rule),
-            rule.form,
-            rule.place,
-            rule.emits,
-            "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
-        )
-        for rule in sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
-    )
+    rows = sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
+    return tuple(_row(rule, described) for rule in rows)
+
+
+def _row(rule: Rule, target: Target) -> RuleRow:
+    builds = () if rule.origin else BUILT_OPS.get(rule.short_name, ())
+    refused = "; ".join(target.refusals(builds))
+    return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused)
 
 
 @dataclass(frozen=True)

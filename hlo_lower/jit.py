@@ -20,10 +20,9 @@ import jax.export
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.export.locations import portable_locations, source_folder
 from hlo_lower.export.user_code import one_line
+from hlo_lower.options import Options, names_of
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plan import Options
-from hlo_lower.preference import names_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verified import check

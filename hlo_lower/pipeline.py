@@ -1,7 +1,7 @@
 """The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
 import gc
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,41 +12,19 @@ import jax.export
 from hlo_lower import mlir
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.gathers import lower_gathers
-from hlo_lower.graph import (
-    Builder,
-    Graph,
-    Node,
-    Source,
-    Value,
-    bind,
-    erase,
-    erase_built,
-    erase_uncalled,
-    read,
-    replace_results,
-    to_bytecode,
-    to_portable_artifact,
-    to_text,
-)
-from hlo_lower.graph.nested import Nested, inner_first
-from hlo_lower.graph.sizes import retyped
-from hlo_lower.legality import refused_of
-from hlo_lower.legalize import Change, Demotion, demote_i64, legalize
+from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.legalize import Demotion, demote_i64
 from hlo_lower.linalg import LinalgReport, to_linalg
-from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.dynamic_shape import DynamicScatterLowering
-from hlo_lower.lowerings.sharding import keep_attributes
-from hlo_lower.plan import SCATTER, Options, Plan, Planner, select_plans, where_of
+from hlo_lower.options import Options
 from hlo_lower.plugins import installed_registry
-from hlo_lower.registry import CompositeLoweringRegistry, Rule
-from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
-from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.rewrite.change import Change
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kind import Stage
+from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
+from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.scatter.unreduced import mesh_of
-from hlo_lower.targets import Target
-
-SCATTER_ATTRIBUTES = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
 
 
 @dataclass(frozen=True)
@@ -199,6 +177,9 @@ def classify(
 ) -> tuple[ScatterRecord, ...]:
     """One record per scatter, in program order, with the rule that would lower it.
 
+    Where the target refuses more than scatters, that is found by lowering a copy: which rule builds what it takes shows
+    once it is built.
+
     Args:
       graph: a module as `read` gives it.
       options: policy and target; only, skip and keep_unsupported do not matter.
@@ -206,11 +187,13 @@ def classify(
     """
     options = options or Options()
     known = registry or installed_registry()
+    is_built = not options.target.restricts_only_scatter
     with lowering(), _collection_paused():
-        if options.legalize or options.demote_i64:
+        if is_built or options.legalize or options.demote_i64:
             graph = _copied(graph)
-            _make_plain(graph, options, known)
-        return tuple(plan.record for plan in Planner(graph, options, known).all())
+            _make_plain(Context(graph, options, known))
+        context = Context(graph, replace(options, only=(), skip=(), keep_unsupported=True), known)
+        return lower_scatters(context, is_trial=True).records if is_built else classify_scatters(context)
 
 
 def lower(
@@ -244,30 +227,15 @@ def _lower(
         graph = bind(graph, dict(options.sizes))
     op_count = graph.op_count
     known = registry or installed_registry()
-    changes, demotion = _make_plain(graph, options, known)
-    changes = (*changes, *lower_gathers(graph, options.target, known))
-    planner = Planner(graph, options, known)
-    plans = planner.all()
-    chosen = select_plans(plans, options, graph)
-    _raise_first(chosen, options)
-    plans, chosen = _in_order(graph, plans, chosen, options.target)
-    _raise_first(chosen, options)
-    uncalled: set[str] = set()
-    done: dict[int, Plan] = {}  # by identity: a plan's node is gone once it is lowered
-    with mlir.active(graph.context):
-        for plan in chosen:
-            called, done[id(plan)] = _rewrite(graph, plan, planner, options.target)
-            uncalled |= called
-    erase_uncalled(graph, uncalled)
+    changes, demotion = _make_plain(Context(graph, options, known))
+    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
+    scatters = lower_scatters(Context(graph, options, known))
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    records = tuple(_outcome(done.get(id(plan), plan), asked=id(plan) in done) for plan in plans)
-    unsupported = sum(plan.error is not None for plan in done.values())
-    kept = sum(bool(plan.kept) for plan in done.values())
+    counts = {"unsupported": scatters.unsupported, "kept": scatters.kept}
     made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
-    counts = {"unsupported": unsupported, "kept": kept}
-    return Lowered(graph, records, op_count, options, registry=registry, **counts, **made_plain)
+    return Lowered(graph, scatters.records, op_count, options, registry=registry, **counts, **made_plain)
 
 
 def _copied(source: Graph, name: str | None = None) -> Graph:
@@ -284,147 +252,14 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
       NotLoweredError: its integers cannot be narrowed.
     """
     graph = _copied(source)
-    changes, demotion = _make_plain(graph, options, registry or installed_registry())
+    changes, demotion = _make_plain(Context(graph, options, registry or installed_registry()))
     return PlainForm(to_text(graph), changes, demotion)
 
 
-def _make_plain(
-    graph: Graph, options: Options, registry: CompositeLoweringRegistry
-) -> tuple[tuple[Change, ...], Demotion | None]:
+def _make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     """Legalize a graph and make its 64-bit integers narrower, in place, as far as that is asked for.
 
     In this order: what is demoted has to be plain StableHLO.
     """
-    changes = legalize(graph, options.target, registry) if options.legalize else ()
-    return changes, demote_i64(graph) if options.demote_i64 else None
-
-
-def _raise_first(plans: Sequence[Plan], options: Options) -> None:
-    """Raise the error of the first plan that has one, unless such scatters are kept."""
-    error = next((plan.error for plan in plans if plan.error is not None), None)
-    if error is not None and not options.keep_unsupported:
-        raise error
-
-
-def _in_order(graph: Graph, plans: list[Plan], chosen: list[Plan], target: Target) -> tuple[list[Plan], list[Plan]]:
-    """All plans, and those that were chosen in the order in which they are lowered: inner ones first.
-
-    A lowering copies the update computation, so a scatter that stands in it or in a function that it calls has to be
-    lowered before. A plan is given up where such a scatter is kept and the target refuses it.
-    """
-    asked = {plan.node for plan in chosen}
-    kept = {plan.node for plan in plans if plan.choice is None or plan.node not in asked}
-    if len(graph.functions) == 1 and not kept:
-        return plans, chosen[::-1]  # in one function what stands in the region of a scatter comes behind it
-    nested = Nested(graph, SCATTER)
-    within = {plan.node: nested.within(plan.node)[::-1] for plan in plans}
-    by_node = {plan.node: plan for plan in plans}
-    order = [by_node[node] for node in inner_first([plan.node for plan in plans], lambda node: within[node])]
-    for k, plan in enumerate(order):
-        held = next((by_node[n] for n in reversed(within[plan.node]) if n in kept), None)
-        if held is not None and plan.choice is not None and target.refuses_op(SCATTER) is not None:
-            if plan.node in asked:
-                order[k] = by_node[plan.node] = replace(plan, choice=None, error=_holds(graph, plan, held))
-            kept.add(plan.node)
-    return [by_node[plan.node] for plan in plans], [plan for plan in order if plan.node in asked]
-
-
-def _holds(graph: Graph, plan: Plan, held: Plan) -> NotLoweredError:
-    """A scatter cannot be lowered because one that is kept stands in its update computation."""
-    number, inner = plan.record.number, held.record.number
-    return NotLoweredError(
-        where_of(graph, plan.node),
-        f"{SCATTER}: its update computation holds scatter #{inner} at {held.record.location}, which is kept",
-        facts="a lowering copies the update computation",
-        next_step=f"lower #{inner}, too, or leave both: --skip '#{number}' --skip '#{inner}'",
-    )
-
-
-def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
-    """The record of what became of a scatter: lowered by its rule, or kept and why."""
-    if not asked:
-        return replace(plan.record, rule="", why="kept on request (--only, --skip)")
-    if plan.error is not None:
-        return replace(plan.record, rule="", why=f"kept, no lowering: {plan.error.what}")
-    return plan.record
-
-
-def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tuple[set[str], Plan]:
-    """Lower one scatter in place: by its rule, or, where that builds what the target refuses, by the next best one.
-
-    Returns:
-      The functions that may have lost their last call, and the plan that was carried out.
-    """
-    if plan.choice is None:
-        return set(), plan
-    node, rule = plan.node, plan.choice.rule
-    build = Builder.before(node)
-    try:
-        values = tuple(rule.lowering(_given(graph, plan, build)))
-        values = _in_result_types(node, values, build)
-        given = [value.raw.type for value in values]
-    except Exception as error:
-        if not rule.origin:
-            raise  # a mistake of our own
-        told = (str(error).splitlines() or [""])[0]
-        raise _broken(graph, plan, rule, f"raised {type(error).__name__}: {told}") from error
-    wanted = [result.raw.type for result in node.results]
-    if given != wanted:
-        told = [", ".join(map(str, types)) or "nothing" for types in (given, wanted)]
-        raise _broken(graph, plan, rule, f"gives {told[0]} instead of {told[1]}")
-    refusal = refused_of(target, graph, build.built)
-    if refusal is not None:
-        erase_built(build.built, node)
-        other = planner.again(plan, refusal.reason)
-        if other.choice is None and not other.kept:
-            raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
-        return _rewrite(graph, other, planner, target)
-    said = planner.unreduced.get(node)
-    values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES, mesh=None if said is None else mesh_of(said))
-    replace_results(node, values)
-    return erase(graph, node), plan
-
-
-def _in_result_types(node: Node, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
-    """The values in the types of a scatter's results, which may know other sizes than its operands."""
-    found = list(values)
-    for k, (value, result) in enumerate(zip(values, node.results, strict=False)):
-        same = value.element_type == result.element_type and len(value.shape) == len(result.shape)
-        pairs = zip(value.shape, result.shape, strict=False)
-        if same and all(a == b or None in (a, b) for a, b in pairs):
-            found[k] = retyped(build, value, result.raw.type)
-    return tuple(found)
-
-
-def _given(graph: Graph, plan: Plan, build: Builder) -> ScatterLowering | DynamicScatterLowering:
-    """What the rule is given."""
-    if isinstance(plan.scatter, DynamicScatter):
-        assert isinstance(plan.facts, DynamicFacts)
-        return DynamicScatterLowering(plan.scatter, plan.facts, graph, build)
-    assert plan.scatter is not None
-    assert isinstance(plan.facts, ScatterFacts)
-    return ScatterLowering(plan.scatter, plan.facts, graph, build)
-
-
-def _broken(graph: Graph, plan: Plan, rule: Rule, what: str) -> NotLoweredError:
-    """A rule did not give what replaces the scatter."""
-    return NotLoweredError(
-        where_of(graph, plan.node),
-        f"{SCATTER}: the rule {rule.name} {what}",
-        facts=f"the rule is at {rule.place}",
-        next_step=f"report it to whoever wrote the rule; --skip '#{plan.record.number}' leaves this scatter",
-    )
-
-
-def _built_illegally(graph: Graph, plan: Plan, rule: Rule, op: str, reason: str) -> NotLoweredError:
-    """A rule built what the target does not take, although it was a candidate."""
-    declared = f"it declares {', '.join(rule.emits) or 'nothing'}"
-    next_step = f"--skip '#{plan.record.number}' leaves this scatter"
-    if op not in rule.emits:
-        next_step = f"add {op} to what the rule emits, so that it is no candidate here; {next_step}"
-    return NotLoweredError(
-        where_of(graph, plan.node),
-        f"{SCATTER}: the rule {rule.name} {reason}",
-        facts=f"the rule is at {rule.place}; {declared}",
-        next_step=next_step,
-    )
+    changes = run_stage(context, kinds_of(Stage.LEGALIZED)) if context.options.legalize else ()
+    return changes, demote_i64(context.graph) if context.options.demote_i64 else None

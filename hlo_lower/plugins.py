@@ -17,9 +17,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from hlo_lower.errors import HloLowerError, RegistryError
-from hlo_lower.lowerings import default_registry
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
-from hlo_lower.targets import TARGETS
+from hlo_lower.rewrite.kinds import default_registry
 
 GROUP = "hlo_lower.rules"
 WITHOUT = "HLO_LOWER_NO_PLUGINS"
@@ -76,7 +75,7 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
         except RegistryError as error:
             raise _unusable(plugin.distribution, plugin.entry_point, str(error)) from None
     try:
-        registry.check(TARGETS)
+        registry.check()
     except RegistryError as error:
         raise PluginError(
             "",

@@ -10,17 +10,15 @@ The model is multiple dispatch (plum, "Ambiguity"; Julia's method specificity), 
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations, product
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from hlo_lower.errors import RegistryError
 
 Lowering = TypeVar("Lowering", bound=Callable[..., Any])
 Accepted = frozenset[Enum]
-Spared: TypeAlias = Mapping[tuple[str, Enum], Sequence[str]]
-"""For a value of a fact the ops that a rule does not build then, although it declares them."""
 Without: TypeAlias = tuple[tuple[str, str], ...]
 """Names of rules that turned out not to do, each with the reason."""
 
@@ -31,12 +29,38 @@ class Facts(Protocol):
     def __getitem__(self, name: str, /) -> Enum: ...
 
 
-class Target(Protocol):
-    """What restricts the candidates: reasons why a rule's ops may not be emitted. Equal ones restrict alike."""
+class FactsByName:
+    """Facts that are attributes of their names.
 
-    def __hash__(self) -> int: ...
+    Attributes:
+      domains: the facts that rules constrain, each with its values.
+    """
 
-    def refusals(self, ops: Sequence[str], /) -> Sequence[str]: ...
+    domains: ClassVar[Mapping[str, Iterable[Enum]]]
+
+    def __getitem__(self, name: str) -> Enum:
+        """The value of a fact of the domains."""
+        if name not in self.domains:
+            raise KeyError(name)
+        value: Enum = getattr(self, name)
+        return value
+
+
+class DoesNotApply(Exception):
+    """Raised by a lowering that cannot lower what it was given, with the reason; the next best rule is tried."""
+
+
+@dataclass(frozen=True)
+class When:
+    """A condition on the sizes or other facts of an op, beyond those with finite domains.
+
+    Attributes:
+      text: what it says ("rows <= 64"), for whoever reads why a rule was not taken.
+      holds: takes the facts.
+    """
+
+    text: str
+    holds: Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -48,8 +72,7 @@ class Rule:
       name: the function's name, `X_to_Y`.
       lowering: the function.
       constraints: fact name to accepted values.
-      emits: names of the ops that it may build, those of the op's own region not counted.
-      spared: for a value of a fact those of them that it does not build then.
+      when: a condition beside them; a rule with one beats a rule that is the same without.
       form: its canonical form in a line, for documentation.
       place: "lowerings/insert_slice.py:31"; of a plug-in with its origin behind it.
       origin: the plug-in that it comes from, or "".
@@ -59,16 +82,10 @@ class Rule:
     name: str
     lowering: Callable[..., Any]
     constraints: Mapping[str, Accepted]
-    emits: tuple[str, ...]
+    when: When | None
     form: str
     place: str
     origin: str = ""
-    spared: Mapping[tuple[str, Enum], tuple[str, ...]] = field(default_factory=dict[tuple[str, Enum], tuple[str, ...]])
-
-    def emitted(self, facts: Facts) -> tuple[str, ...]:
-        """What it may build under facts that it accepts."""
-        spared = {op for (name, value), ops in self.spared.items() if facts[name] is value for op in ops}
-        return tuple(op for op in self.emits if op not in spared)
 
     @property
     def short_name(self) -> str:
@@ -76,12 +93,24 @@ class Rule:
         return self.name.removeprefix("scatter_to_")
 
     def misses(self, facts: Facts) -> tuple[str, ...]:
-        """The facts that it does not accept, each as "fact=value, needs a|b"."""
-        return tuple(
+        """The facts that it does not accept, each as "fact=value, needs a|b", and its condition if that does not hold.
+
+        Raises:
+          ConditionError: the condition cannot be told of these facts.
+        """
+        missed = tuple(
             f"{name}={facts[name].value}, needs {_names(accepted)}"
             for name, accepted in self.constraints.items()
             if facts[name] not in accepted
         )
+        return missed if missed or self.when is None or self._holds(facts) else (f"needs {self.when.text}",)
+
+    def _holds(self, facts: Facts) -> bool:
+        assert self.when is not None
+        try:
+            return bool(self.when.holds(facts))
+        except Exception as error:
+            raise ConditionError(self, error) from error
 
     def beats(self, other: "Rule", domains: Mapping[str, Accepted]) -> bool:
         """Whether it is strictly more specific than another rule."""
@@ -89,11 +118,13 @@ class Rule:
             (self.constraints.get(fact, domain), other.constraints.get(fact, domain))
             for fact, domain in domains.items()
         ]
-        return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+        narrower = any(a < b for a, b in pairs) or (self.when is not None and other.when is None)
+        return narrower and all(a <= b for a, b in pairs)
 
     def classes(self) -> str:
         """The constraints in a line: "subset=Tile|Point|Full, drops=windows"."""
-        return ", ".join(f"{name}={_names(accepted)}" for name, accepted in self.constraints.items()) or "anything"
+        told = [f"{name}={_names(accepted)}" for name, accepted in self.constraints.items()]
+        return ", ".join([*told, *([self.when.text] if self.when else [])]) or "anything"
 
 
 def _names(accepted: Iterable[object]) -> str:
@@ -106,6 +137,22 @@ class Choice:
 
     rule: Rule
     rejected: tuple[tuple[Rule, str], ...]
+
+    def instead(self, wanted: Rule) -> "Choice":
+        """The choice of a rule that fits as well, and was asked for."""
+        if wanted is self.rule:
+            return self
+        rejected = [(other, why) for other, why in self.rejected if other is not wanted]
+        rejected.append((self.rule, f"{wanted.name} is preferred"))
+        return Choice(wanted, tuple(sorted(rejected, key=lambda pair: pair[0].name)))
+
+
+class ConditionError(Exception):
+    """The condition of a rule raised."""
+
+    def __init__(self, rule: Rule, error: Exception) -> None:
+        super().__init__(str(error))
+        self.rule, self.error = rule, error
 
 
 class NoRuleError(Exception):
@@ -123,32 +170,25 @@ class RuleList:
     """
 
     def __init__(self) -> None:
-        self.entries: list[
-            tuple[str, Callable[..., Any], Sequence[str], str, Mapping[str, Iterable[Enum]], Spared]
-        ] = []
+        self.entries: list[tuple[str, Callable[..., Any], str, When | None, Mapping[str, Iterable[Enum]]]] = []
 
     def lowers(
-        self,
-        op: str,
-        *,
-        emits: Sequence[str] = (),
-        form: str = "",
-        spared: Spared | None = None,
-        **constraints: Iterable[Enum],
+        self, op: str, *, form: str = "", when: When | None = None, **constraints: Iterable[Enum]
     ) -> Callable[[Lowering], Lowering]:
         """Write a lowering down under an op and constraints on its facts.
 
+        Nothing is said of what it builds: that is held against the target once it is built, and where the target
+        refuses it, the next best rule is tried.
+
         Args:
           op: the op that it lowers ("stablehlo.scatter").
-          emits: every op that it may build. "stablehlo.map" stands for the op's own region: where that is lifted to
-            whole windows, its ops are emitted instead.
           form: the canonical form in a line.
-          spared: for a value of a fact those of the ops that it does not build then.
+          when: a condition on sizes or other facts.
           **constraints: for each fact that matters the values that it takes; a fact that is not named may be anything.
         """
 
         def register(lowering: Lowering) -> Lowering:
-            self.entries.append((op, lowering, emits, form, constraints, spared or {}))
+            self.entries.append((op, lowering, form, when, constraints))
             return lowering
 
         return register
@@ -169,7 +209,7 @@ class CompositeLoweringRegistry:
         self._chosen: dict[tuple[object, ...], Choice] = {}
 
     def lowers(
-        self, op: str, *, emits: Sequence[str] = (), form: str = "", **constraints: Iterable[Enum]
+        self, op: str, *, form: str = "", when: When | None = None, **constraints: Iterable[Enum]
     ) -> Callable[[Lowering], Lowering]:
         """Register a lowering under an op and constraints on its facts.
 
@@ -178,7 +218,7 @@ class CompositeLoweringRegistry:
         """
 
         def register(lowering: Lowering) -> Lowering:
-            self.add(op, lowering, emits=emits, form=form, constraints=constraints)
+            self.add(op, lowering, form=form, when=when, constraints=constraints)
             return lowering
 
         return register
@@ -193,28 +233,29 @@ class CompositeLoweringRegistry:
         Raises:
           RegistryError: as `lowers`.
         """
-        for op, lowering, emits, form, constraints, spared in rules.entries:
-            how: dict[str, Any] = {"constraints": constraints, "origin": origin, "spared": spared}
-            self.add(op, lowering, emits=emits, form=form, **how)
+        for op, lowering, form, when, constraints in rules.entries:
+            self.add(op, lowering, form=form, when=when, constraints=constraints, origin=origin)
 
     def add(
         self,
         op: str,
         lowering: Callable[..., Any],
         *,
-        emits: Sequence[str],
-        form: str,
+        form: str = "",
+        when: When | None = None,
         constraints: Mapping[str, Iterable[Enum]],
         origin: str = "",
-        spared: Spared | None = None,
     ) -> Rule:
         """Register a lowering; `lowers` is the same as a decorator."""
         place = f"{_place(lowering)} ({origin})" if origin else _place(lowering)
         name = getattr(lowering, "__name__", "")
         if not callable(lowering) or not isinstance(name, str) or not name.isidentifier():
             raise RegistryError(f"{place}: {lowering!r} is not a function with a name")
-        if isinstance(emits, str):
-            raise RegistryError(f"{place}: {name}: emits is a sequence of op names, not {emits!r}")
+        if gone := [word for word in ("emits", "spared") if word in constraints]:
+            told = "what a rule builds is looked at once it is built"
+            raise RegistryError(f"{place}: {name}: {gone[0]} is no longer declared: {told}; leave it out")
+        if when is not None and type(when) is not When:
+            raise RegistryError(f"{place}: {name}: when is a When(text, holds), not {when!r}")
         if op not in self._domains:
             raise RegistryError(f"{place}: {name} lowers {op}, which has no domains; known: {', '.join(self._domains)}")
         accepted = {fact: _accepted(f"{place}: {name}: {fact}", values) for fact, values in constraints.items()}
@@ -226,93 +267,83 @@ class CompositeLoweringRegistry:
             if not values or not values <= domain:
                 raise RegistryError(f"{place}: {name}: {fact} must be some of {_names(domain)}, not {_names(values)!r}")
         for other in self._rules[op]:
-            if other.name == name or other.constraints == accepted:
+            alike = other.constraints == accepted and (other.when is None) == (when is None)
+            if other.name == name or alike:
                 same = "name" if other.name == name else "constraints"
                 raise RegistryError(f"{place}: {name} has the {same} of {other.name} at {other.place}")
-        for (fact, value), ops in (spared or {}).items():
-            if value not in self._domains[op].get(fact, ()) or not set(ops) <= set(emits):
-                raise RegistryError(
-                    f"{place}: {name}: spared: {fact}={value.value} is no fact, or {ops} are not emitted"
-                )
-        kept = {key: tuple(ops) for key, ops in (spared or {}).items()}
-        rule = Rule(op, name, lowering, accepted, tuple(emits), form, place, origin, kept)
+        rule = Rule(op, name, lowering, accepted, when, form, place, origin)
         self._rules[op].append(rule)
         self._chosen.clear()
         return rule
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The names under which rules can be registered."""
+        return tuple(self._domains)
 
     def rules(self, op: str) -> tuple[Rule, ...]:
         """The rules of an op by name."""
         return tuple(sorted(self._rules.get(op, ()), key=lambda rule: rule.name))
 
-    def check(self, targets: Iterable[Target] = ()) -> None:
+    def check(self) -> None:
         """Find ambiguities: enumerate, for each op, the facts as far as any rule tells them apart.
-
-        Args:
-          targets: the rules that each of these takes are checked apart: a target may refuse just the rule that is more
-            specific than two others.
 
         Raises:
           RegistryError: two unbeaten rules fit the same facts; the message names both places and the facts.
         """
-        for op in self._domains:
-            self._check_rules(op, self.rules(op))
-            for target in targets:
-                self._check_rules(op, [rule for rule in self.rules(op) if not target.refusals(rule.emits)])
+        for op, domains in self._domains.items():
+            self._check_rules(op, self.rules(op), domains)
 
-    def _check_rules(self, op: str, rules: Sequence[Rule]) -> None:
-        domains = self._domains[op]
+    def _check_rules(self, op: str, rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> None:
         representatives = _representatives(rules, domains)
         for one, other in combinations(rules, 2):
             if one.beats(other, domains) or other.beats(one, domains):
                 continue
-            # Only where both fit can they be ambiguous, and only if nothing beats either.
+            # Only where both fit can they be ambiguous, and only if nothing beats either that is sure to fit.
             shared = [
-                [
-                    value
-                    for value in values
-                    if all(value in r.constraints.get(fact, domains[fact]) for r in (one, other))
-                ]
+                [value for value in values if all(_accepts(rule, fact, value) for rule in (one, other))]
                 for fact, values in representatives.items()
             ]
+            sure = [rule for rule in rules if rule.when is None or rule in (one, other)]
             for values in product(*shared):
                 facts = dict(zip(representatives, values, strict=True))
-                unbeaten = self._unbeaten([rule for rule in rules if not rule.misses(facts)], domains)
-                if len(unbeaten) > 1:
+                fitting = [rule for rule in sure if all(_accepts(rule, fact, value) for fact, value in facts.items())]
+                unbeaten = self._unbeaten(fitting, domains)
+                if one in unbeaten and other in unbeaten:
                     listed = " and ".join(f"{rule.name} ({rule.place})" for rule in unbeaten)
                     told = ", ".join(f"{fact}={value.value}" for fact, value in facts.items())
                     raise RegistryError(f"{op}: {listed} are both most specific for {told}")
 
-    def select(self, op: str, facts: Facts, target: Target, without: Without = ()) -> Choice:
-        """The most specific rule that fits the facts and emits only what the target takes.
+    def select(self, op: str, facts: Facts, without: Without = ()) -> Choice:
+        """The most specific rule that fits the facts.
 
         Args:
           op: the op.
           facts: its facts.
-          target: what restricts the candidates.
           without: names of rules that are no candidates, each with the reason.
 
         Raises:
           NoRuleError: none fits.
-          RegistryError: two do, neither more specific (where `check` was not called, or not with this target).
+          RegistryError: two do, neither more specific (where `check` was not called, or without the one that is).
+          ConditionError: the condition of a rule raises.
         """
         if op not in self._domains:
             raise NoRuleError(op, ())
-        key = (op, target, without, *(facts[name] for name in self._domains[op]))
+        conditions = tuple(not rule.misses(facts) for rule in self._rules[op] if rule.when is not None)
+        key = (op, without, conditions, *(facts[name] for name in self._domains[op]))
         if key not in self._chosen:
-            self._chosen[key] = self._select(op, facts, target, dict(without))
+            self._chosen[key] = self._select(op, facts, dict(without))
         return self._chosen[key]
 
-    def _select(self, op: str, facts: Facts, target: Target, without: Mapping[str, str]) -> Choice:
+    def _select(self, op: str, facts: Facts, without: Mapping[str, str]) -> Choice:
         fitting: list[Rule] = []
         rejected: list[tuple[Rule, str]] = []
-        distance: dict[str, tuple[int, int, str]] = {}
+        distance: dict[str, tuple[int, str]] = {}
         for rule in self.rules(op):
-            misses, refusals = rule.misses(facts), tuple(target.refusals(rule.emitted(facts)))
-            if rule.name in without:
-                refusals = (*refusals, without[rule.name])
-            if misses or refusals:
-                rejected.append((rule, "; ".join((*misses, *refusals))))
-                distance[rule.name] = (len(misses), len(refusals), rule.name)
+            misses = rule.misses(facts)
+            if misses or rule.name in without:
+                rejected.append((rule, "; ".join((*misses, *filter(None, [without.get(rule.name)])))))
+                distance[rule.name] = (len(misses), rule.name)
             else:
                 fitting.append(rule)
         if not fitting:
@@ -328,6 +359,12 @@ class CompositeLoweringRegistry:
     @staticmethod
     def _unbeaten(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> list[Rule]:
         return [rule for rule in rules if not any(other.beats(rule, domains) for other in rules)]
+
+
+def _accepts(rule: Rule, fact: str, value: Enum) -> bool:
+    """Whether a rule's constraints take a value of a fact."""
+    accepted = rule.constraints.get(fact)
+    return accepted is None or value in accepted
 
 
 def _representatives(rules: Sequence[Rule], domains: Mapping[str, Accepted]) -> dict[str, list[Enum]]:

@@ -12,8 +12,8 @@ from hlo_lower.graph import Graph, Source, checked_sizes, is_symbolic, open_size
 from hlo_lower.graph import bind as _bind
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
 from hlo_lower.mlir import ScatterNumbers
+from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
-from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.applied import apply
 from hlo_lower.scatter.predicates import Claims, broken

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowerings import SCATTER_DOMAINS
-from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.registry import RuleList
+from hlo_lower.rewrite.kinds import new_registry
 
 
 def step(state, pos, row):
@@ -67,11 +67,11 @@ def test_verify_uses_the_registry_of_what_was_lowered():
     """A wrong rule of a registry of one's own is found by what it wrote, and is named."""
     wrong = RuleList()
 
-    @wrong.lowers("stablehlo.scatter", emits=("stablehlo.convert",), form="nothing, wrongly")
+    @wrong.lowers("stablehlo.scatter", form="nothing, wrongly")
     def scatter_to_nothing(op):
         return op.scatter.promoted_operands(op.build)
 
-    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
+    registry = new_registry()
     registry.extend(wrong)
     source = jax.jit(lambda x, i, u: x.at[i].set(u)).lower(STATE["cache"], np.int32(0), ROW)
     verdict = hl.verify(source, hl.lower(source, registry=registry), level="regions")
@@ -80,20 +80,17 @@ def test_verify_uses_the_registry_of_what_was_lowered():
 
 
 def test_rules_have_rows():
-    """Each rule has a name, classes, a form, a place and what it emits; the most specific ones come first."""
+    """Each rule has a name, classes, a form, a place and what it builds; the most specific ones come first."""
     rows = hl.rules()
     named = [row.name for row in rows]
     static = named[: named.index("while") + 1]
     assert rows[len(static) - 1].classes == "anything"
-    assert {name for name in named if name.startswith(("dynamic_shape_", "gather_", "composite_"))} == {
-        *named[len(static) :]
-    }
+    kinds = ("dynamic_shape_", "gather_", "reverse_", "composite_", "custom_call_", "chlo_")
+    assert {name for name in named if name.startswith(kinds)} == {*named[len(static) :]}
     assert all(row.form and row.place and not row.refused for row in rows)
-    assert [row.name for row in rows if not row.emits] == [
-        "gather_to_itself",
-        "dynamic_shape_gather_to_itself",
-        "composite_to_itself",
-        "composite_to_call",
+    assert [row.name for row in rows if not row.builds] == [
+        *("elementwise", "updates", "operand", "dynamic_shape_operand"),
+        *("gather_to_itself", "dynamic_shape_gather_to_itself", "composite_to_itself", "chlo_to_itself"),
     ]
 
 

@@ -14,21 +14,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("containment", "processes", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter"),
-    *("gather", "lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify"),
-    *(
-        "report",
-        "export",
-        "preference",
-        "plan",
-        "pipeline",
-        "selection",
-        "consumers",
-        "testing",
-        "verified",
-        "jit",
-        "api",
-    ),
-    *("api", "proving", "__init__", "cli", "__main__"),
+    *("gather", "lowerings", "targets", "options", "rewrite", "plugins", "legalize", "linalg", "verify", "report"),
+    *("export", "pipeline", "selection", "consumers", "testing", "verified", "jit", "api", "proving"),
+    *("__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 
@@ -142,8 +130,8 @@ def test_no_file_is_named_after_nothing():
 
 
 OF_THE_CONVERTER = (
-    *("analysis", "scatter", "gather", "lowerings", "graph", "registry", "plan", "pipeline", "legalize", "legality"),
-    *("subset", "loop", "gathers", "linalg", "native", "targets", "plugins", "preference", "selection"),
+    *("analysis", "scatter", "gather", "lowerings", "graph", "registry", "plan", "pipeline", "legalize", "rewrite"),
+    *("subset", "loop", "linalg", "targets", "plugins", "options", "selection"),
 )
 
 

@@ -4,7 +4,7 @@ import inspect
 import random
 import re
 from enum import Enum
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
@@ -12,14 +12,14 @@ import hlo_lower as hl
 from hlo_lower.analysis import Combiner
 from hlo_lower.errors import RegistryError
 from hlo_lower.gather.facts import GATHER
-from hlo_lower.lowerings import FAMILIES, RULE_DOMAINS, SCATTER_DOMAINS, default_registry
+from hlo_lower.lowerings import nothing
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.loop import scatter_to_while
-from hlo_lower.registry import CompositeLoweringRegistry, NoRuleError, RuleList
-from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Parts, Windows
+from hlo_lower.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
+from hlo_lower.rewrite.kinds import KINDS, default_registry, new_registry
+from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Windows
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.subset import MANY_WINDOWS, Subset
-from hlo_lower.targets import Target, target_named
 
 SCATTER = "stablehlo.scatter"
 
@@ -39,7 +39,6 @@ class Color(Enum):
     BLUE = "blue"
 
 
-ANY = Target("any", "takes everything")
 SMALL, MEDIUM, LARGE, RED, BLUE = Size.SMALL, Size.MEDIUM, Size.LARGE, Color.RED, Color.BLUE
 
 
@@ -63,15 +62,15 @@ def registry():
 def add(registry):
     """Adds a rule by name."""
 
-    def add_rule(name, *, emits=(), **constraints):
-        return registry.add("toy.paint", lowering(name), emits=emits, form=name, constraints=constraints)
+    def add_rule(name, *, when=None, **constraints):
+        return registry.add("toy.paint", lowering(name), form=name, when=when, constraints=constraints)
 
     return add_rule
 
 
-def chosen(registry, size, color, target=ANY):
+def chosen(registry, size, color, without=(), **more):
     """The name of the rule for these facts."""
-    return registry.select("toy.paint", {"size": size, "color": color}, target).rule.name
+    return registry.select("toy.paint", {"size": size, "color": color, **more}, without).rule.name
 
 
 def test_the_smaller_set_wins(registry, add):
@@ -193,29 +192,85 @@ def test_every_other_rule_is_rejected_with_a_reason(registry, add):
     add("anything")
     add("small", size={SMALL})
     add("large", size={LARGE})
-    choice = registry.select("toy.paint", {"size": SMALL, "color": RED}, ANY)
+    choice = registry.select("toy.paint", {"size": SMALL, "color": RED})
     assert {rule.name: reason for rule, reason in choice.rejected} == {
         "anything": "less specific than small",
         "large": "size=small, needs large",
     }
 
 
-def test_a_target_removes_candidates(registry, add):
-    """A rule that emits an op which the target refuses is no candidate, and the reason says which op and why."""
-    add("loop", emits=("toy.while",))
-    add("fast", size={SMALL}, emits=("toy.fast",))
-    narrow = Target("narrow", "has no fast", {"toy.fast": "not implemented"})
-    assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, RED, narrow)) == ("fast", "loop")
-    rejected = registry.select("toy.paint", {"size": SMALL, "color": RED}, narrow).rejected
-    assert [(r.name, why) for r, why in rejected] == [("fast", "emits toy.fast, which narrow refuses: not implemented")]
+def test_a_rule_that_turned_out_not_to_do_is_no_candidate(registry, add):
+    """The next best one is chosen, and the reason stands among the rejections, behind the facts that do not fit."""
+    add("loop")
+    add("fast", size={SMALL})
+    without = (("fast", "emits toy.fast, which narrow refuses"),)
+    assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, RED, without)) == ("fast", "loop")
+    for size, told in ((SMALL, without[0][1]), (LARGE, f"size=large, needs small; {without[0][1]}")):
+        rejected = registry.select("toy.paint", {"size": size, "color": RED}, without).rejected
+        assert [(rule.name, why) for rule, why in rejected] == [("fast", told)]
 
 
-def test_a_target_that_refuses_everything_is_an_error(registry, add):
-    """Where a target removes the last candidate, the nearest rule says what the target refuses."""
-    add("loop", emits=("toy.while",))
+def test_where_no_rule_does_the_nearest_says_why(registry, add):
+    """Where the last candidate is out, its reason is the lack; those whose facts do not fit come behind."""
+    add("loop")
+    add("fast", size={SMALL})
     with pytest.raises(NoRuleError) as error:
-        chosen(registry, SMALL, RED, Target("none", "", {"toy.while": "no control flow"}))
-    assert [lack for _, lack in error.value.nearest] == ["emits toy.while, which none refuses: no control flow"]
+        chosen(registry, LARGE, RED, (("loop", "no control flow"),))
+    assert [lack for _, lack in error.value.nearest] == ["no control flow", "size=large, needs small"]
+
+
+FEW = When("rows <= 64", lambda facts: facts["rows"] <= 64)
+
+
+def test_a_condition_on_sizes(registry, add):
+    """A rule with one beats the same without where it holds, and is rejected with its text where it does not."""
+    add("loop", size={SMALL})
+    add("unrolled", size={SMALL}, when=FEW)
+    registry.check()
+    assert [chosen(registry, SMALL, RED, rows=rows) for rows in (64, 65, 1)] == ["unrolled", "loop", "unrolled"]
+    rejected = registry.select("toy.paint", {"size": SMALL, "color": RED, "rows": 65}).rejected
+    assert [(rule.name, why) for rule, why in rejected] == [("unrolled", "needs rows <= 64")]
+    assert [rule.classes() for rule in registry.rules("toy.paint")] == ["size=small", "size=small, rows <= 64"]
+
+
+def test_a_condition_does_not_widen(registry, add):
+    """Facts that a rule does not accept stay so, whatever its condition says; that is then not asked."""
+    add("loop")
+    add("unrolled", size={SMALL}, when=When("never asked", lambda facts: 1 / 0))
+    assert chosen(registry, LARGE, RED) == "loop"
+
+
+def test_two_rules_that_only_a_condition_settles(registry, add):
+    """A third rule settles two that cross only where it always fits."""
+    add("small", size={SMALL})
+    add("red", color={RED})
+    add("small_red", size={SMALL}, color={RED}, when=FEW)
+    with pytest.raises(RegistryError, match=r"red .* and small .*are both most specific"):
+        registry.check()
+
+
+def test_a_condition_that_raises_names_its_rule(registry, add):
+    """The rule and what was raised are told apart from a mistake in the registry."""
+    add("few", when=FEW)
+    with pytest.raises(ConditionError) as error:
+        chosen(registry, SMALL, RED)
+    assert (error.value.rule.name, type(error.value.error)) == ("few", KeyError)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"when": lambda facts: True}, r"when is a When\(text, holds\), not <function"),
+        ({"when": FEW, "size": {SMALL}}, "other has the constraints of few"),
+        ({"emits": ("stablehlo.add",)}, "emits is no longer declared"),
+        ({"spared": {}}, "spared is no longer declared"),
+    ],
+)
+def test_what_a_registration_says_wrongly_beside_constraints(add, how, message):
+    """A condition has a text; two conditions on the same constraints could not be told apart; `emits` is gone."""
+    add("few", when=FEW, size={SMALL})
+    with pytest.raises(RegistryError, match=message):
+        add("other", **how)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -232,13 +287,13 @@ def test_the_order_of_registration_does_not_matter(seed):
     def build(order):
         registry = CompositeLoweringRegistry({"toy.paint": {"size": Size, "color": Color}})
         for name, constraints in order:
-            registry.add("toy.paint", lowering(name), emits=(), form="", constraints=constraints)
+            registry.add("toy.paint", lowering(name), constraints=constraints)
         registry.check()
         return {
             facts: [
                 choice.rule.name if i == 0 else [(rule.name, reason) for rule, reason in choice.rejected]
                 for i in range(2)
-                for choice in [registry.select("toy.paint", dict(zip(("size", "color"), facts, strict=True)), ANY)]
+                for choice in [registry.select("toy.paint", dict(zip(("size", "color"), facts, strict=True)))]
             ]
             for facts in product(Size, Color)
         }
@@ -300,7 +355,7 @@ def occurring_facts(told_apart):
 def test_every_combination_that_occurs_has_one_most_specific_rule():
     """For each combination of facts that can occur one rule is most specific; default_registry chooses it (of every
     eighth combination it is asked), and each rule is the one of some."""
-    registry, target = default_registry(), target_named("stablehlo")
+    registry = default_registry()
     rules = registry.rules(SCATTER)
     domains = {fact: frozenset(values) for fact, values in DOMAINS.items()}
     beaten_by = {rule.name: [o.name for o in rules if o.beats(rule, domains)] for rule in rules}
@@ -310,7 +365,7 @@ def test_every_combination_that_occurs_has_one_most_specific_rule():
         unbeaten = [rule for name, rule in fitting.items() if not any(o in fitting for o in beaten_by[name])]
         assert len(unbeaten) == 1
         if number % 8 == 0:
-            assert [registry.select(SCATTER, facts, target).rule] == unbeaten
+            assert [registry.select(SCATTER, facts).rule] == unbeaten
         reached.add(unbeaten[0].name)
     assert {rule.name for rule in rules} == reached
 
@@ -319,8 +374,8 @@ def test_the_families_can_be_registered_in_any_order():
     """The built-in rules are the same set, and unambiguous, whatever family comes first."""
     expected = [(rule.name, rule.classes()) for rule in default_registry().rules(SCATTER)]
     for seed in range(3):
-        registry = CompositeLoweringRegistry(RULE_DOMAINS)
-        for family in random.Random(seed).sample(FAMILIES, len(FAMILIES)):
+        registry, families = new_registry(), [family for kind in KINDS for family in kind.families]
+        for family in random.Random(seed).sample(families, len(families)):
             registry.extend(family)
         registry.check()
         assert expected == [(rule.name, rule.classes()) for rule in registry.rules(SCATTER)]
@@ -329,7 +384,7 @@ def test_the_families_can_be_registered_in_any_order():
 def test_default_registry_is_fresh_each_time():
     """What is added to one default registry is not in the next."""
     first = default_registry()
-    first.add(SCATTER, lowering("mine"), emits=(), form="", constraints={"arity": {Arity.COUPLED}})
+    first.add(SCATTER, lowering("mine"), constraints={"arity": {Arity.COUPLED}})
     assert "mine" not in [rule.name for rule in default_registry().rules(SCATTER)]
 
 
@@ -384,8 +439,8 @@ def test_a_rule_from_outside_beats_a_built_in():
 
 def test_no_rule_is_an_error_of_four_lines():
     """Without a rule, lowering fails with the place, the facts, the nearest rules and what to type next."""
-    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
-    registry.extend(FAMILIES[0])
+    registry = new_registry()
+    registry.extend(nothing.rules)
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(MODULE, registry=registry, name="m.mlir")
     lines = str(error.value).splitlines()
@@ -397,22 +452,13 @@ def test_no_rule_is_an_error_of_four_lines():
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
 
 
-def test_ops_that_a_value_spares_are_not_held_against_a_rule():
-    """A rule that builds an op under some facts only is a candidate under the others, where the target refuses it."""
-    rules = RuleList()
-    spared = {("parts", Parts.ONE): ("stablehlo.while",)}
-    rules.lowers(SCATTER, emits=("stablehlo.add", "stablehlo.while"), spared=spared)(lowering("mostly"))
-    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
-    registry.extend(rules)
-    [rule] = registry.rules(SCATTER)
-    assert rule.emitted({"parts": Parts.ONE}) == ("stablehlo.add",)
-    assert rule.emitted({"parts": Parts.SEVERAL}) == ("stablehlo.add", "stablehlo.while")
-
-
-def test_what_is_spared_has_to_be_emitted():
-    """An op that a rule does not declare, or a value that no fact has, is an error where the rule is registered."""
-    for key, ops in ((("parts", Parts.ONE), ("stablehlo.sort",)), (("parts", Arity.SINGLE), ("stablehlo.add",))):
-        with pytest.raises(RegistryError, match="spared"):
-            CompositeLoweringRegistry(SCATTER_DOMAINS).add(
-                SCATTER, lowering("r"), emits=("stablehlo.add",), form="", constraints={}, spared={key: ops}
-            )
+def test_no_rule_of_ours_is_settled_by_a_third_one():
+    """Whichever rules a target turns out to refuse, one of those that are left is most specific: of two that fit the
+    same facts one always beats the other."""
+    registry = default_registry()
+    for kind in KINDS:
+        domains = {fact: frozenset(values) for fact, values in kind.domains.items()}
+        for one, other in combinations(registry.rules(kind.name), 2):
+            shared = [one.constraints.get(f, domains[f]) & other.constraints.get(f, domains[f]) for f in domains]
+            if all(shared) and not one.beats(other, domains) and not other.beats(one, domains):
+                raise AssertionError(f"{one.name} and {other.name}")

@@ -10,6 +10,7 @@ import numpy as np
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.gather.canonical import CanonicalGather
+from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.combine import SUMMED_FLOATS
 from hlo_lower.scatter.sizes import SizeTable
 
@@ -38,7 +39,7 @@ GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken, "size": GatherFo
 
 
 @dataclass(frozen=True)
-class GatherFacts:
+class GatherFacts(FactsByName):
     """The facts of one gather.
 
     Attributes:
@@ -46,6 +47,8 @@ class GatherFacts:
       in_bounds: whether every start is proved to be inside; not looked at where the target takes every gather.
       forms: what each form is estimated to cost, in nanoseconds, the cheapest first.
     """
+
+    domains = GATHER_DOMAINS
 
     taken: Taken
     size: GatherForm
@@ -55,13 +58,6 @@ class GatherFacts:
     def in_form(self, form: GatherForm) -> "GatherFacts":
         """The same facts with another of its forms."""
         return replace(self, size=form)
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `GATHER_DOMAINS`."""
-        if name not in GATHER_DOMAINS:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
 
 
 def gather_facts(gather: CanonicalGather, analysis: IndexAnalysis, *, takes: Taken, sizes: SizeTable) -> GatherFacts:

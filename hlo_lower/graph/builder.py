@@ -277,6 +277,18 @@ class Builder:
             return copy
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
 
+    def copy_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """A copy of a node of another block, regions and location included, before another one.
+
+        Args:
+          place: the node that this builder builds in front of.
+          original: what is copied.
+          replaced: for values that it reads those to read instead.
+        """
+        copy = Node(mlir.clone_before(original.raw, place.raw, {a.raw: b.raw for a, b in replaced.items()}))
+        self.built.append(copy)
+        return copy
+
     def copy_nodes(
         self,
         nodes: Sequence[Node],

@@ -14,7 +14,6 @@ from hlo_lower.analysis import IndexAnalysis, Interval
 from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Function, Graph, Node, Value
-from hlo_lower.legalize.custom_calls import CUSTOM_CALL, NOTES, target_name
 from hlo_lower.legalize.demotion import NARROWER
 from hlo_lower.legalize.roles import (
     ASKING,
@@ -29,6 +28,7 @@ from hlo_lower.legalize.roles import (
     Asked,
 )
 from hlo_lower.legalize.sources import WITH_REGIONS, Sources
+from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
 
 CONSTANT, CONVERT, COMPARE = "stablehlo.constant", "stablehlo.convert", "stablehlo.compare"
 RETURNS = frozenset({"stablehlo.return", "func.return", "sdy.return"})

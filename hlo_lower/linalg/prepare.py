@@ -13,10 +13,10 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
-from hlo_lower.legalize.chlo import TO_STABLEHLO
 from hlo_lower.linalg.report import CAST
 from hlo_lower.linalg.slices import is_insert_slice
 from hlo_lower.loop.scf_for import replace_all
+from hlo_lower.lowerings.chlo import TO_STABLEHLO
 from hlo_lower.lowerings.tensor_slice import INSERT_SLICE
 
 COMPOSITES_TO_CALLS = f"func.func(stablehlo-legalize-composite-to-call{{except={INSERT_SLICE}}})"

@@ -12,19 +12,12 @@ from hlo_lower.subset.kinds import BatchedTile
 
 rules = RuleList()
 
-COMPARED = (
-    *("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.broadcast_in_dim"),
-    *("stablehlo.constant", "stablehlo.slice", "stablehlo.minimum", "stablehlo.reverse", "stablehlo.iota"),
-    *("stablehlo.compare", "stablehlo.and", "stablehlo.select", "stablehlo.map"),
-)
-
 
 @rules.lowers(
     "stablehlo.scatter",
     subset=BatchedTile,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     regime={Regime.SHORT_AXIS},
-    emits=COMPARED,
     form="select(iota == start, the updates broadcast along the axis, operand)",
 )
 def scatter_to_select_per_batch(op: ScatterLowering) -> Sequence[Value]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.softmax_of import is_softmax
-from hlo_lower.registry import RuleList
+from hlo_lower.registry import FactsByName, RuleList
 
 COMPOSITE = "stablehlo.composite"
 
@@ -63,17 +64,9 @@ MEANT = frozenset({"axis"})
 
 FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
-WRITTEN_OUT = tuple(
-    f"stablehlo.{name}"
-    for name in (
-        *("constant", "reduce", "maximum", "add", "broadcast_in_dim", "subtract", "exponential", "divide", "convert"),
-    )
-)
-"""What a softmax becomes."""
-
 
 @dataclass(frozen=True)
-class CompositeFacts:
+class CompositeFacts(FactsByName):
     """The facts of one composite.
 
     Attributes:
@@ -83,6 +76,8 @@ class CompositeFacts:
       claim: why its name counts for nothing; "" where it does, or is not known.
     """
 
+    domains = COMPOSITE_DOMAINS
+
     name: Name
     taken: Taken
     elements: Elements
@@ -90,22 +85,6 @@ class CompositeFacts:
     full_name: str
     axis_number: int | None
     claim: str = ""
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `COMPOSITE_DOMAINS`."""
-        if name not in COMPOSITE_DOMAINS:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
-
-
-@dataclass(frozen=True)
-class CompositeLowering:
-    """What a rule is given: the composite, its facts, and a builder in front of it."""
-
-    node: Node
-    facts: CompositeFacts
-    build: Builder
 
 
 rules = RuleList()
@@ -172,7 +151,7 @@ def _axis(node: Node, operand: Value | None) -> int | None:
 
 
 @rules.lowers(COMPOSITE, taken={Taken.WHOLE}, form="the composite itself")
-def composite_to_itself(op: CompositeLowering) -> Sequence[Value]:
+def composite_to_itself(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Leave a composite that the target takes whole.
 
         %r = stablehlo.composite "odml.softmax" %x {...}   ->   the same
@@ -186,14 +165,13 @@ def composite_to_itself(op: CompositeLowering) -> Sequence[Value]:
 
 @rules.lowers(
     COMPOSITE,
-    emits=WRITTEN_OUT,
     form="e = exp(x - max(x)); e / sum(e), along the axis",
     taken={Taken.DECOMPOSED},
     name={Name.SOFTMAX},
     elements={Elements.FLOAT},
     axis={Axis.LAST, Axis.INNER},
 )
-def composite_to_softmax(op: CompositeLowering) -> Sequence[Value]:
+def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Write a softmax out in its stable form.
 
         %r = stablehlo.composite "odml.softmax" %x {composite_attributes = {axis = -1 : i64}, ...}
@@ -239,7 +217,7 @@ def _folded(build: Builder, value: Value, start: Value, axis: int, name: str) ->
 
 
 @rules.lowers(COMPOSITE, form="a call of its decomposition")
-def composite_to_call(op: CompositeLowering) -> Sequence[Value]:
+def composite_to_call(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Replace a composite by a call of its decomposition.
 
         %r = stablehlo.composite "name" %x {decomposition = @f, ...}   ->   %r = func.call @f(%x)

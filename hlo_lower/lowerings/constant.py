@@ -23,15 +23,12 @@ from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
-FLAT = ("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.slice", "stablehlo.constant")
-
 
 @rules.lowers(
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.FEW_WINDOWS},
-    emits=(*FLAT, "stablehlo.reverse", "stablehlo.dynamic_update_slice", "stablehlo.map"),
     form="for each run of neighbouring rows a dynamic_update_slice at a constant place",
 )
 def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
@@ -64,12 +61,6 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.STRIDED},
-    emits=(
-        *FLAT,
-        *("stablehlo.reverse", "stablehlo.pad", "stablehlo.broadcast_in_dim"),
-        "stablehlo.select",
-        "stablehlo.map",
-    ),
     form="select(mask, the updates padded in between, operand), the mask padded alike",
 )
 def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
@@ -96,7 +87,6 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
     regime={Regime.MANY},
-    emits=(*FLAT, "stablehlo.gather", "stablehlo.broadcast_in_dim", "stablehlo.select", "stablehlo.map"),
     form="select(constant mask, gather of the updates through the constant inverse, operand)",
 )
 def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:

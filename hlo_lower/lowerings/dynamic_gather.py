@@ -7,9 +7,10 @@ from enum import Enum
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.gather import Taken
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.sizes import Extent, broadcast_like, extent_of, scalar, vector
-from hlo_lower.registry import RuleList
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
 
 rules = RuleList()
 
@@ -20,28 +21,16 @@ DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken}
 
 
 @dataclass(frozen=True)
-class DynamicGatherFacts:
+class DynamicGatherFacts(FactsByName):
     """How the target takes it."""
+
+    domains = DYNAMIC_GATHER_DOMAINS
 
     taken: Taken
 
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `DYNAMIC_GATHER_DOMAINS`."""
-        if name not in DYNAMIC_GATHER_DOMAINS:
-            raise KeyError(name)
-        return self.taken
-
-
-@dataclass(frozen=True)
-class DynamicGatherLowering:
-    """What a rule is given: the gather, and a builder in front of it."""
-
-    node: Node
-    build: Builder
-
 
 @rules.lowers(DYNAMIC_GATHER, taken={Taken.WHOLE}, form="the gather itself")
-def dynamic_shape_gather_to_itself(op: DynamicGatherLowering) -> Sequence[Value]:
+def dynamic_shape_gather_to_itself(op: OpLowering[DynamicGatherFacts]) -> Sequence[Value]:
     """Leave a gather that the target takes. Equal: it is the same operation."""
     return op.node.results
 
@@ -49,16 +38,9 @@ def dynamic_shape_gather_to_itself(op: DynamicGatherLowering) -> Sequence[Value]
 @rules.lowers(
     DYNAMIC_GATHER,
     taken={Taken.IN_BOUNDS},
-    emits=tuple(
-        f"stablehlo.{name}"
-        for name in (
-            *("gather", "get_dimension_size", "constant", "convert", "reshape", "concatenate", "subtract"),
-            *("maximum", "minimum", "broadcast_in_dim", "dynamic_broadcast_in_dim"),
-        )
-    ),
     form="gather(operand, clamp(0, starts, D - W)), D and the shape of the starts from get_dimension_size",
 )
-def dynamic_shape_gather_to_clamped_gather(op: DynamicGatherLowering) -> Sequence[Value]:
+def dynamic_shape_gather_to_clamped_gather(op: OpLowering[DynamicGatherFacts]) -> Sequence[Value]:
     """Clamp the starts in front of the gather, by limits that are computed at run time.
 
     Equal: as with static shapes (`hlo_lower.lowerings.gather`). A limit that the indices' type does not hold becomes

@@ -22,27 +22,10 @@ rules = RuleList()
 
 WRITING = frozenset(Combiner) - {Combiner.NO_OP}
 
-WINDOW = tuple(
-    f"stablehlo.{op}"
-    for op in (
-        *("get_dimension_size", "constant", "convert", "reshape", "slice", "dynamic_slice", "dynamic_update_slice"),
-        *("clamp", "compare", "and", "subtract", "minimum", "select", "map"),
-    )
-)
-LOOP = (*WINDOW, *(f"stablehlo.{op}" for op in ("while", "add", "multiply", "divide", "remainder")))
-RUNTIME_WINDOW = tuple(
-    f"stablehlo.{op}"
-    for op in (
-        *("real_dynamic_slice", "dynamic_reshape", "dynamic_broadcast_in_dim", "broadcast_in_dim", "concatenate"),
-        *("add", "multiply"),
-    )
-)
-
 
 @rules.lowers(
     DYNAMIC_SCATTER,
     combiner={Combiner.NO_OP},
-    emits=("stablehlo.convert",),
     form="the operand",
 )
 def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Value]:
@@ -58,7 +41,6 @@ def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Val
     combiner=WRITING,
     positions={Positions.ONE},
     window_sizes={WindowSizes.STATIC},
-    emits=WINDOW,
     form="dynamic_slice, the region, select, dynamic_update_slice; bounds from get_dimension_size",
 )
 def scatter_to_dynamic_shape_window(op: DynamicScatterLowering) -> Sequence[Value]:
@@ -81,7 +63,6 @@ def scatter_to_dynamic_shape_window(op: DynamicScatterLowering) -> Sequence[Valu
     combiner=WRITING,
     positions={Positions.ONE},
     window_sizes={WindowSizes.RUNTIME},
-    emits=(*WINDOW, *RUNTIME_WINDOW),
     form="real_dynamic_slice, the region, select, dynamic_update_slice; bounds and sizes from get_dimension_size",
 )
 def scatter_to_dynamic_shape_runtime_window(op: DynamicScatterLowering) -> Sequence[Value]:
@@ -98,7 +79,6 @@ def scatter_to_dynamic_shape_runtime_window(op: DynamicScatterLowering) -> Seque
     DYNAMIC_SCATTER,
     combiner=WRITING,
     window_sizes={WindowSizes.STATIC},
-    emits=LOOP,
     form="while over the windows, their number from get_dimension_size; each as one window",
 )
 def scatter_to_dynamic_shape_while(op: DynamicScatterLowering) -> Sequence[Value]:
@@ -119,7 +99,6 @@ def scatter_to_dynamic_shape_while(op: DynamicScatterLowering) -> Sequence[Value
     DYNAMIC_SCATTER,
     combiner=WRITING,
     window_sizes={WindowSizes.RUNTIME},
-    emits=(*LOOP, *RUNTIME_WINDOW),
     form="while over the windows, their number and sizes from get_dimension_size; each as one window",
 )
 def scatter_to_dynamic_shape_runtime_while(op: DynamicScatterLowering) -> Sequence[Value]:

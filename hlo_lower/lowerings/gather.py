@@ -33,15 +33,8 @@ class GatherLowering:
         return self.gather.starts(self.build, clamp=not self.facts.in_bounds)
 
 
-def _ops(*names: str) -> tuple[str, ...]:
-    return tuple(f"stablehlo.{name}" for name in names)
-
-
 BITS = {"f16": "ui16", "bf16": "ui16", "f32": "ui32", "f64": "ui64"}
 """The integers that floats are added as."""
-
-CLAMPING = _ops("constant", "maximum", "minimum", "broadcast_in_dim")
-STARTS = (*CLAMPING, *_ops("convert", "transpose", "slice", "reshape", "iota"))
 
 
 @rules.lowers(GATHER, taken={Taken.WHOLE}, form="the gather itself")
@@ -55,9 +48,7 @@ def gather_to_itself(op: GatherLowering) -> Sequence[Value]:
     return op.gather.node.results
 
 
-@rules.lowers(
-    GATHER, taken={Taken.IN_BOUNDS}, emits=(*CLAMPING, GATHER), form="gather(operand, clamp(0, starts, D - W))"
-)
+@rules.lowers(GATHER, taken={Taken.IN_BOUNDS}, form="gather(operand, clamp(0, starts, D - W))")
 def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     """Clamp the starts in front of the gather.
 
@@ -77,7 +68,6 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     GATHER,
     taken={Taken.NOT},
     size={GatherForm.EMPTY},
-    emits=_ops("constant", "broadcast_in_dim"),
     form="a constant without elements",
 )
 def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
@@ -93,7 +83,6 @@ def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
     GATHER,
     taken={Taken.NOT},
     size={GatherForm.FEW},
-    emits=(*STARTS, *_ops("dynamic_slice", "concatenate")),
     form="for each window a dynamic_slice; concatenate",
 )
 def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
@@ -118,7 +107,6 @@ def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
     GATHER,
     taken={Taken.NOT},
     size={GatherForm.SHORT_AXIS},
-    emits=(*STARTS, *_ops("multiply", "add", "compare", "select", "reduce", "or", "bitcast_convert")),
     form="sum over the rows of select(iota == row, operand, 0), floats as integers of their bits",
 )
 def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
@@ -172,7 +160,6 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
 @rules.lowers(
     GATHER,
     taken={Taken.NOT},
-    emits=(*STARTS, *_ops("dynamic_slice", "dynamic_update_slice", "while", "compare", "add")),
     form="while over the windows: dynamic_slice, dynamic_update_slice",
 )
 def gather_to_while(op: GatherLowering) -> Sequence[Value]:

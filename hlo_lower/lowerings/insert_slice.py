@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.replace import RESHAPING
 from hlo_lower.lowerings.window import one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Drops, InBounds
@@ -16,18 +15,12 @@ from hlo_lower.subset.kinds import Tile
 
 rules = RuleList()
 
-STARTS = (*RESHAPING, "stablehlo.constant", "stablehlo.minimum")
-UNGUARDED = (*STARTS, "stablehlo.dynamic_update_slice")
-GUARDED = (*UNGUARDED, "stablehlo.compare", "stablehlo.and", "stablehlo.dynamic_slice", "stablehlo.select")
-SHIFTED = (*GUARDED, "stablehlo.clamp", "stablehlo.subtract", "stablehlo.add", "stablehlo.iota", "stablehlo.pad")
-
 
 @rules.lowers(
     "stablehlo.scatter",
     subset=Tile,
     combiner=ASSIGNING,
     in_bounds={InBounds.ALWAYS},
-    emits=UNGUARDED,
     form="dynamic_update_slice",
 )
 def scatter_to_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
@@ -50,7 +43,6 @@ def scatter_to_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
     combiner=ASSIGNING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
-    emits=GUARDED,
     form="dynamic_update_slice of select(in_bounds, update, dynamic_slice)",
 )
 def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
@@ -74,7 +66,6 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     combiner=ASSIGNING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.ELEMENTS},
-    emits=SHIFTED,
     form="dynamic_update_slice of the update shifted into bounds, its outside elements masked",
 )
 def scatter_to_shifted_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:

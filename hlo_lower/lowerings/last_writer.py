@@ -6,7 +6,7 @@ from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.numbered import AT_ONCE, AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values, reads_current
@@ -18,8 +18,6 @@ from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
 
-LOOKED_UP = (*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.maximum", "stablehlo.gather", "stablehlo.map")
-
 
 @rules.lowers(
     "stablehlo.scatter",
@@ -27,8 +25,6 @@ LOOKED_UP = (*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.maximum", "sta
     combiner=ASSIGNING | IDEMPOTENT,
     offsets=AT_RUN_TIME,
     regime={Regime.MASK},
-    spared=AT_ONCE,
-    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.map"),
     form="select(any(iota == row), region(operand, the one update), operand)",
 )
 def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
@@ -65,8 +61,6 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
     regime={Regime.INVERSION},
-    spared=AT_ONCE,
-    emits=LOOKED_UP,
     form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
 )
 def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -92,8 +86,6 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     regime={Regime.INVERSION},
-    spared=AT_ONCE,
-    emits=LOOKED_UP,
     form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
 )
 def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -112,7 +104,6 @@ def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
     regime={Regime.SORTED_INVERSION},
-    emits=SORTED,
     form="sort (row, n); binary search for each row's last; select(found, gather(updates, n), operand)",
 )
 def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -136,7 +127,6 @@ def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     regime={Regime.SORTED_INVERSION},
-    emits=SORTED,
     form="the same where each row is written at most once, with the region",
 )
 def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -153,7 +143,6 @@ def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     regime={Regime.PERMUTATION},
-    emits=SORTED,
     form="sort (row, n): update n of each row; region(operand, gather(updates, n))",
 )
 def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:

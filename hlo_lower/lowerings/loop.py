@@ -6,7 +6,6 @@ from hlo_lower.graph import Builder, Value
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.insert_slice import SHIFTED
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
 from hlo_lower.subset import Subset
@@ -20,7 +19,6 @@ WRITTEN = frozenset(Subset) - {Subset.EMPTY}
 @rules.lowers(
     "stablehlo.scatter",
     subset=WRITTEN,
-    emits=(*SHIFTED, "stablehlo.while", "stablehlo.divide", "stablehlo.remainder", "stablehlo.map"),
     form="while over the windows: dynamic_slice, region, guard, dynamic_update_slice",
 )
 def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:

@@ -13,7 +13,6 @@ rules = RuleList()
 @rules.lowers(
     "stablehlo.scatter",
     subset=Empty,
-    emits=("stablehlo.convert",),
     form="the operand, converted if the region promotes",
 )
 def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:

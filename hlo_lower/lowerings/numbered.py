@@ -9,22 +9,9 @@ from hlo_lower.graph import Value
 from hlo_lower.graph.axes import sort_rows
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
-from hlo_lower.registry import Spared
-from hlo_lower.scatter.facts import Masks, Offsets
+from hlo_lower.scatter.facts import Offsets
 
 AT_RUN_TIME = frozenset({Offsets.RUNTIME, Offsets.UNSOLVED})
-NUMBERED = tuple(
-    f"stablehlo.{op}"
-    for op in (
-        *("convert", "transpose", "reshape", "broadcast_in_dim", "slice", "constant", "minimum", "compare", "and"),
-        *("select", "iota", "add", "multiply"),
-    )
-)
-"""What it takes to number the rows."""
-IN_PARTS = ("stablehlo.pad", "stablehlo.dynamic_slice", "stablehlo.while")
-AT_ONCE: Spared = {("masks", Masks.AT_ONCE): IN_PARTS}
-"""Where masks are not taken in parts, that is not built."""
-SORTED = (*NUMBERED, *(f"stablehlo.{op}" for op in ("sort", "or", "gather", "maximum", "map")))
 
 
 def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:

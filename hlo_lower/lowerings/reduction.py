@@ -9,7 +9,7 @@ from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import matrix_products, reduce_along, shift_along, take_rows
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.numbered import AT_ONCE, AT_RUN_TIME, IN_PARTS, NUMBERED, SORTED, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import new_values
@@ -22,7 +22,6 @@ from hlo_lower.subset import MANY_WINDOWS
 rules = RuleList()
 
 COMBINING = frozenset(OPS)
-COMBINED = tuple(f"stablehlo.{name}" for name in sorted({*OPS.values()} - {"and", "or"}))
 WIDE = {"f16": "f32", "bf16": "f32"}
 """Element types that a matrix product sums in a wider one."""
 
@@ -34,9 +33,7 @@ WIDE = {"f16": "f32", "bf16": "f32"}
     offsets=AT_RUN_TIME,
     order={Order.FREE},
     regime={Regime.REDUCTION},
-    spared=AT_ONCE,
     # Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
-    emits=(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", *COMBINED, "stablehlo.map"),
     form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
 )
 def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
@@ -108,11 +105,6 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     offsets=AT_RUN_TIME,
     order={Order.FREE},
     regime={Regime.DOT},
-    spared=AT_ONCE,
-    emits=(
-        *(*NUMBERED, *IN_PARTS, "stablehlo.reduce", "stablehlo.or", "stablehlo.dot_general", "stablehlo.map"),
-        *("stablehlo.is_finite", "stablehlo.concatenate"),
-    ),
     form="dot_general of convert(iota == row) and the updates; region(operand, that) where any is for the row",
 )
 def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
@@ -152,7 +144,6 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     offsets=AT_RUN_TIME,
     order={Order.FREE},
     regime={Regime.SORTED_REDUCTION},
-    emits=(*SORTED, *COMBINED, "stablehlo.pad", "stablehlo.slice"),
     form="sort (row, n); combine runs of equal rows by doubling; region(operand, the end of each row's run)",
 )
 def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:

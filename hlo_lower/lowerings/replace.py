@@ -12,18 +12,12 @@ from hlo_lower.subset.kinds import Full
 
 rules = RuleList()
 
-RESHAPING = (
-    *("stablehlo.convert", "stablehlo.transpose", "stablehlo.reshape", "stablehlo.broadcast_in_dim"),
-    *("stablehlo.slice", "stablehlo.reverse"),
-)
-
 
 @rules.lowers(
     "stablehlo.scatter",
     subset=Full,
     in_bounds={InBounds.ALWAYS},
     combiner=ASSIGNING,
-    emits=RESHAPING,
     form="the updates",
 )
 def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
@@ -43,7 +37,6 @@ def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
     subset=Full,
     in_bounds={InBounds.ALWAYS},
     combiner=READING,
-    emits=(*RESHAPING, "stablehlo.map"),
     form="the region, elementwise on operand and updates",
 )
 def scatter_to_elementwise(op: ScatterLowering) -> Sequence[Value]:

@@ -8,7 +8,7 @@ from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, SORTED, sorted_numbers
+from hlo_lower.lowerings.numbered import AT_RUN_TIME, sorted_numbers
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values
 from hlo_lower.registry import RuleList
@@ -25,7 +25,6 @@ rules = RuleList()
     combiner=READING,
     offsets=AT_RUN_TIME,
     regime={Regime.ROUNDS},
-    emits=(*SORTED, *(f"stablehlo.{op}" for op in ("subtract", "pad", "reduce", "while"))),
     form="sort (row, n); while any row has updates left: region(operand, its next update) where it has one",
 )
 def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:

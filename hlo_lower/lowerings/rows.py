@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.insert_slice import SHIFTED
 from hlo_lower.lowerings.window import READING, one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Parts
@@ -22,7 +21,6 @@ rules = RuleList()
     subset=Rows,
     combiner=ASSIGNING,
     parts={Parts.ONE},
-    emits=SHIFTED,
     form="dynamic_update_slice of the rows shifted into bounds, those outside masked",
 )
 def scatter_to_shifted_rows(op: ScatterLowering) -> Sequence[Value]:
@@ -50,7 +48,6 @@ def scatter_to_shifted_rows(op: ScatterLowering) -> Sequence[Value]:
     subset=Rows,
     combiner=READING,
     parts={Parts.ONE},
-    emits=(*SHIFTED, "stablehlo.map"),
     form="dynamic_slice, the region, select, dynamic_update_slice on the rows shifted into bounds",
 )
 def scatter_to_shifted_updated_rows(op: ScatterLowering) -> Sequence[Value]:
@@ -68,7 +65,6 @@ def scatter_to_shifted_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     subset=Rows,
     combiner=ASSIGNING,
     parts={Parts.SEVERAL},
-    emits=SHIFTED,
     form="two of the shifted windows: the rows moved up from below 0 first, then the others",
 )
 def scatter_to_wrapped_rows(op: ScatterLowering) -> Sequence[Value]:
@@ -96,7 +92,6 @@ def scatter_to_wrapped_rows(op: ScatterLowering) -> Sequence[Value]:
     subset=Rows,
     combiner=READING,
     parts={Parts.SEVERAL},
-    emits=(*SHIFTED, "stablehlo.map"),
     form="the same with the region, the second window only if it is another one",
 )
 def scatter_to_wrapped_updated_rows(op: ScatterLowering) -> Sequence[Value]:

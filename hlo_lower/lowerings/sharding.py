@@ -58,7 +58,10 @@ def keep_attributes(
     for number, value in enumerate(values):
         attributes, node = _of_result(extra, number, len(values)), value.node
         is_new = node is not None and node in build.built and node.name != "sdy.sharding_constraint"
-        if node is not None and is_new and len(node.results) == 1 and not _is_sharded(mlir.attributes_of(node.raw)):
+        present = mlir.attributes_of(node.raw) if node is not None and is_new else Attributes()
+        if all(name in present and present[name] == attribute for name, attribute in attributes.items()):
+            pass  # a copy of the operation has them already
+        elif node is not None and is_new and len(node.results) == 1 and not _is_sharded(present):
             for name, attribute in attributes.items():
                 node.raw.attributes[name] = attribute
         elif _is_sharded(attributes):

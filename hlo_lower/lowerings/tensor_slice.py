@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
-from hlo_lower.lowerings.constant import FLAT, FlatRows
+from hlo_lower.lowerings.constant import FlatRows
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
@@ -30,7 +30,6 @@ INSERT_SLICE = "hlo_lower.insert_slice"
     offsets={Offsets.CONSTANT},
     regime={Regime.STRIDED},
     dialect={Dialect.LINALG},
-    emits=(*FLAT, "stablehlo.reverse", "stablehlo.composite", "stablehlo.pad", "stablehlo.select", "stablehlo.map"),
     form="tensor.insert_slice with a stride; with a region, of it and the strided extract_slice",
 )
 def scatter_to_strided_insert_slice(op: ScatterLowering) -> Sequence[Value]:

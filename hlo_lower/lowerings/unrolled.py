@@ -6,7 +6,6 @@ import numpy as np
 
 from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.insert_slice import SHIFTED
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
@@ -21,7 +20,6 @@ rules = RuleList()
     subset=MANY_WINDOWS,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
     regime={Regime.FEW_WINDOWS},
-    emits=(*SHIFTED, "stablehlo.map"),
     form="for each window one of the one-window forms, one after the other",
 )
 def scatter_to_unrolled(op: ScatterLowering) -> Sequence[Value]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.context import ScatterLowering
-from hlo_lower.lowerings.insert_slice import GUARDED, SHIFTED, UNGUARDED
 from hlo_lower.lowerings.window import READING, one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Drops, InBounds
@@ -18,7 +17,6 @@ rules = RuleList()
     subset=Tile,
     combiner=READING,
     in_bounds={InBounds.ALWAYS},
-    emits=(*UNGUARDED, "stablehlo.dynamic_slice", "stablehlo.map"),
     form="dynamic_slice, the region, dynamic_update_slice",
 )
 def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
@@ -41,7 +39,6 @@ def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
-    emits=(*GUARDED, "stablehlo.map"),
     form="dynamic_slice, the region, select(in_bounds), dynamic_update_slice",
 )
 def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
@@ -63,7 +60,6 @@ def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.ELEMENTS},
-    emits=(*SHIFTED, "stablehlo.map"),
     form="the same on the window shifted into bounds, its outside elements masked",
 )
 def scatter_to_shifted_updated_slice(op: ScatterLowering) -> Sequence[Value]:

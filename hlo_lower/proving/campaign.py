@@ -6,9 +6,9 @@ from time import perf_counter
 
 from hlo_lower.api import lower
 from hlo_lower.errors import HloLowerError, InputError
-from hlo_lower.legalize.change import Outcome
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
+from hlo_lower.lowerings.reverse import REVERSE
 from hlo_lower.mlir import RefinementError
 from hlo_lower.pipeline import Lowered
 from hlo_lower.plugins import installed_registry
@@ -19,7 +19,9 @@ from hlo_lower.proving.dynamic import at_static_sizes, dynamic_gather_cases, dyn
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.outcome import Refuted, RuleOutcome, Unknown
+from hlo_lower.proving.reverses import reverse_cases
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.rewrite.change import Outcome
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.verify.proof import prove_equal, require
 
@@ -29,6 +31,7 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[Case]]] = {
     "stablehlo.gather": gather_cases,
     DYNAMIC_GATHER: dynamic_gather_cases,
     COMPOSITE: composite_cases,
+    REVERSE: reverse_cases,
 }
 """The family of each op that has rules."""
 

@@ -28,6 +28,9 @@ SETTINGS: tuple[tuple[str, Literal["xla", "spec"]], ...] = (
 """Index types and policies."""
 
 ONLY_ELEMENTS = frozenset({Drops.ELEMENTS})
+COMPARING = frozenset({Regime.MASK, Regime.INVERSION, Regime.REDUCTION, Regime.DOT})
+"""Forms that compare each row with each write: all at once, or in parts."""
+
 ONLY_CONSTANT = frozenset({Offsets.CONSTANT})
 
 SMALLEST = Form((2,), (None,), (0,), (2,))
@@ -61,7 +64,7 @@ def _is_skipped(form: Form, index: str, oob: str) -> bool:
 def _options(rule: Rule, form: Form, *, is_in_parts: bool) -> dict[str, Any]:
     """Keywords of `hlo_lower.lower`: the rule preferred; now and then with small masks, if it takes them in parts."""
     found: dict[str, Any] = {"prefer": (rule.short_name,)}
-    if rule.spared and is_in_parts and prod(form.positions) > 1:
+    if COMPARING & rule.constraints.get("regime", frozenset()) and is_in_parts and prod(form.positions) > 1:
         found["prefer"] = (rule.short_name, "mask_elements=2")
     if ONLY_CONSTANT.issuperset(rule.constraints.get("offsets", Offsets)) and Regime.MANY in rule.constraints["regime"]:
         found["prefer"] = ("few_windows=1",)

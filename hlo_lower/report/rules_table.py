@@ -9,7 +9,7 @@ from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import new_grid, new_page, text_of
 from hlo_lower.report.row import rule_name
 
-HEADERS = ("rule", "takes", "canonical form", "emits", "place")
+HEADERS = ("rule", "takes", "canonical form", "builds", "place")
 
 
 class RuleRow(Protocol):
@@ -28,21 +28,21 @@ class RuleRow(Protocol):
     def place(self) -> str: ...
 
     @property
-    def emits(self) -> tuple[str, ...]: ...
+    def builds(self) -> tuple[str, ...]: ...
 
     @property
     def refused(self) -> str: ...
 
 
 def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
-    """Render rules as a table: name and place, what it takes, the form and the ops that it emits."""
+    """Render rules as a table: name and place, what it takes, the form and the ops that it builds."""
     page = new_page(width, color=color)
     grid = new_grid()
-    for header in ("rule\nplace", "takes", "canonical form\nemits"):
+    for header in ("rule\nplace", "takes", "canonical form\nbuilds"):
         grid.add_column(header, overflow="fold")
     for number, rule in enumerate(rules):
         name = Text(rule_name(rule.name), style="bold").append(f"\n{rule.place}", style="dim not bold")
-        form = Text(rule.form).append(f"\n{', '.join(_op(op) for op in rule.emits)}", style="dim")
+        form = Text(rule.form).append(f"\n{', '.join(_op(op) for op in rule.builds)}", style="dim")
         if rule.refused:
             form.append(f"\nrefused: {rule.refused}", style="red")
         grid.add_row(name, Text(rule.classes), form, end_section=number + 1 < len(rules))
@@ -56,7 +56,7 @@ def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
             code(rule_name(rule.name)),
             escape(rule.classes),
             code(rule.form) + (escape(f" refused: {rule.refused}") if rule.refused else ""),
-            escape(", ".join(_op(op) for op in rule.emits)),
+            escape(", ".join(_op(op) for op in rule.builds)),
             code(rule.place),
         ]
         for rule in rules

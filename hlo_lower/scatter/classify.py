@@ -35,7 +35,7 @@ from hlo_lower.scatter.facts import (
     Windows,
 )
 from hlo_lower.scatter.flat import flatten
-from hlo_lower.scatter.forms import costs, taken_in_parts
+from hlo_lower.scatter.forms import costs
 from hlo_lower.scatter.layout import Layout, lay_out, single
 from hlo_lower.scatter.regime import Regime
 from hlo_lower.scatter.sizes import SIZES, SizeTable
@@ -86,12 +86,11 @@ def classify(
         Finding("offsets", "constant" if constant else "runtime", proof),
     )
     order = _order(scatter, region, float_mode)
-    is_sorted, in_parts, flat = False, frozenset[Regime](), None
+    is_sorted, flat = False, None
     forms: dict[Regime, float] = {}
     if subset in MANY_WINDOWS and solved is None:
         flat = flatten(scatter, layout, (*guarded, *masked), oob)
         # A dropped row's number, or the first row of the next window, may go back.
-        in_parts = taken_in_parts(flat, sizes)
         is_sorted = distinct.is_sorted and in_bounds is InBounds.ALWAYS and flat.window_rows == 1
         spread = spread_dims(scatter.node.raw)
         forms = dict(
@@ -156,7 +155,6 @@ def classify(
         constant_map=solved,
         findings=findings,
         bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
-        in_parts=in_parts,
         claims=claims,
     )
 

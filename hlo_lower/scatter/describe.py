@@ -1,7 +1,6 @@
 """Put a classified scatter into words: its record."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -19,8 +18,17 @@ Moved: TypeAlias = tuple[Trail, Trail]
 """The trails of a twin and of the scatter itself: where the one's evidence lies, and the other's."""
 
 
-def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
-    """The record of a scatter before a rule is chosen."""
+def describe(
+    graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts, moved: Moved = ((), ())
+) -> ScatterRecord:
+    """What is told of a scatter, beside its rule.
+
+    Args:
+      graph: the module.
+      number: the scatter's number.
+      scatter, facts: the scatter and what is known of it.
+      moved: for a twin, whose facts are those of another one: the trails of the other one and of this one.
+    """
     location = graph.location(scatter.node)
     return ScatterRecord(
         number=number,
@@ -40,32 +48,8 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         in_bounds=facts.in_bounds.value,
         bounds=_named(graph, facts.bounds_note),
         unique=facts.unique.value,
-        facts=_facts(graph, facts, ((), ())),
-        claims=facts.claims,
-    )
-
-
-def describe_twin(
-    graph: Graph, number: int, node: Node, facts: ScatterFacts, twin: ScatterRecord, moved: Moved
-) -> ScatterRecord:
-    """The record of a scatter from that of its twin: all but the places are the same.
-
-    Args:
-      graph: the module.
-      number: the scatter's number.
-      node: the scatter.
-      facts: what is known of both.
-      twin: the record of the other one.
-      moved: the trails of the other one and of this one.
-    """
-    location = graph.location(node)
-    return replace(
-        twin,
-        number=number,
-        function=graph.function_of(node).name,
-        location=str(location),
-        scope=location.scope,
         facts=_facts(graph, facts, moved),
+        claims=facts.claims,
     )
 
 

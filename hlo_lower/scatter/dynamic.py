@@ -17,6 +17,7 @@ import numpy as np
 from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Graph, Node
+from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
 from hlo_lower.scatter.form import ScatterForm, read_form
 
@@ -112,7 +113,7 @@ class DynamicScatter(ScatterForm):
 
 
 @dataclass(frozen=True)
-class DynamicFacts:
+class DynamicFacts(FactsByName):
     """The facts of a scatter of dynamic shape.
 
     Attributes:
@@ -126,6 +127,8 @@ class DynamicFacts:
       why_inside: for each indexed dim whether its starts are proved to be inside, in words.
     """
 
+    domains = DYNAMIC_DOMAINS
+
     combiner: Combiner
     positions: Positions
     window_sizes: WindowSizes
@@ -138,13 +141,6 @@ class DynamicFacts:
     split: tuple[int, ...]
     vanishing: tuple[tuple[int, ...], tuple[int, ...]]
     why_inside: tuple[str, ...]
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `DYNAMIC_DOMAINS`."""
-        if name not in DYNAMIC_DOMAINS:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
 
 
 def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
+from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
 from hlo_lower.scatter.predicates import Claims
@@ -76,13 +77,6 @@ class FloatMode(Enum):
     REASSOCIATE = "reassociate"
 
 
-class Masks(Enum):
-    """Whether a form that compares each row with each write does so at once, or in parts, by a loop."""
-
-    AT_ONCE = "at_once"
-    IN_PARTS = "in_parts"
-
-
 class Order(Enum):
     """Whether updates of one element can be combined with each other first, in any order, without a bit changing."""
 
@@ -120,7 +114,6 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
     "oob": OutOfBounds,
     "float_mode": FloatMode,
     "dialect": Dialect,
-    "masks": Masks,
 }
 """The facts of `stablehlo.scatter` for the registry."""
 
@@ -140,7 +133,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class ScatterFacts:
+class ScatterFacts(FactsByName):
     """The facts of one scatter.
 
     Attributes:
@@ -158,9 +151,10 @@ class ScatterFacts:
       findings: every fact with its proof or its reason, for the record.
       bounds_note: in a few words, why the bounds need a guard or none.
       dialect: what the module leaves in.
-      in_parts: the forms in which what is compared is taken in parts.
       claims: what of this speaks of the indices at run time, as data that predicates take.
     """
+
+    domains = DOMAINS
 
     subset: Subset
     combiner: Combiner
@@ -187,20 +181,7 @@ class ScatterFacts:
     findings: tuple[Finding, ...]
     bounds_note: str
     dialect: Dialect = Dialect.STABLEHLO
-    in_parts: frozenset[Regime] = frozenset()
     claims: Claims | None = None
-
-    @property
-    def masks(self) -> Masks:
-        """Whether the form that it is in takes what it compares in parts."""
-        return Masks.IN_PARTS if self.regime in self.in_parts else Masks.AT_ONCE
-
-    def __getitem__(self, name: str) -> Enum:
-        """The value of a fact of `DOMAINS`."""
-        if name not in DOMAINS:
-            raise KeyError(name)
-        value: Enum = getattr(self, name)
-        return value
 
     def in_form(self, form: Regime) -> "ScatterFacts":
         """The same scatter in another of its forms."""

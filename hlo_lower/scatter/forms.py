@@ -109,12 +109,6 @@ def _in_parts(elements: int, sizes: SizeTable) -> float:
     return parts * sizes.loop if parts > 1 else 0
 
 
-def taken_in_parts(flat: FlatScatter, sizes: SizeTable) -> frozenset[Regime]:
-    """The forms whose masks are taken in parts."""
-    widths = {Regime.MASK: 1, Regime.INVERSION: 1, Regime.DOT: 1, Regime.REDUCTION: flat.width}
-    return frozenset(form for form, width in widths.items() if flat.parts(width, sizes.mask_elements) > 1)
-
-
 def is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:
     """Whether each window has extent 1 where the data places it, and is whole from 0 elsewhere."""
     placed = {*layout.coordinates, *scatter.index_dims}

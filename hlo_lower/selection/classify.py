@@ -60,8 +60,8 @@ def warm_up(policy: Policy) -> None:
 
 def _classified(policy: Policy, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
+    from hlo_lower.options import Options
     from hlo_lower.pipeline import classify
-    from hlo_lower.plan import Options
 
     graph = read(module.source, module.file)
     options = Options(policy.target, policy.oob, policy.float_mode or "", policy.trust_flags)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
-from hlo_lower.plan import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.testing.effects import FloatMode, Policy
 

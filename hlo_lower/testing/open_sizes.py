@@ -11,8 +11,8 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import bind, read
+from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
-from hlo_lower.plan import Options
 from hlo_lower.testing.effects import Policy
 
 _TYPE = re.compile(r"tensor<(?:\d+x)+[^<>]*(?:<[^<>]*>)?>")

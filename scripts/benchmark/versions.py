@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import hlo_lower as hl
 from benchmark.classes import Arrays, Case
 from hlo_lower.export import export, exported_text
-from hlo_lower.lowerings import SCATTER_DOMAINS, loop
+from hlo_lower.lowerings import loop
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.rewrite.kinds import new_registry
 
 NATIVE, LOWERED, REASSOCIATE, LOOP = CANDIDATES = ("native", "lowered", "reassociate", "loop")
 
@@ -95,6 +96,6 @@ def _version(candidate: str, lower: Callable[[], Any], earlier: Sequence[Version
 
 def loop_only() -> CompositeLoweringRegistry:
     """A registry of the catch-all alone."""
-    registry = CompositeLoweringRegistry(SCATTER_DOMAINS)
+    registry = new_registry()
     registry.extend(loop.rules)
     return registry

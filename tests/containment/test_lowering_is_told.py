@@ -21,12 +21,13 @@ def test_lowering_and_classifying_are_told(work, monkeypatch):
         yield
         told.append("ends")
 
-    class Planner(pipeline.Planner):
-        def all(self):
+    class Context(pipeline.Context):
+        @property
+        def preference(self):
             told.append("plans")
-            return super().all()
+            return super().preference
 
     monkeypatch.setattr(pipeline, "lowering", lowering)
-    monkeypatch.setattr(pipeline, "Planner", Planner)
+    monkeypatch.setattr(pipeline, "Context", Context)
     work(MODULE)
     assert told == ["begins", "plans", "ends"]

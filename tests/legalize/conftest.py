@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import legalize
-from hlo_lower.lowerings.composite import COMPOSITE, COMPOSITE_DOMAINS, rules
-from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.options import Options
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kind import Stage
+from hlo_lower.rewrite.kinds import default_registry, kinds_of
+from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.targets import Target
 from hlo_lower.verify.run import Executable
 
@@ -15,20 +17,27 @@ PLAIN = Target("plain", legalize=True)
 
 @pytest.fixture(scope="session")
 def registry():
-    """The rules of composites alone."""
-    found = CompositeLoweringRegistry({COMPOSITE: COMPOSITE_DOMAINS})
-    found.extend(rules)
-    found.check([PLAIN])
-    return found
+    """The built-in rules."""
+    return default_registry()
 
 
 @pytest.fixture
-def legalized(registry):
+def legalize(registry):
+    """Legalize a graph in place: the changes."""
+
+    def run(graph, target):
+        return run_stage(Context(graph, Options(target), registry), kinds_of(Stage.LEGALIZED))
+
+    return run
+
+
+@pytest.fixture
+def legalized(legalize):
     """Legalize text: the new text and the changes."""
 
     def run(text, target=PLAIN):
         graph = read(text, "module.mlir", contained=False)
-        changes = legalize(graph, target, registry)
+        changes = legalize(graph, target)
         return to_text(graph), changes
 
     return run

@@ -262,5 +262,5 @@ def test_the_facts(registry):
     assert facts.axis_number == 1
     with pytest.raises(KeyError):
         facts["subset"]
-    rule = registry.select(COMPOSITE, composite_facts(graph, node, whole=()), Target("t")).rule
+    rule = registry.select(COMPOSITE, composite_facts(graph, node, whole=())).rule
     assert rule.name == "composite_to_softmax"

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import Outcome, legalize
+from hlo_lower.legalize import Outcome
 from hlo_lower.targets import Target
 from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond
 
@@ -162,15 +162,15 @@ def test_a_sharding_goes_over(legalized):
     assert "hlo_lower.sharded" not in after
 
 
-def test_a_module_without_such_operations_stays(registry):
+def test_a_module_without_such_operations_stays(legalize):
     """No pass runs over what is plain already: the module is the same, byte for byte."""
     graph = read(SCATTER, contained=False)
     before = to_text(graph)
-    assert legalize(graph, Target("t", legalize=True), registry) == ()
+    assert legalize(graph, Target("t", legalize=True)) == ()
     assert before == to_text(graph)
 
 
-def test_scatters_and_other_functions_keep_their_text(registry):
+def test_scatters_and_other_functions_keep_their_text(legalize):
     """Around a top_k a scatter keeps its location and place, and functions without chlo keep their text."""
 
     def step(cache, x, position):
@@ -181,7 +181,7 @@ def test_scatters_and_other_functions_keep_their_text(registry):
     graph = read(jax.jit(step).lower(*shapes))
     places = [str(graph.location(node)) for node in graph.scatters]
     names = list(graph.functions)
-    assert legalize(graph, Target("t", legalize=True), registry)
+    assert legalize(graph, Target("t", legalize=True))
     assert "chlo." not in to_text(graph)
     assert places == [str(graph.location(node)) for node in graph.scatters]
     assert places

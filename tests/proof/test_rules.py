@@ -9,9 +9,9 @@ pytest.importorskip("z3")
 
 from hlo_lower.cli import main
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
-from hlo_lower.lowerings import RULE_DOMAINS, default_registry
 from hlo_lower.proving import prove_rules, rules_named
 from hlo_lower.proving.campaign import FAMILIES
+from hlo_lower.rewrite.kinds import KINDS, default_registry
 
 SORTED_BY_RUN = ("sorted_last_writer", "sorted_segments", "rounds")
 """Rules that sort rows, which ascend already along one scatter dim beside a run along the other."""
@@ -21,8 +21,9 @@ RULES = [rule.short_name for rule in rules_named([])]
 
 def test_every_op_with_rules_has_a_family():
     """A rule for another op would never be tried."""
-    assert set(RULE_DOMAINS) == set(FAMILIES)
-    assert len(RULES) == sum(len(default_registry().rules(op)) for op in RULE_DOMAINS)
+    approximated = {"chlo.", "stablehlo.custom_call"}  # jaxlib's own pass, which is no rule of ours to prove
+    assert {kind.name for kind in KINDS} == {*FAMILIES, *approximated}
+    assert len(RULES) == sum(len(default_registry().rules(op)) for op in FAMILIES)
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -164,7 +164,7 @@ class Row:
     classes: str = "subset=Windows|Points"
     form: str = "while over the windows | `x`"
     place: str = "lowerings/loop.py:31"
-    emits: tuple[str, ...] = ("stablehlo.while", "stablehlo.select")
+    builds: tuple[str, ...] = ("stablehlo.while", "stablehlo.select")
     refused: str = ""
 
 

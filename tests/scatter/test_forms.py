@@ -3,8 +3,10 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowerings import default_registry
-from hlo_lower.plan import Options, Planner
+from hlo_lower.options import Options
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kinds import default_registry
+from hlo_lower.rewrite.scatters import read_scatters
 from hlo_lower.scatter.regime import Regime
 
 COMBINED = {Regime.REDUCTION, Regime.SORTED_REDUCTION}
@@ -29,8 +31,8 @@ def forms_of(combiner, element, flags="", update="%up", **options):
   }}) : (tensor<8x4x{element}>, tensor<6x1xi32>, tensor<6x4x{element}>) -> tensor<8x4x{element}>
   return %r : tensor<8x4x{element}>
 }}"""
-    [plan] = Planner(hl.read(text), Options(**options), REGISTRY).all()
-    return set(plan.facts.forms)
+    [subject] = read_scatters(Context(hl.read(text), Options(**options), REGISTRY))
+    return set(subject.forms[0].facts.forms)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir
-from hlo_lower.legality import dtypes_on
+from hlo_lower.rewrite.legality import dtypes_on
 from hlo_lower.targets import STABLEHLO, TARGETS, built_in, names, read_target, target_named
 
 FOLDER = Path(built_in.__file__).parent

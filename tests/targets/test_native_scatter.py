@@ -144,7 +144,7 @@ def test_what_is_kept_verifies():
 @pytest.mark.parametrize("mode", ["exact", "reassociate"])
 def test_the_float_mode_is_the_targets_where_none_is_given(mode):
     """A target's own mode holds unless the user names one."""
-    from hlo_lower.plan import Options
+    from hlo_lower.options import Options
 
     assert Options().float_mode == "exact"
     assert Options(hl.Target("npu", float_mode=mode)).float_mode == mode

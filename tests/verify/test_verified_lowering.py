@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowerings import default_registry
 from hlo_lower.lowerings.window import one_window
-from hlo_lower.plan import SCATTER, Options, Planner
+from hlo_lower.options import Options
 from hlo_lower.registry import RuleList
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kinds import default_registry
+from hlo_lower.rewrite.kinds.scatter import SCATTER
+from hlo_lower.rewrite.scatters import read_scatters
 from hlo_lower.scatter.facts import DOMAINS
 
 ROW = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %u: tensor<4xf32>) -> tensor<8x4xf32> {
@@ -40,8 +43,8 @@ def always_written(op):
 def wrong_registry(source):
     """The built-in rules and a wrong one that is exactly for the first scatter of a module."""
     registry, rules = default_registry(), RuleList()
-    plan = Planner(hl.read(source), Options(), registry).all()[0]
-    constraints = {fact: {plan.facts[fact]} for fact in DOMAINS}
+    facts = read_scatters(Context(hl.read(source), Options(), registry))[0].forms[0].facts
+    constraints = {fact: {facts[fact]} for fact in DOMAINS}
     rules.lowers(SCATTER, form=always_written.__doc__, **constraints)(always_written)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")
     registry.check()

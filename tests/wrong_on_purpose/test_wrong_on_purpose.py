@@ -9,9 +9,12 @@ import pytest
 from wrong_lowerings_by_name import WRONG
 
 import hlo_lower as hl
-from hlo_lower.lowerings import default_registry
-from hlo_lower.plan import SCATTER, Options, Planner
+from hlo_lower.options import Options
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kinds import default_registry
+from hlo_lower.rewrite.kinds.scatter import SCATTER
+from hlo_lower.rewrite.scatters import read_scatters
 from hlo_lower.scatter.facts import DOMAINS
 from hlo_lower.verify import Verdict
 from hlo_lower.verify.module import verify_module
@@ -25,9 +28,9 @@ ASKED_FOR = (
 def registry_with(name: str) -> CompositeLoweringRegistry:
     """The built-in rules and a wrong one, which is more specific than any of them for its module."""
     case, registry, rules = WRONG[name], default_registry(), RuleList()
-    [plan] = Planner(hl.read(case.module.text), Options(oob=case.oob), registry).all()
-    assert plan.facts is not None
-    constraints = {fact: {plan.facts[fact]} for fact in DOMAINS}
+    [subject] = read_scatters(Context(hl.read(case.module.text), Options(oob=case.oob), registry))
+    facts = subject.forms[0].facts
+    constraints = {fact: {facts[fact]} for fact in DOMAINS}
     rules.lowers(SCATTER, form=case.lowering.__doc__ or "", **constraints)(case.lowering)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")
     registry.check()

@@ -1,0 +1,101 @@
+"""`stablehlo.reverse` for consumers that have none, or not on an element type: slices one by one, or a gather."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
+
+REVERSE = "stablehlo.reverse"
+
+
+class Axes(Enum):
+    """How far the dims go that are reversed, all of them together."""
+
+    SHORT = "short"
+    LONG = "long"
+
+
+REVERSE_DOMAINS: Mapping[str, Iterable[Enum]] = {"axes": Axes}
+
+
+@dataclass(frozen=True)
+class ReverseFacts(FactsByName):
+    """The facts of one reverse of static shape.
+
+    Attributes:
+      axes: the fact that rules constrain.
+      dims: the dims that are reversed and have more than one element.
+      slices: how many elements these have together, for conditions of rules.
+    """
+
+    domains = REVERSE_DOMAINS
+
+    axes: Axes
+    dims: tuple[int, ...]
+    slices: int
+
+    def as_short(self) -> "ReverseFacts":
+        """The same facts, its dims taken for short ones."""
+        return replace(self, axes=Axes.SHORT)
+
+
+rules = RuleList()
+
+
+def reverse_facts(node: Node, *, few: float) -> ReverseFacts:
+    """The facts of a reverse of static shape.
+
+    Args:
+      node: the reverse.
+      few: how many ops of its own are worth it.
+    """
+    shape = node.operand(0).static_shape
+    dims = tuple(dim for dim in node.integers("dimensions") if shape[dim] > 1)
+    slices = sum(shape[dim] for dim in dims)
+    return ReverseFacts(Axes.SHORT if slices <= few else Axes.LONG, dims, slices)
+
+
+@rules.lowers(REVERSE, axes={Axes.SHORT}, form="concatenate of slices of one element, the last first, dim by dim")
+def reverse_to_slices(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
+    """Take a tensor apart along each dim and put it together again in opposite order.
+
+        %r = stablehlo.reverse %x, dims = [0]   ->   concatenate %x[n - 1], ..., %x[1], %x[0]
+
+    Equal: element i along a reversed dim is element n - 1 - i, and the dims are independent of each other. No element
+    is computed with, so all types keep their bits. A dim of one element, or of none, stays. Costs a copy for each dim.
+    """
+    value = op.node.operand(0)
+    for dim in op.facts.dims:
+        shape = value.static_shape
+        parts = [_part(op.build, value, dim, k) for k in reversed(range(shape[dim]))]
+        value = op.build.concatenate(parts, dim)
+    return [value]
+
+
+def _part(build: Builder, value: Value, dim: int, k: int) -> Value:
+    """Element k along a dim."""
+    lows, highs = [0] * len(value.static_shape), list(value.static_shape)
+    lows[dim], highs[dim] = k, k + 1
+    return build.slice(value, lows, highs)
+
+
+@rules.lowers(REVERSE, form="gather of rows n - 1, ..., 0, dim by dim")
+def reverse_to_gather(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
+    """Look each row up from the other end.
+
+        %r = stablehlo.reverse %x, dims = [0]   ->   stablehlo.gather %x, dense<[[n - 1], ..., [0]]>
+
+    Equal: row i is row n - 1 - i, every place is in bounds, and a gather moves elements as they are. Costs a copy and a
+    constant table for each dim.
+    """
+    value = op.node.operand(0)
+    for dim in op.facts.dims:
+        size = value.static_shape[dim]
+        rows = np.arange(size - 1, -1, -1).reshape(-1, 1)
+        value = op.build.gather_rows(value, op.build.constant_array(rows, "i32" if size < 1 << 31 else "i64"), dim)
+    return [value]

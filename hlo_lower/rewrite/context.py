@@ -1,0 +1,70 @@
+"""What the ops of a module are read with: how it is lowered, and what is known of all of it, found once."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis.twins import Twins
+from hlo_lower.graph import Graph, Node
+from hlo_lower.options import Options
+from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.rewrite.preference import Preference
+from hlo_lower.scatter.unreduced import unreduced_scatters
+from hlo_lower.targets import Target
+
+
+@dataclass
+class Context:
+    """A module on its way to a target; for as long as its ops are read, none of them is changed.
+
+    Attributes:
+      graph: the module.
+      options: how it is lowered.
+      registry: the rules.
+      read: what was read before, for twins.
+    """
+
+    graph: Graph
+    options: Options
+    registry: CompositeLoweringRegistry
+    read: dict[Hashable, object] = field(default_factory=dict[Hashable, object])
+
+    @property
+    def target(self) -> Target:
+        """Who reads the module."""
+        return self.options.target
+
+    @cached_property
+    def analysis(self) -> IndexAnalysis:
+        """The ranges of the module's integers."""
+        return IndexAnalysis(self.graph)
+
+    @cached_property
+    def twins(self) -> Twins:
+        """What is computed in the same way from the same values."""
+        return Twins(self.graph)
+
+    @cached_property
+    def unreduced(self) -> Mapping[Node, str]:
+        """The scatters that the module calls unreduced."""
+        return unreduced_scatters(self.graph)
+
+    @cached_property
+    def preference(self) -> Preference:
+        """What the user prefers.
+
+        Raises:
+          InputError: there is no such rule or size.
+        """
+        return Preference.of(self.options.prefer, self.target.sizes, self.registry.rules("stablehlo.scatter"))
+
+    @cached_property
+    def numbers(self) -> Mapping[Node, int]:
+        """The number of each scatter, in program order."""
+        return {node: number for number, node in enumerate(self.graph.scatters, start=1)}
+
+    def place(self, node: Node) -> str:
+        """Where a node comes from, for a message."""
+        location = self.graph.location(node)
+        return f"{location.file}:{location.line}:{location.column}" if location.line else self.graph.name

@@ -1,0 +1,204 @@
+"""The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import cast
+
+from hlo_lower.errors import NotLoweredError, RegistryError
+from hlo_lower.graph import Builder, Node, Value, erase, erase_built, erase_uncalled, replace_results
+from hlo_lower.graph.sizes import retyped
+from hlo_lower.lowerings.sharding import keep_attributes
+from hlo_lower.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.rewrite.kind import Form, Subject
+
+Tell = Callable[[Decision], None]
+
+
+class Engine:
+    """Lowers ops, one after the other.
+
+    Attributes:
+      uncalled: functions that may have lost their last call, for `erase_uncalled`.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tried: dict[Hashable, dict[str, str]] = {}
+        self.uncalled: set[str] = set()
+
+    def choose(self, subject: Subject, without: Without = ()) -> Chosen | Refused:
+        """The rule for an op: of the first form that has one, as far as facts say; nothing is built.
+
+        Args:
+          subject: the op.
+          without: rules that turned out not to do, each with the reason.
+
+        Raises:
+          NotLoweredError: two rules fit, neither more specific, or the condition of one raises.
+        """
+        try:
+            for form in subject.forms:
+                choice = self._of_form(subject, form, without)
+                if choice is not None:
+                    return Chosen(form.facts, choice)
+            nearest = self._nearest(subject, without)
+        except RegistryError as error:
+            raise self._ambiguous(subject, error) from None
+        except ConditionError as error:
+            raise self._broken(subject, error.rule, f"{_raised(error.error)}, asked whether it fits") from error.error
+        return Refused(self._no_rule(subject, nearest), nearest)
+
+    def lower(self, subject: Subject, tell: Tell) -> Decision:
+        """Lower an op in place, by the best rule that builds what the target takes.
+
+        Args:
+          subject: the op.
+          tell: is told what becomes of it, once that is certain and while the op still stands.
+
+        Raises:
+          NotLoweredError: as `choose`; or a rule raises, or gives what cannot replace the op.
+        """
+        tried = self._tried.setdefault(subject.twins, {}) if subject.twins is not None else dict[str, str]()
+        while True:
+            decision = self.choose(subject, tuple(tried.items()))
+            if isinstance(decision, Refused):
+                tell(decision)
+                return decision
+            rule, node = decision.choice.rule, subject.node
+            build = Builder.before(node)
+            try:
+                values = self._built(subject, rule, decision.facts, build)
+            except DoesNotApply as reason:
+                tried[rule.name] = str(reason)
+                self._take_back(build, node)
+                continue
+            if values == node.results:
+                kept = Kept(f"{self._context.target.name} takes it whole")
+                tell(kept)
+                return kept
+            tell(decision)
+            self._replace(subject, values, build)
+            return decision
+
+    # --- candidates ---
+
+    def _of_form(self, subject: Subject, form: Form, without: Without) -> Choice | None:
+        """The rule for an op in a form; None where it has none of its own."""
+        registry, op = self._context.registry, subject.kind.name
+        try:
+            choice = registry.select(op, form.facts, without)
+        except NoRuleError:
+            return None
+        if form.rule:
+            wanted = next(rule for rule in registry.rules(op) if rule.name == form.rule)
+            is_right = wanted.name not in dict(without) and not wanted.misses(form.facts)
+            return choice.instead(wanted) if is_right else None
+        return choice if not form.own or form.own in choice.rule.constraints else None
+
+    def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, str], ...]:
+        """What the rules lack that come nearest to an op for which there is none, in its best form."""
+        for form in [form for form in subject.forms if not form.rule][:1]:
+            try:
+                self._context.registry.select(subject.kind.name, form.facts, without)
+            except NoRuleError as error:
+                return error.nearest
+        return ()
+
+    # --- building ---
+
+    def _built(self, subject: Subject, rule: Rule, facts: Facts, build: Builder) -> tuple[Value, ...]:
+        """What a rule builds for an op's results.
+
+        Raises:
+          DoesNotApply: it says so, or the target refuses what it built.
+          NotLoweredError: it raises, or gives what cannot replace the op.
+        """
+        kind, node, context = subject.kind, subject.node, self._context
+        try:
+            given: object = rule.lowering(subject.given(facts, build))
+            values = _in_result_types(node, _values_of(given), build)
+        except DoesNotApply:
+            raise
+        except Exception as error:
+            raise self._broken(subject, rule, _raised(error)) from error
+        told, wanted = (_types_of(values) for values in (values, node.results))
+        if told != wanted:
+            raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
+        refusal = kind.refusal(context.target, context.graph, build.built)
+        if refusal is not None:
+            raise DoesNotApply(refusal.reason)
+        return cast(tuple[Value, ...], values)
+
+    def _take_back(self, build: Builder, node: Node) -> None:
+        """Erase what was built beside an op, and the functions that it brought."""
+        graph = self._context.graph
+        brought = {made.body_name for made in build.built} - {"", *graph.functions}
+        erase_built(build.built, node)
+        if brought:
+            graph.forget()
+            erase_uncalled(graph, brought)
+            graph.forget()
+
+    def _replace(self, subject: Subject, values: Sequence[Value], build: Builder) -> None:
+        """Put values in the place of an op, with its attributes, and erase it."""
+        node = subject.node
+        values = keep_attributes(node, values, build, subject.kind.owns(node), mesh=subject.mesh)
+        replace_results(node, values)
+        self.uncalled |= {node.body_name} - {""}
+        self.uncalled |= erase(self._context.graph, node)
+
+    # --- errors ---
+
+    def _error(self, subject: Subject, what: str, facts: str, next_step: str, *nearest: str) -> NotLoweredError:
+        where = self._context.place(subject.node)
+        return NotLoweredError(where, f"{subject.label}: {what}", facts, nearest, next_step)
+
+    def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, str]]) -> NotLoweredError:
+        lines = [f"{rule.name} ({rule.place}): {reason}" for rule, reason in nearest]
+        what = f"no lowering for target {self._context.target.name}"
+        return self._error(subject, what, subject.told, subject.next_step, *lines)
+
+    def _ambiguous(self, subject: Subject, error: RegistryError) -> NotLoweredError:
+        next_step = "constrain one of the two rules further, or add one that is more specific than both"
+        return self._error(subject, f"no one rule for target {self._context.target.name}", str(error), next_step)
+
+    def _broken(self, subject: Subject, rule: Rule, what: str) -> NotLoweredError:
+        """A rule did not give what replaces the op."""
+        whom = "to whoever wrote the rule" if rule.origin else "as a mistake in hlo-lower, if the rule is none of yours"
+        next_step = f"report it {whom}{subject.otherwise and f'; {subject.otherwise}'}"
+        return self._error(subject, f"the rule {rule.name} {what}", f"the rule is at {rule.place}", next_step)
+
+
+def _raised(error: Exception) -> str:
+    return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _values_of(given: object) -> tuple[object, ...]:
+    """What a rule gave, one by one; itself where it is no sequence of anything."""
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return tuple(cast(Iterable[object], given))
+    return (given,)
+
+
+def _types_of(values: Sequence[object]) -> str:
+    """The types of values, in a line; of what is no value, what it is in Python."""
+    told = (str(v.raw.type) if isinstance(v, Value) else f"a Python {type(v).__name__}" for v in values)
+    return ", ".join(told) or "nothing"
+
+
+def _in_result_types(node: Node, values: Sequence[object], build: Builder) -> tuple[object, ...]:
+    """The values in the types of an op's results, which may know other sizes than its operands."""
+    found = list(values)
+    for k, (value, result) in enumerate(zip(values, node.results, strict=False)):
+        if isinstance(value, Value) and value.raw.type != result.raw.type and _is_compatible(value, result):
+            found[k] = retyped(build, value, result.raw.type)
+    return tuple(found)
+
+
+def _is_compatible(value: Value, result: Value) -> bool:
+    """Whether two tensors may be of one shape, of which they know different sizes."""
+    if not (value.is_tensor and result.is_tensor) or value.element_type != result.element_type:
+        return False
+    pairs = zip(value.shape, result.shape, strict=False)
+    return len(value.shape) == len(result.shape) and all(a == b or None in (a, b) for a, b in pairs)

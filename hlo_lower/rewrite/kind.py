@@ -1,0 +1,143 @@
+"""A kind of op: under which name its rules stand, how one of them is read, what a rule is given, and what is told."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import Facts, Rule, RuleList
+from hlo_lower.rewrite.change import Change, Outcome
+from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.rewrite.legality import Refusal, refused_of
+from hlo_lower.targets import Target
+
+if TYPE_CHECKING:
+    from hlo_lower.rewrite.context import Context
+
+
+class Stage(Enum):
+    """When the ops of a kind are looked at."""
+
+    LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
+    LOWERED = "lowered"  # what a target does not take, before scatters
+    SCATTERS = "scatters"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One of the forms in which an op can be lowered.
+
+    Attributes:
+      facts: what is known of the op, in this form.
+      own: a fact that a rule has to constrain to count here: it is the form's own then; "": any rule counts.
+      rule: the only rule that is meant; "": any.
+    """
+
+    facts: Facts
+    own: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An op as its kind reads it.
+
+    Attributes:
+      kind: the kind.
+      node: the op.
+      label: what it is in a message ("stablehlo.scatter", 'stablehlo.composite "odml.softmax"').
+      forms: in the order in which they are tried; none where it has no form that a rule could be for.
+      given: what a rule is given, from the facts that it was chosen by and a builder in front of the op.
+      told: its facts in a line, for an error.
+      next_step: what to do where it has no lowering, for an error.
+      otherwise: what can be done instead of lowering it ("--skip '#3' leaves this scatter"), for an error.
+      twins: equal for ops of which the same rules turn out not to do; None where that is not known.
+      mesh: of the sharding that calls its result unreduced; None where none does.
+    """
+
+    kind: "Kind"
+    node: Node
+    label: str
+    forms: Sequence[Form]
+    given: Callable[[Any, Builder], object]
+    told: str = ""
+    next_step: str = ""
+    otherwise: str = ""
+    twins: Hashable = None
+    mesh: str | None = None
+
+
+def nothing(_facts: Facts, _build: Builder) -> object:
+    """What a rule is given of an op that has no form."""
+    return None
+
+
+def as_it_stands(context: "Context", node: Node) -> Callable[[Facts, Builder], object]:
+    """What a rule is given of an op that has no canonical form."""
+    return lambda facts, build: OpLowering(node, facts, context.graph, build)
+
+
+class Kind(ABC):
+    """A kind of op.
+
+    Attributes:
+      name: under which its rules are registered.
+      op: the name of the ops; one that ends in "." begins it.
+      stage: when they are looked at.
+      domains: the facts that rules constrain.
+      families: its rules.
+      owned: names of the attributes that make it what it is; others go over to what replaces it.
+    """
+
+    name: ClassVar[str]
+    op: ClassVar[str]
+    stage: ClassVar[Stage]
+    domains: ClassVar[Mapping[str, Iterable[Enum]]]
+    families: ClassVar[Sequence[RuleList]]
+    owned: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def read(self, context: "Context", node: Node) -> Subject | None:
+        """What is known of an op; None where it is none of the kind, or needs nothing."""
+
+    def concerns(self, target: Target) -> bool:
+        """Whether there is an op of the kind that the target does not take as it is."""
+        return target.refuses_op(self.op) is not None or target.restricts_dtypes
+
+    def owns(self, node: Node) -> frozenset[str]:
+        """The attributes of an op that do not go over to what replaces it."""
+        return self.owned
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """What the target refuses of what a rule built."""
+        return refused_of(target, graph, built)
+
+    def tell(self, context: "Context", subject: Subject, decision: Decision) -> Change | None:
+        """What became of an op, while it still stands; None where that needs no mention."""
+        where = str(context.graph.location(subject.node))
+        match decision:
+            case Chosen(choice=choice):
+                told = f"{choice.rule.form} ({choice.rule.short_name})"
+                return Change(Outcome.LOWERED, subject.label, told, where)
+            case Kept():
+                return None
+            case Refused():
+                return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
+
+    def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
+        """Why an op is left."""
+        nearest = "; ".join(f"{rule.short_name}: {reason}" for rule, reason in refused.nearest[:1])
+        return f"{context.target.name} takes no form of it; {nearest}"
+
+    def title(self, rule: Rule) -> str:
+        """What a rule is for, for a reader: "gather, taken not, size few"."""
+        named = (f"{name} {values_of(accepted)}" for name, accepted in rule.constraints.items())
+        return ", ".join([self.name.removeprefix("stablehlo."), *named])
+
+
+def values_of(accepted: Iterable[Enum]) -> str:
+    """Values of a fact in a line: "inner|last"."""
+    return "|".join(sorted(str(value.value) for value in accepted))

@@ -1,0 +1,70 @@
+"""`stablehlo.composite`: kept whole, written out, or made a call of its decomposition."""
+
+from collections.abc import Sequence
+
+from hlo_lower.graph import Graph, Node
+from hlo_lower.lowerings import composite
+from hlo_lower.lowerings.composite import (
+    COMPOSITE,
+    COMPOSITE_DOMAINS,
+    CompositeFacts,
+    composite_facts,
+)
+from hlo_lower.registry import Rule
+from hlo_lower.rewrite.change import Change, Outcome
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, as_it_stands, values_of
+from hlo_lower.rewrite.legality import Refusal, refused_by_name
+from hlo_lower.targets import Target
+
+
+class LegalizedKind(Kind):
+    """What portable input has besides StableHLO; what it becomes is looked at again by whatever comes after."""
+
+    stage = Stage.LEGALIZED
+
+    def concerns(self, target: Target) -> bool:
+        return True
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        return refused_by_name(target, graph, built)
+
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
+        where = str(context.graph.location(subject.node))
+        match decision:
+            case Chosen():
+                return Change(Outcome.LEGALIZED, subject.label, self.became(decision), where)
+            case Kept(why=why):
+                return Change(Outcome.KEPT, subject.label, why, where)
+            case Refused():
+                return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
+
+    def became(self, chosen: Chosen) -> str:
+        """What an op became, in words."""
+        return chosen.choice.rule.form
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        return refused.nearest[0][1] if refused.nearest else "no rule fits it"
+
+
+class CompositeKind(LegalizedKind):
+    """Composites."""
+
+    name = op = COMPOSITE
+    domains = COMPOSITE_DOMAINS
+    families = (composite.rules,)
+    owned = frozenset({"name", "composite_attributes", "decomposition", "version"})
+
+    def read(self, context: Context, node: Node) -> Subject:
+        facts = composite_facts(context.graph, node, whole=context.target.composites)
+
+        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Form(facts),), as_it_stands(context, node))
+
+    def became(self, chosen: Chosen) -> str:
+        assert isinstance(chosen.facts, CompositeFacts)
+        told = f"{chosen.choice.rule.form} ({chosen.choice.rule.name})"
+        return f"{told}: {chosen.facts.claim}" if chosen.facts.claim else told
+
+    def title(self, rule: Rule) -> str:
+        return ", ".join(["composite", *map(values_of, rule.constraints.values())])

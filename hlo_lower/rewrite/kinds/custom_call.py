@@ -1,0 +1,42 @@
+"""Custom calls: those that encode an operation become it."""
+
+from hlo_lower import mlir
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import custom_call
+from hlo_lower.lowerings.custom_call import (
+    CUSTOM_CALL,
+    CUSTOM_CALL_DOMAINS,
+    NOTES,
+    CustomCallFacts,
+    custom_call_facts,
+    target_name,
+)
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
+from hlo_lower.rewrite.kinds.chlo import CARRIED
+from hlo_lower.rewrite.kinds.composite import LegalizedKind
+
+
+class CustomCallKind(LegalizedKind):
+    """Custom calls, but those that only say where a tensor is to live."""
+
+    name = op = CUSTOM_CALL
+    domains = CUSTOM_CALL_DOMAINS
+    families = (custom_call.rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        name = target_name(node)
+        if name in NOTES:
+            return None
+        facts = custom_call_facts(node, whole=context.target.composites)
+
+        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Form(facts),), as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        facts = subject.forms[0].facts
+        assert isinstance(facts, CustomCallFacts)
+        return facts.why or super().left(context, subject, refused)

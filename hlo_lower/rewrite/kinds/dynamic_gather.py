@@ -1,0 +1,31 @@
+"""`stablehlo.gather` of a shape that is known at run time only."""
+
+from hlo_lower.gather.facts import GATHER
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import dynamic_gather
+from hlo_lower.lowerings.dynamic_gather import (
+    DYNAMIC_GATHER,
+    DYNAMIC_GATHER_DOMAINS,
+    DynamicGatherFacts,
+)
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
+from hlo_lower.rewrite.kinds.gather import GatherKind, is_static, taken_by
+
+
+class DynamicGatherKind(GatherKind):
+    """Gathers of dynamic shape."""
+
+    name = DYNAMIC_GATHER
+    domains = DYNAMIC_GATHER_DOMAINS
+    families = (dynamic_gather.rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        if is_static(node):
+            return None
+        forms = (Form(DynamicGatherFacts(taken_by(context.target, node))),)
+        return Subject(self, node, GATHER, forms, as_it_stands(context, node))
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        return "of dynamic shape, which is only clamped: --bind gives the sizes"

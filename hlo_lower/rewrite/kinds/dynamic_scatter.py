@@ -1,0 +1,73 @@
+"""`stablehlo.scatter` of a shape that is known at run time only."""
+
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import class_name, dynamic_shape
+from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering
+from hlo_lower.registry import Rule
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kind import Form, Kind, Stage
+from hlo_lower.rewrite.kinds.scatter import (
+    OWNED,
+    SCATTER,
+    ScatterSubject,
+    about,
+    refused_as_it_stands,
+    refused_as_unreduced,
+)
+from hlo_lower.scatter.canonical import NotCanonicalError
+from hlo_lower.scatter.describe import describe_dynamic
+from hlo_lower.scatter.dynamic import (
+    DYNAMIC_DOMAINS,
+    DYNAMIC_SCATTER,
+    classify_dynamic,
+    read_dynamic,
+    written,
+)
+from hlo_lower.scatter.effects import refuse_side_effects
+from hlo_lower.scatter.facts import FloatMode, OutOfBounds
+
+
+class DynamicScatterKind(Kind):
+    """Scatters of dynamic shape."""
+
+    name = DYNAMIC_SCATTER
+    op = SCATTER
+    stage = Stage.SCATTERS
+    domains = DYNAMIC_DOMAINS
+    families = (dynamic_shape.rules,)
+    owned = OWNED
+
+    def read(self, context: Context, node: Node) -> ScatterSubject | None:
+        """What is known of it."""
+        if all(operand.is_static for operand in node.operands):
+            return None
+        if (refused := refused_as_unreduced(self, context, node)) is not None:
+            return refused
+        graph, options, number = context.graph, context.options, context.numbers[node]
+        try:
+            refuse_side_effects(graph, node.blocks[0])
+            scatter = read_dynamic(node, narrowed=options.target.index_type == "i32")
+        except NotCanonicalError as error:
+            return refused_as_it_stands(self, context, node, str(error))
+        oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
+        facts = classify_dynamic(graph, scatter, context.analysis, oob, float_mode)
+
+        dtype = ", ".join(v.element_type for v in scatter.operands)
+        told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={dtype}"
+        told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
+        subset, _ = written(facts, scatter)
+        return ScatterSubject(
+            kind=self,
+            node=node,
+            label=SCATTER,
+            forms=(Form(facts),),
+            given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
+            told=f"{told} oob={facts.oob.value}",
+            number=number,
+            why=f"dynamic shape, {subset} x {facts.combiner.value}, drops {facts.drops.value}",
+            describe=lambda: describe_dynamic(graph, number, scatter, facts),
+            **about(context, node),
+        )
+
+    def title(self, rule: Rule) -> str:
+        return class_name(rule)

@@ -1,0 +1,228 @@
+"""`stablehlo.scatter` of static shape, and what scatters of any shape have in common."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from hlo_lower import mlir
+from hlo_lower.analysis.twins import Trail
+from hlo_lower.errors import NotLoweredError
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import FAMILIES, class_name
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.registry import Rule
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Kept, Refused
+from hlo_lower.rewrite.kind import Kind, Stage, Subject, nothing
+from hlo_lower.rewrite.native import kept_by
+from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
+from hlo_lower.scatter.classify import classify
+from hlo_lower.scatter.describe import describe, describe_refused
+from hlo_lower.scatter.effects import refuse_side_effects
+from hlo_lower.scatter.facts import DOMAINS, Dialect, FloatMode, OutOfBounds, ScatterFacts
+from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.scatter.spread import spread_dims
+from hlo_lower.scatter.unfold import unfolded
+from hlo_lower.scatter.uniform import constant_dims
+from hlo_lower.scatter.unreduced import mesh_of
+
+SCATTER = "stablehlo.scatter"
+OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterSubject(Subject):
+    """A scatter as it is read.
+
+    Attributes:
+      number: in program order, from 1.
+      why: the facts that select its rule, for the record.
+      describe: gives what is told of it, before what became of it; it has to stand still.
+      decided: what is certain of it without any rule.
+      last_resort: gives what becomes of it where there is no rule, if the target takes it then.
+    """
+
+    number: int
+    why: str
+    describe: Callable[[], ScatterRecord]
+    decided: Kept | Refused | None = None
+    last_resort: Callable[[], Kept | None] = lambda: None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is known of a scatter and of its twins, and where the evidence of the first one lies."""
+
+    scatter: CanonicalScatter
+    facts: ScatterFacts
+    trail: Trail
+
+
+class ScatterKind(Kind):
+    """Scatters of static shape."""
+
+    name = op = SCATTER
+    stage = Stage.SCATTERS
+    domains = DOMAINS
+    families = FAMILIES
+    owned = OWNED
+
+    def read(self, context: Context, node: Node) -> ScatterSubject | None:
+        """What is known of it; what is known of a scatter is known of its twins, which differ in where they stand."""
+        if not all(operand.is_static for operand in node.operands):
+            return None
+        if (refused := refused_as_unreduced(self, context, node)) is not None:
+            return refused
+        indices, key = node.operand(len(node.raw.results)), _key(context, node)
+        known = context.read.get(key)
+        if isinstance(known, _Read):
+            moved = known.trail, context.twins.trail(indices)
+            return self._subject(context, key, replace(known.scatter, node=node), known.facts, moved)
+        try:
+            scatter = _canonical(context, node)
+        except NotCanonicalError as error:
+            return refused_as_it_stands(self, context, node, str(error))
+        facts = _classified(context, scatter)
+        context.read[key] = _Read(scatter, facts, context.twins.trail(indices))
+        return self._subject(context, key, scatter, facts, ((), ()))
+
+    def _subject(
+        self,
+        context: Context,
+        key: Hashable,
+        scatter: CanonicalScatter,
+        facts: ScatterFacts,
+        moved: tuple[Trail, Trail],
+    ) -> ScatterSubject:
+        graph, target, node = context.graph, context.target, scatter.node
+        number = context.numbers[node]
+
+        def last_resort() -> Kept | None:
+            kept = kept_by(target, scatter, facts, "no_lowering")
+            return Kept(f"{kept}, and no lowering") if kept else None
+
+        dtype = ", ".join(v.element_type for v in scatter.operands)
+        told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
+        told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
+        kept = kept_by(target, scatter, facts, "always")
+        return ScatterSubject(
+            kind=self,
+            node=node,
+            label=SCATTER,
+            forms=context.preference.forms(facts),
+            given=lambda told, build: ScatterLowering(scatter, told, graph, build),
+            told=f"{told} oob={facts.oob.value}",
+            twins=key,
+            number=number,
+            why=f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}",
+            describe=lambda: describe(graph, number, scatter, facts, moved),
+            decided=Kept(kept) if kept else None,
+            last_resort=last_resort,
+            **about(context, node),
+        )
+
+    def title(self, rule: Rule) -> str:
+        return class_name(rule)
+
+
+def _key(context: Context, node: Node) -> Hashable:
+    """Equal for scatters that differ only in where they stand."""
+    indices = node.operand(len(node.raw.results))
+    types = tuple(operand.type for operand in node.raw.operands)
+    same = (types, context.twins.number(indices), context.twins.region(node.blocks[0]))
+    updates = list(node.raw.operands)[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
+    return (
+        *same,
+        tuple(map(constant_dims, updates)),
+        spread_dims(node.raw),
+        _attributes(node),
+        context.unreduced.get(node),
+    )
+
+
+def _attributes(node: Node) -> Hashable:
+    return tuple(mlir.attributes_of(node.raw).items())
+
+
+def _canonical(context: Context, node: Node) -> CanonicalScatter:
+    """The canonical form.
+
+    Raises:
+      NotCanonicalError: it has none, or its region has a side effect.
+    """
+    refuse_side_effects(context.graph, node.blocks[0])
+    scatter = canonicalize(node)
+    if context.target.index_type == "i32" and scatter.has_wide_indices:
+        interval = context.analysis.interval(scatter.indices)
+        scatter = replace(scatter, narrowed=True, index_range=interval.hull())
+    return unfolded(context.graph, scatter, context.analysis)
+
+
+def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
+    options = context.options
+    facts = classify(
+        context.graph,
+        scatter,
+        context.analysis,
+        OutOfBounds(options.oob),
+        FloatMode(options.float_mode),
+        trust_flags=options.trust_flags,
+        sizes=context.preference.sizes,
+    )
+    return replace(facts, dialect=Dialect(options.target.dialect))
+
+
+# --- what scatters of any shape have in common ---
+
+
+def about(context: Context, node: Node) -> dict[str, Any]:
+    """What is said to the user of a scatter, and of what its result is part."""
+    number, said = context.numbers[node], context.unreduced.get(node)
+    return {
+        "next_step": f"hlo-lower report --explain {number} {context.graph.name}",
+        "otherwise": f"--skip '#{number}' leaves this scatter",
+        "mesh": None if said is None else mesh_of(said),
+    }
+
+
+def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: str) -> ScatterSubject:
+    """A scatter that cannot be lowered, whatever rules there are."""
+    error = NotLoweredError(
+        context.place(node),
+        f"{SCATTER}: {reason}",
+        facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
+        nearest=("every scatter of ranked tensors of plain element type has a lowering",),
+        next_step="--keep-unsupported converts all but these",
+    )
+    return _without_forms(kind, context, node, reason, error)
+
+
+def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSubject | None:
+    """A scatter whose result is said to be unreduced in a language that has no way to say it of part of one."""
+    said = context.unreduced.get(node)
+    if said is None or mesh_of(said) is not None:
+        return None
+    error = NotLoweredError(
+        context.place(node),
+        f"{SCATTER}: its result is unreduced, a part of the sum on each device; a lowering gives each the whole",
+        facts=said,
+        nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
+        next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
+    )
+    return _without_forms(kind, context, node, "its result is unreduced", error)
+
+
+def _without_forms(kind: Kind, context: Context, node: Node, reason: str, error: NotLoweredError) -> ScatterSubject:
+    number, oob = context.numbers[node], context.options.oob
+    return ScatterSubject(
+        kind=kind,
+        node=node,
+        label=SCATTER,
+        forms=(),
+        given=nothing,
+        number=number,
+        why="",
+        describe=lambda: describe_refused(context.graph, number, node, oob, reason),
+        decided=Refused(error),
+    )

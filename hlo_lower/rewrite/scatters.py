@@ -1,0 +1,225 @@
+"""The scatters of a module: all of them read, then lowered, inner ones first, each told once and in program order."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError, NotLoweredError
+from hlo_lower.graph import Node, erase_uncalled
+from hlo_lower.graph.nested import Nested, inner_first
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.rewrite.engine import Engine
+from hlo_lower.rewrite.kind import Stage
+from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.scatter import SCATTER, ScatterSubject
+from hlo_lower.rewrite.preference import told_cost
+from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.scatter.record import Rejection, ScatterRecord
+
+ON_REQUEST = Kept("kept on request (--only, --skip)")
+
+
+@dataclass(frozen=True)
+class LoweredScatters:
+    """What became of the scatters of a module.
+
+    Attributes:
+      records: one per scatter, in program order.
+      unsupported: how many of them have no lowering.
+      kept: how many of them the target takes as they are.
+    """
+
+    records: tuple[ScatterRecord, ...]
+    unsupported: int
+    kept: int
+
+
+def read_scatters(context: Context) -> list[ScatterSubject]:
+    """The scatters of a module, in program order; nothing is changed, so a fact about one holds for all of them."""
+    kinds = kinds_of(Stage.SCATTERS)
+    found = (next(filter(None, (kind.read(context, node) for kind in kinds))) for node in context.graph.scatters)
+    return [subject for subject in found if isinstance(subject, ScatterSubject)]
+
+
+def classify_scatters(context: Context) -> tuple[ScatterRecord, ...]:
+    """The record of each scatter with the rule that fits its facts; nothing is built or changed."""
+    assert context.preference  # that what is preferred exists, scatters or none
+    engine, records = Engine(context), list[ScatterRecord]()
+    for subject in read_scatters(context):
+        decision = subject.decided or engine.choose(subject)
+        records.append(_record(context, subject, _or_last_resort(subject, decision)))
+    return tuple(records)
+
+
+def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatters:
+    """Lower the scatters of a module in place, as far as `only` and `skip` say.
+
+    Args:
+      context: the module, and how it is lowered.
+      is_trial: whether it is only asked which rule would lower each: records say so.
+
+    Raises:
+      InputError: a pattern matches no scatter, or what is preferred does not exist.
+      NotLoweredError: a scatter has no lowering, and is not to be kept then; a rule is broken.
+    """
+    assert context.preference
+    subjects = read_scatters(context)
+    asked = {subject.number for subject in _asked_for(context, subjects)}
+    run = _Run(context, {subject.node: subject for subject in subjects}, asked, is_trial)
+    with mlir.active(context.graph.context):
+        for subject in _in_order(context, subjects):
+            run.lower(subject)
+    run.raise_first(run.decisions[subject.number] for subject in subjects)
+    erase_uncalled(context.graph, run.engine.uncalled)
+    decisions = [run.decisions[subject.number] for subject in subjects if subject.number in asked]
+    return LoweredScatters(
+        tuple(run.records[subject.number] for subject in subjects),
+        unsupported=sum(isinstance(decision, Refused) for decision in decisions),
+        kept=sum(isinstance(decision, Kept) for decision in decisions),
+    )
+
+
+@dataclass
+class _Run:
+    """Scatters that are lowered one after the other, and what became of each, by number."""
+
+    context: Context
+    subjects: dict[Node, ScatterSubject]
+    asked: set[int]
+    is_trial: bool
+    decisions: dict[int, Decision] = field(default_factory=dict[int, Decision])
+    records: dict[int, ScatterRecord] = field(default_factory=dict[int, ScatterRecord])
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.context)
+        self._nested = Nested(self.context.graph, SCATTER)
+
+    def raise_first(self, decisions: Iterable[Decision | None]) -> None:
+        """Raise the error of the first scatter without a lowering, unless such scatters are kept."""
+        refused = next((decision for decision in decisions if isinstance(decision, Refused)), None)
+        if refused is not None and not self.context.options.keep_unsupported:
+            raise refused.error
+
+    def lower(self, subject: ScatterSubject) -> None:
+        """Lower one scatter, if it is asked for, and tell what became of it."""
+
+        def tell(decision: Decision) -> None:
+            decision = _or_last_resort(subject, decision)
+            self.decisions[subject.number] = decision
+            self.records[subject.number] = _record(self.context, subject, decision, is_lowered=not self.is_trial)
+
+        if subject.number not in self.asked:
+            tell(ON_REQUEST)
+        elif (certain := subject.decided or self._holds(subject)) is not None:
+            tell(certain)
+        else:
+            self.engine.lower(subject, tell)
+
+    def _holds(self, subject: ScatterSubject) -> Refused | None:
+        """A scatter cannot be lowered for a target without any where one that is kept stands in its computation."""
+        target = self.context.target
+        left = [n for n, d in self.decisions.items() if not isinstance(d, Chosen)]
+        if not left or target.refuses_op(SCATTER) is None:
+            return None
+        inner = [self.subjects[node] for node in self._nested.within(subject.node) if node in self.subjects]
+        held = next((other for other in reversed(inner) if other.number in left), None)
+        return None if held is None else Refused(_held(self.context, subject, held))
+
+
+def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> NotLoweredError:
+    """A scatter cannot be lowered because one that is kept stands in its update computation."""
+    location = context.graph.location(inner.node)
+    return NotLoweredError(
+        context.place(subject.node),
+        f"{SCATTER}: its update computation holds scatter #{inner.number} at {location}, which is kept",
+        facts="a lowering copies the update computation",
+        next_step=f"lower #{inner.number}, too, or leave both: --skip '#{subject.number}' --skip '#{inner.number}'",
+    )
+
+
+def _in_order(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
+    """Scatters in the order in which they are lowered: inner ones first.
+
+    A lowering copies the update computation, so a scatter that stands in it or in a function that it calls has to be
+    lowered before. In one function what stands in the region of a scatter comes behind it.
+    """
+    if len(context.graph.functions) == 1:
+        return list(reversed(subjects))
+    nested = Nested(context.graph, SCATTER)
+    by_node = {subject.node: subject for subject in subjects}
+    within = {node: nested.within(node)[::-1] for node in by_node}
+    return [by_node[node] for node in inner_first(list(by_node), lambda node: within[node])]
+
+
+# --- what is told ---
+
+
+def _or_last_resort(subject: ScatterSubject, decision: Decision) -> Decision:
+    """Kept instead of refused, where the target takes a scatter for which there is no rule."""
+    return (subject.last_resort() or decision) if isinstance(decision, Refused) else decision
+
+
+def _record(
+    context: Context, subject: ScatterSubject, decision: Decision, *, is_lowered: bool = False
+) -> ScatterRecord:
+    """What is told of a scatter and of what became of it."""
+    record = subject.describe()
+    match decision:
+        case Chosen(facts=facts, choice=choice):
+            cost = told_cost(facts) if isinstance(facts, ScatterFacts) else ""
+            why = f"{subject.why}: {choice.rule.form}{cost}"
+            why = f"{why}, by {choice.rule.place}" if choice.rule.origin else why
+            why_not = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
+            return replace(record, rule=choice.rule.short_name, why=why, why_not=why_not)
+        case Kept(why=why):
+            return replace(record, why=why if decision is ON_REQUEST else f"kept: {why}")
+        case Refused(error=error, nearest=nearest):
+            why = f"kept, no lowering: {error.what}" if is_lowered else error.what.removeprefix(f"{SCATTER}: ")
+            if decision is subject.decided and not is_lowered:
+                return record  # which says why already
+            why_not = tuple(Rejection(rule.name, reason) for rule, reason in nearest)
+            return replace(record, why=why, why_not=why_not)
+
+
+# --- only and skip ---
+
+
+def _asked_for(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
+    """The scatters that only and skip leave.
+
+    Raises:
+      InputError: a pattern matches no scatter.
+    """
+    options, graph = context.options, context.graph
+    if not (options.only or options.skip):
+        return list(subjects)
+    names = {subject.number: _names(context, subject) for subject in subjects}
+    found = list(subjects)
+    for patterns, keep in ((options.only, True), (options.skip, False)):
+        if not patterns:
+            continue
+        matched: set[int] = set()
+        for pattern in patterns:
+            of_one = {n for n, own in names.items() if any(fnmatchcase(name, pattern) for name in own)}
+            if not of_one:
+                locations = [graph.location(subject.node) for subject in subjects]
+                places = ", ".join(sorted({str(location) for location in locations})[:8]) or "none"
+                scopes = ", ".join(sorted({location.scope for location in locations if location.scope})[:4])
+                raise InputError(
+                    graph.name,
+                    f"no scatter matches {pattern!r}",
+                    facts=f"scatters are at {places}" + (f"; scopes are {scopes}" if scopes else ""),
+                    next_step=f"hlo-lower report --all {graph.name}",
+                )
+            matched |= of_one
+        found = [subject for subject in found if (subject.number in matched) is keep]
+    return found
+
+
+def _names(context: Context, subject: ScatterSubject) -> tuple[str, ...]:
+    """What a pattern may match of a scatter."""
+    location, function = context.graph.location(subject.node), context.graph.function_of(subject.node)
+    place = f"{location.file}:{location.line}"
+    return (str(location), f"{location}:{location.column}", place, location.scope, function.name, f"#{subject.number}")

@@ -1,0 +1,59 @@
+"""A stage: the ops of several kinds, all of them read, then each lowered, and told what became of them."""
+
+from collections.abc import Iterator, Sequence
+
+from hlo_lower import mlir
+from hlo_lower.graph import Node, erase_uncalled
+from hlo_lower.rewrite.change import Change, grouped
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Decision
+from hlo_lower.rewrite.engine import Engine
+from hlo_lower.rewrite.kind import Kind, Subject
+
+
+def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
+    """Lower the ops of these kinds in place; a module without any stays as it is, byte for byte.
+
+    Args:
+      context: the module, and how it is lowered.
+      kinds: one after the other. For one that does not concern the target nothing is looked at.
+
+    Returns:
+      What was changed, kept and left, grouped by kind; what needs nothing is not told.
+
+    Raises:
+      NotLoweredError: a rule is broken, or two contradict each other.
+    """
+    concerned = [kind for kind in kinds if kind.concerns(context.target)]
+    found = list(_found(context, concerned)) if concerned else []
+    if not found:
+        return ()
+    engine, changes = Engine(context), list[Change | None]()
+    with mlir.active(context.graph.context):
+        for subject in found:
+
+            def tell(decision: Decision, subject: Subject = subject) -> None:
+                changes.append(subject.kind.tell(context, subject, decision))
+
+            engine.lower(subject, tell)
+        context.graph.forget()
+        erase_uncalled(context.graph, engine.uncalled)
+    context.graph.forget()
+    return grouped(change for change in changes if change is not None)
+
+
+def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
+    """The ops of each kind, in program order, as they are read before any of them is changed."""
+    nodes: dict[str, list[Node]] = {}
+    exact = {kind.op for kind in kinds}
+    beginnings = tuple(op for op in exact if op.endswith("."))
+
+    def visit(raw: mlir.RawOperation) -> None:
+        name = raw.name
+        if name in exact or name.startswith(beginnings):
+            nodes.setdefault(name, []).append(Node(raw))
+
+    mlir.walk(context.graph.module.operation, visit)
+    for kind in kinds:
+        for op in (op for op in nodes if op == kind.op or (kind.op in beginnings and op.startswith(kind.op))):
+            yield from filter(None, (kind.read(context, node) for node in nodes[op]))

@@ -1,0 +1,20 @@
+"""Targets and modules of each kind of op."""
+
+import pytest
+
+import hlo_lower as hl
+
+SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
+TARGETS = {
+    "in_bounds": hl.Target("in_bounds", refused=SCATTER, gather="in_bounds"),
+    "no_gather": hl.Target("no_gather", refused={**SCATTER, "stablehlo.gather": "none"}),
+    "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
+    "plain": hl.Target("plain", refused=SCATTER, legalize=True),
+    "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
+}
+
+
+@pytest.fixture(scope="session")
+def targets():
+    """Targets by name."""
+    return TARGETS

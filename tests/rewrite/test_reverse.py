@@ -1,0 +1,136 @@
+"""A reverse for targets that refuse it: the same bits as XLA's own, on every element type and shape."""
+
+from itertools import chain, combinations
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.lowerings import reverse
+from hlo_lower.rewrite.kinds.reverse import MOST_SLICES
+
+REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.reverse": "none"}
+TARGET = hl.Target("npu", refused=REFUSED)
+WITHOUT_GATHER = hl.Target("bare", refused={**REFUSED, "stablehlo.gather": "none"})
+DTYPES = ("bool", "int8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "int4")
+SHAPES = ((), (1,), (5,), (3, 4), (0, 3), (2, 1, 3), (70, 3), (40, 40), (2, 3, 1, 2))
+
+
+def exported(shape, dims, dtype="float32"):
+    """A module of one reverse."""
+    with jax.enable_x64(True):
+        return hl.export(lambda x: jax.lax.rev(x, dims), jnp.zeros(shape, dtype))
+
+
+def numbers(shape, dtype):
+    """Different elements, as far as the type has them; NaN with a payload, -0.0 and a subnormal among floats."""
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % (7 if dtype == "int4" else 251)
+    values = (values % 2 if dtype == "bool" else values).astype(ml_dtypes.int4 if dtype == "int4" else jnp.dtype(dtype))
+    if dtype == "float32" and values.size > 3:
+        values.reshape(-1)[:3] = np.array([0x7FC12345, 0x80000000, 1], np.uint32).view(np.float32)
+    return values
+
+
+def subsets(rank):
+    """All choices of dims."""
+    return chain.from_iterable(combinations(range(rank), n) for n in range(rank + 1))
+
+
+def assert_same(source, lowered, values):
+    """Both give the same bits."""
+    with jax.enable_x64(True):
+        expected, found = (np.asarray(jax.jit(e.call)(values)) for e in (source, lowered.exported))
+    assert (expected.dtype, expected.shape) == (found.dtype, found.shape)
+    assert expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_choice_of_dims(shape):
+    """Short axes become slices, long ones a gather, none stays a reverse; the bits are those of native XLA."""
+    for dims in subsets(len(shape)):
+        source = exported(shape, dims)
+        lowered = hl.lower(source, target=TARGET)
+        assert "stablehlo.reverse" not in lowered.text
+        moved = sum(shape[d] for d in dims if shape[d] > 1)
+        rule = "reverse_to_slices" if moved <= TARGET.sizes.few_windows else "reverse_to_gather"
+        assert [note for note in lowered.notes if note.endswith(f"({rule})")] == list(lowered.notes)
+        assert len(lowered.notes) == 1
+        assert_same(source, lowered, numbers(shape, "float32"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_element_type(dtype):
+    """Elements are only moved, by both forms."""
+    for shape in ((3, 4), (300, 2)):
+        source = exported(shape, (0,), dtype)
+        assert_same(source, hl.lower(source, target=TARGET), numbers(shape, dtype))
+
+
+def test_it_is_verified():
+    """The regions are judged equal, and the module."""
+    for shape in ((3, 4), (300, 2)):
+        source = exported(shape, (0, 1))
+        assert hl.verify(source, hl.lower(source, target=TARGET)).ok
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (300, 2)])
+def test_a_reverse_that_is_lowered_wrongly_does_not_verify(shape, monkeypatch):
+    """One dim forgotten differs."""
+    facts = reverse.reverse_facts
+    wrong = lambda node, few: reverse.replace(facts(node, few=few), dims=(0,))  # noqa: E731
+    monkeypatch.setattr("hlo_lower.rewrite.kinds.reverse.reverse_facts", wrong)
+    source = exported(shape, (0, 1))
+    verdict = hl.verify(source, hl.lower(source, target=TARGET))
+    assert not verdict.ok
+    assert "differs" in {region.status for region in verdict.regions}
+
+
+def test_without_a_gather_long_axes_are_sliced_as_well():
+    """As far as that stays within bounds; beyond, the reverse is left and told."""
+    source = exported((100, 2), (0,))
+    lowered = hl.lower(source, target=WITHOUT_GATHER)
+    assert "(reverse_to_slices)" in lowered.notes[0]
+    assert_same(source, lowered, numbers((100, 2), "float32"))
+    left = hl.lower(exported((MOST_SLICES + 1,), (0,)), target=WITHOUT_GATHER)
+    assert "stablehlo.reverse" in left.text
+    assert left.notes[0].startswith("left: stablehlo.reverse at ")
+    assert left.notes[0].endswith(": emits stablehlo.gather, which bare refuses: none")
+
+
+def test_an_element_type_that_it_is_refused_for():
+    """A target that takes it on some types gets those as they are."""
+    target = hl.Target("npu", op_dtypes={"stablehlo.reverse": ["f32"]})
+    texts = [hl.lower(exported((3,), (0,), dtype), target=target).text for dtype in ("float32", "int8")]
+    assert ["stablehlo.reverse" in text for text in texts] == [True, False]
+
+
+def test_a_target_that_takes_it_gets_the_module_as_it_is():
+    """Nothing is changed or told."""
+    lowered = hl.lower(exported((3, 4), (0,)))
+    assert lowered.notes == ()
+    assert lowered.text.count("stablehlo.reverse") == 1
+
+
+def test_a_reverse_of_dynamic_shape_is_left_and_told():
+    """Its sizes are needed; binding them gives the other forms."""
+    source = hl.export(lambda x: jax.lax.rev(x, (0,)), jnp.zeros((6, 4)), shapes=["n, _"])
+    lowered = hl.lower(source, target=TARGET)
+    assert "stablehlo.reverse" in lowered.text
+    assert lowered.notes[0].endswith(": of dynamic shape: --bind gives the sizes")
+    assert "stablehlo.reverse" not in hl.lower(source, target=TARGET, bind={"n": 6}).text
+
+
+def test_a_sharding_goes_over():
+    """It stands on what gives the result afterwards; where that is the operand itself, on a constraint."""
+    text = """func.func public @main(%x: tensor<SIZExf32>) -> tensor<SIZExf32> {
+  %r = stablehlo.reverse %x, dims = [0] {mhlo.sharding = "{replicated}"} : tensor<SIZExf32>
+  return %r : tensor<SIZExf32>
+}
+"""
+    for size, holder in ((3, "stablehlo.concatenate"), (500, "stablehlo.gather"), (1, "custom_call @Sharding")):
+        lowered = hl.lower(text.replace("SIZE", str(size)), target=TARGET).text
+        [line] = [line for line in lowered.splitlines() if "replicated" in line]
+        assert holder in line
