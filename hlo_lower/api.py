@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hlo_lower import english
 from hlo_lower.export import export
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Graph, Source, checked_sizes, read
@@ -176,7 +177,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
             rule.form,
             rule.place,
             rule.emits,
-            "; ".join(described.refusals([op for op in rule.emits if op != REGION])),
+            english.listed(described.refusals([op for op in rule.emits if op != REGION])),
         )
         for rule in sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
     )

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hlo_lower import mlir
+from hlo_lower import english, mlir
 from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.causes import Cause
 from hlo_lower.gather import GatherForm, Taken, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_built, replace_results
@@ -103,12 +104,12 @@ def _read(node: Node, analysis: IndexAnalysis, target: Target) -> _Gather | None
 def _lowered(graph: Graph, gather: _Gather, target: Target, registry: CompositeLoweringRegistry) -> Change | None:
     """Lower one gather; what became of it, or None where its rule leaves it."""
     node = gather.node
-    where, without = str(graph.location(node)), tuple[tuple[str, str], ...]()
+    where, without = str(graph.location(node)), tuple[tuple[str, Cause], ...]()
     while True:
         try:
             told, choice = _chosen(gather, target, registry, without)
         except NoRuleError as error:
-            nearest = "; ".join(f"{rule.short_name}: {reason}" for rule, reason in error.nearest[:1])
+            nearest = "; ".join(f"{rule.short_name}: {english.listed(told)}" for rule, told in error.nearest[:1])
             return Change(Outcome.LEFT, GATHER, gather.left or f"{target.name} takes no form of it; {nearest}", where)
         build = Builder.before(node)
         values: Sequence[Value] = tuple(choice.rule.lowering(gather.given(told, build)))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hlo_lower import mlir
 from hlo_lower.analysis.identity import is_identity
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
@@ -76,7 +77,7 @@ class ScatterTarget:
         indices = frozenset[tuple[str, frozenset[str]]]() if constant else frozenset(_index_ops(scatter, start))
         return cls(target, data, start, frozenset(_region_ops(graph, scatter.region)), indices)
 
-    def refusals(self, ops: Sequence[str]) -> tuple[str, ...]:
+    def refusals(self, ops: Sequence[str]) -> tuple[Cause, ...]:
         """What the target refuses of a rule that declares these ops: element types first, then ops."""
         needed: dict[str, frozenset[str]] = {}
         for op in ops:
@@ -94,22 +95,22 @@ class ScatterTarget:
         start = frozenset({self.start} if op in ON_STARTS else ())
         return data | start | frozenset({"i1"} if op in ON_MASKS else ())
 
-    def _refused_dtypes(self, needed: dict[str, frozenset[str]]) -> Iterator[str]:
+    def _refused_dtypes(self, needed: dict[str, frozenset[str]]) -> Iterator[Cause]:
         for dtype in sorted(frozenset[str]().union(*needed.values())):
             reason = self.target.refuses_dtype(dtype)
             if reason is not None:
-                yield f"needs {dtype}, which {self.target.name} refuses{reason and f': {reason}'}"
+                yield Code.REFUSES_DTYPE(self.target.name, dtype, None, reason or None)
 
-    def _refused_ops(self, needed: dict[str, frozenset[str]]) -> Iterator[str]:
+    def _refused_ops(self, needed: dict[str, frozenset[str]]) -> Iterator[Cause]:
         unlisted = [op for op in sorted(needed) if self.target.refuses_op(op) == ""]
         if unlisted:
-            yield f"emits {', '.join(unlisted)}, which {self.target.name} refuses"
+            yield Code.REFUSES_OPS(self.target.name, tuple(unlisted), None)
         for op, dtypes in sorted(needed.items()):
             reason = self.target.refuses_op(op)
             if reason:
-                yield f"emits {op}, which {self.target.name} refuses: {reason}"
+                yield Code.REFUSES_OPS(self.target.name, (op,), reason)
             elif reason is None and (refused := sorted(d for d in dtypes if self.target.refuses_op_on(op, d))):
-                yield f"emits {op}, which {self.target.name} refuses for {', '.join(refused)}"
+                yield Code.REFUSES_OP_ON(self.target.name, op, tuple(refused))
 
 
 def _index_ops(scatter: CanonicalScatter | DynamicScatter, start: str) -> Iterator[tuple[str, frozenset[str]]]:
@@ -166,7 +167,7 @@ class Refusal:
     """What a target refuses of what was built: the op, and why."""
 
     op: str
-    reason: str
+    reason: Cause
 
 
 def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:

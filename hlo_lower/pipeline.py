@@ -9,7 +9,8 @@ from typing import Any
 
 import jax.export
 
-from hlo_lower import mlir
+from hlo_lower import english, mlir
+from hlo_lower.causes import Code
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.gathers import lower_gathers
@@ -324,7 +325,10 @@ def _in_order(graph: Graph, plans: list[Plan], chosen: list[Plan], target: Targe
         held = next((by_node[n] for n in reversed(within[plan.node]) if n in kept), None)
         if held is not None and plan.choice is not None and target.refuses_op(SCATTER) is not None:
             if plan.node in asked:
-                order[k] = by_node[plan.node] = replace(plan, choice=None, error=_holds(graph, plan, held))
+                why = Code.HOLDS_KEPT(held.record.number, held.record.location)
+                record = replace(plan.record, why=why)
+                error = _holds(graph, plan, held)
+                order[k] = by_node[plan.node] = replace(plan, choice=None, record=record, error=error)
             kept.add(plan.node)
     return [by_node[plan.node] for plan in plans], [plan for plan in order if plan.node in asked]
 
@@ -334,7 +338,7 @@ def _holds(graph: Graph, plan: Plan, held: Plan) -> NotLoweredError:
     number, inner = plan.record.number, held.record.number
     return NotLoweredError(
         where_of(graph, plan.node),
-        f"{SCATTER}: its update computation holds scatter #{inner} at {held.record.location}, which is kept",
+        f"{SCATTER}: {english.told(Code.HOLDS_KEPT(inner, held.record.location))}",
         facts="a lowering copies the update computation",
         next_step=f"lower #{inner}, too, or leave both: --skip '#{number}' --skip '#{inner}'",
     )
@@ -343,9 +347,10 @@ def _holds(graph: Graph, plan: Plan, held: Plan) -> NotLoweredError:
 def _outcome(plan: Plan, *, asked: bool) -> ScatterRecord:
     """The record of what became of a scatter: lowered by its rule, or kept and why."""
     if not asked:
-        return replace(plan.record, rule="", why="kept on request (--only, --skip)")
+        return replace(plan.record, rule="", form="", why=Code.KEPT_ON_REQUEST())
     if plan.error is not None:
-        return replace(plan.record, rule="", why=f"kept, no lowering: {plan.error.what}")
+        assert plan.record.why is not None
+        return replace(plan.record, rule="", form="", why=Code.KEPT_UNSUPPORTED(plan.record.why))
     return plan.record
 
 
@@ -377,7 +382,7 @@ def _rewrite(graph: Graph, plan: Plan, planner: Planner, target: Target) -> tupl
         erase_built(build.built, node)
         other = planner.again(plan, refusal.reason)
         if other.choice is None and not other.kept:
-            raise _built_illegally(graph, plan, rule, refusal.op, refusal.reason)
+            raise _built_illegally(graph, plan, rule, refusal.op, english.told(refusal.reason))
         return _rewrite(graph, other, planner, target)
     said = planner.unreduced.get(node)
     values = keep_attributes(node, values, build, SCATTER_ATTRIBUTES, mesh=None if said is None else mesh_of(said))

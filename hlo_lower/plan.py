@@ -6,14 +6,15 @@ from fnmatch import fnmatchcase
 from math import prod
 from typing import Literal
 
-from hlo_lower import mlir
+from hlo_lower import english, mlir
 from hlo_lower.analysis import IndexAnalysis
 from hlo_lower.analysis.twins import Twins
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError, NotLoweredError, RegistryError
 from hlo_lower.graph import Graph, Node
 from hlo_lower.legality import ScatterTarget
 from hlo_lower.native import kept_by
-from hlo_lower.preference import Preference, told_cost
+from hlo_lower.preference import Preference
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Without
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify as classify_scatter
@@ -81,10 +82,10 @@ class Plan:
       node: the scatter.
       record: what is told about it, the chosen rule included.
       scatter, facts, choice: its canonical form, what is known of it, and its rule; None as far as it did not get.
-      kept: why it has no rule where the target takes it as it is; else "".
+      kept: whether it has no rule because the target takes it as it is.
       error: why it has no rule, to be raised unless unsupported scatters are kept.
       op: the name under which its rules are registered.
-      why, told: the facts that select the rule, for the record and for an error.
+      told: the facts that select the rule, for an error.
       without: rules that were chosen before and built what the target refuses, each with the reason.
     """
 
@@ -94,9 +95,8 @@ class Plan:
     facts: ScatterFacts | DynamicFacts | None = None
     choice: Choice | None = None
     error: NotLoweredError | None = None
-    kept: str = ""
+    kept: bool = False
     op: str = SCATTER
-    why: str = ""
     told: str = ""
     without: Without = ()
 
@@ -119,7 +119,7 @@ class Planner:
         """One plan per scatter, in program order; nothing is changed yet, so a fact about one holds for all of them."""
         return [self.plan(number, node) for number, node in enumerate(self._graph.scatters, start=1)]
 
-    def again(self, plan: Plan, reason: str) -> Plan:
+    def again(self, plan: Plan, reason: Cause) -> Plan:
         """Another plan for a scatter whose rule built what the target refuses."""
         assert plan.choice is not None
         without = (*plan.without, (plan.choice.rule.name, reason))
@@ -129,7 +129,7 @@ class Planner:
         """The plan of one scatter."""
         said = self.unreduced.get(node)
         if said is not None and mesh_of(said) is None:
-            record = describe_refused(self._graph, number, node, self._options.oob, "its result is unreduced")
+            record = describe_refused(self._graph, number, node, self._options.oob, Code.UNREDUCED())
             return Plan(node, record, error=_unreduced(self._graph, node, said))
         indices = node.operand(len(node.raw.results))
         types = tuple(operand.type for operand in node.raw.operands)
@@ -163,8 +163,8 @@ class Planner:
                 interval = self._analysis.interval(scatter.indices)
                 scatter = replace(scatter, narrowed=True, index_range=interval.hull())
         except NotCanonicalError as error:
-            record = describe_refused(graph, number, node, options.oob, str(error))
-            return Plan(node, record, error=_refused(graph, node, str(error)))
+            record = describe_refused(graph, number, node, options.oob, error.cause)
+            return Plan(node, record, error=_refused(graph, node, error.cause))
         scatter = unfolded(graph, scatter, self._analysis)
         facts = classify_scatter(
             graph,
@@ -177,10 +177,9 @@ class Planner:
         )
         facts = replace(facts, dialect=Dialect(options.target.dialect))
         record = describe(graph, number, scatter, facts)
-        why = f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}"
         told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={record.dtype}"
         told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
-        plan = Plan(node, record, scatter, facts, why=why, told=f"{told} oob={facts.oob.value}")
+        plan = Plan(node, record, scatter, facts, told=f"{told} oob={facts.oob.value}")
         if kept := kept_by(options.target, scatter, facts, "always"):
             return _kept(plan, kept)
         return self._chosen(plan)
@@ -191,16 +190,15 @@ class Planner:
             refuse_side_effects(graph, node.blocks[0])
             scatter = read_dynamic(node, narrowed=self._narrows)
         except NotCanonicalError as error:
-            record = describe_refused(graph, number, node, options.oob, str(error))
-            return Plan(node, record, error=_refused(graph, node, str(error)))
+            record = describe_refused(graph, number, node, options.oob, error.cause)
+            return Plan(node, record, error=_refused(graph, node, error.cause))
         oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
         facts = classify_dynamic(graph, scatter, self._analysis, oob, float_mode)
         record = describe_dynamic(graph, number, scatter, facts)
-        why = f"dynamic shape, {record.subset} x {facts.combiner.value}, drops {facts.drops.value}"
         told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={record.dtype}"
         told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
         told += f" oob={facts.oob.value}"
-        return self._chosen(Plan(node, record, scatter, facts, op=DYNAMIC_SCATTER, why=why, told=told))
+        return self._chosen(Plan(node, record, scatter, facts, op=DYNAMIC_SCATTER, told=told))
 
     def _chosen(self, plan: Plan) -> Plan:
         """The plan with its rule, or why there is none."""
@@ -212,31 +210,30 @@ class Planner:
             facts, choice = self._preference.choose(self._registry, plan.op, plan.facts, target, plan.without)
         except NoRuleError as error:
             if kept := _last_resort(plan, options.target):
-                return _kept(plan, f"{kept}, and no lowering")
-            nearest = tuple(Rejection(rule.name, reason) for rule, reason in error.nearest)
+                return _kept(plan, kept)
+            nearest = tuple(Rejection(rule.name, reasons) for rule, reasons in error.nearest)
             refused = _no_rule(graph, record, plan.node, plan.told, error, options.target)
-            record = replace(record, why=f"no lowering for target {options.target.name}", why_not=nearest)
+            record = replace(record, why=Code.NO_LOWERING(options.target.name), why_not=nearest)
             return replace(plan, record=record, error=refused)
         except RegistryError as error:
             raise _ambiguous(graph, plan.node, error, options.target) from None
-        rejected = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-        why = f"{plan.why}: {choice.rule.form}{told_cost(facts)}"
-        if choice.rule.origin:
-            why = f"{why}, by {choice.rule.place}"
-        record = replace(record, rule=choice.rule.short_name, why=why, why_not=rejected)
+        rejected = tuple(Rejection(rule.name, reasons) for rule, reasons in choice.rejected)
+        regime = facts.regime.value if isinstance(facts, ScatterFacts) and facts.forms else None
+        why = Code.CHOSEN(facts.drops.value, regime, choice.rule.place if choice.rule.origin else None)
+        record = replace(record, rule=choice.rule.short_name, form=choice.rule.form, why=why, why_not=rejected)
         return replace(plan, record=record, facts=facts, choice=choice)
 
 
-def _last_resort(plan: Plan, target: Target) -> str:
-    """Why a scatter that has no lowering is kept; "" where it is not."""
+def _last_resort(plan: Plan, target: Target) -> Cause | None:
+    """Why a scatter that has no lowering is kept; None where it is not."""
     if isinstance(plan.scatter, CanonicalScatter) and isinstance(plan.facts, ScatterFacts):
         return kept_by(target, plan.scatter, plan.facts, "no_lowering")
-    return ""
+    return None
 
 
-def _kept(plan: Plan, why: str) -> Plan:
+def _kept(plan: Plan, why: Cause) -> Plan:
     """The plan of a scatter that the target takes as it is."""
-    return replace(plan, record=replace(plan.record, why=f"kept: {why}"), kept=why)
+    return replace(plan, record=replace(plan.record, why=why), kept=True)
 
 
 def check_preference(options: Options, registry: CompositeLoweringRegistry) -> None:
@@ -297,10 +294,10 @@ def where_of(graph: Graph, node: Node) -> str:
     return f"{location.file}:{location.line}:{location.column}"
 
 
-def _refused(graph: Graph, node: Node, reason: str) -> NotLoweredError:
+def _refused(graph: Graph, node: Node, reason: Cause) -> NotLoweredError:
     return NotLoweredError(
         where_of(graph, node),
-        f"{SCATTER}: {reason}",
+        f"{SCATTER}: {english.told(reason)}",
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",
@@ -333,6 +330,6 @@ def _no_rule(
         where_of(graph, node),
         f"{SCATTER}: no lowering for target {target.name}",
         facts=told,
-        nearest=tuple(f"{rule.name} ({rule.place}): {reason}" for rule, reason in error.nearest),
+        nearest=tuple(f"{rule.name} ({rule.place}): {english.listed(told)}" for rule, told in error.nearest),
         next_step=f"hlo-lower report --explain {record.number} {graph.name}",
     )

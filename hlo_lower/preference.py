@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_lower.causes import Code
 from hlo_lower.errors import InputError
 from hlo_lower.registry import Choice, CompositeLoweringRegistry, NoRuleError, Rule, Target, Without
 from hlo_lower.scatter.dynamic import DynamicFacts
@@ -99,7 +100,9 @@ def _preferred(rule: Rule, choice: Choice) -> Choice:
     if choice.rule is rule:
         return choice
     rejected = [(other, why) for other, why in choice.rejected if other is not rule]
-    return Choice(rule, tuple(sorted([*rejected, (choice.rule, f"{rule.name} is preferred")], key=lambda p: p[0].name)))
+    return Choice(
+        rule, tuple(sorted([*rejected, (choice.rule, (Code.PREFERRED(rule.short_name),))], key=lambda p: p[0].name))
+    )
 
 
 def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
@@ -111,14 +114,3 @@ def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
         return sizes.with_entry(name, number)
     except ValueError as error:
         raise InputError("--prefer", str(error), next_step=f"{name}=64; hlo-lower rules lists the entries") from None
-
-
-def told_cost(facts: ScatterFacts | DynamicFacts) -> str:
-    """ "; about 14 us, one by one 780": what the chosen form costs, and the loop; of the loop, the next best form."""
-    if isinstance(facts, DynamicFacts) or len(facts.forms) < 2:
-        return ""
-    other = next(form for form in facts.forms if form is not facts.regime)
-    if facts.regime is not Regime.MANY:
-        other = Regime.MANY
-    name = "one by one" if other is Regime.MANY else other.value
-    return f"; about {facts.forms[facts.regime] / 1000:.3g} us, {name} {facts.forms[other] / 1000:.3g}"

@@ -15,13 +15,14 @@ from enum import Enum
 from itertools import combinations, product
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import RegistryError
 
 Lowering = TypeVar("Lowering", bound=Callable[..., Any])
 Accepted = frozenset[Enum]
 Spared: TypeAlias = Mapping[tuple[str, Enum], Sequence[str]]
 """For a value of a fact the ops that a rule does not build then, although it declares them."""
-Without: TypeAlias = tuple[tuple[str, str], ...]
+Without: TypeAlias = tuple[tuple[str, Cause], ...]
 """Names of rules that turned out not to do, each with the reason."""
 
 
@@ -36,7 +37,7 @@ class Target(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def refusals(self, ops: Sequence[str], /) -> Sequence[str]: ...
+    def refusals(self, ops: Sequence[str], /) -> Sequence[Cause]: ...
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Rule:
         """The name without what it lowers: "dynamic_update_slice"."""
         return self.name.removeprefix("scatter_to_")
 
-    def misses(self, facts: Facts) -> tuple[str, ...]:
-        """The facts that it does not accept, each as "fact=value, needs a|b"."""
+    def misses(self, facts: Facts) -> tuple[Cause, ...]:
+        """The facts that it does not accept, each with its value and those that it needs."""
         return tuple(
-            f"{name}={facts[name].value}, needs {_names(accepted)}"
+            Code.MISSES(name, facts[name].value, _values(accepted))
             for name, accepted in self.constraints.items()
             if facts[name] not in accepted
         )
@@ -97,7 +98,11 @@ class Rule:
 
 
 def _names(accepted: Iterable[object]) -> str:
-    return "|".join(sorted(str(value.value) if isinstance(value, Enum) else repr(value) for value in accepted))
+    return "|".join(_values(accepted))
+
+
+def _values(accepted: Iterable[object]) -> tuple[str, ...]:
+    return tuple(sorted(str(value.value) if isinstance(value, Enum) else repr(value) for value in accepted))
 
 
 @dataclass(frozen=True)
@@ -105,13 +110,13 @@ class Choice:
     """The rule that was chosen and, for each other rule, why it was not."""
 
     rule: Rule
-    rejected: tuple[tuple[Rule, str], ...]
+    rejected: tuple[tuple[Rule, tuple[Cause, ...]], ...]
 
 
 class NoRuleError(Exception):
     """No rule fits: the nearest ones, at most three, each with what it lacks."""
 
-    def __init__(self, op: str, nearest: Sequence[tuple[Rule, str]]) -> None:
+    def __init__(self, op: str, nearest: Sequence[tuple[Rule, tuple[Cause, ...]]]) -> None:
         super().__init__(f"no lowering for {op}")
         self.nearest = tuple(nearest)
 
@@ -302,16 +307,16 @@ class CompositeLoweringRegistry:
             self._chosen[key] = self._select(op, facts, target, dict(without))
         return self._chosen[key]
 
-    def _select(self, op: str, facts: Facts, target: Target, without: Mapping[str, str]) -> Choice:
+    def _select(self, op: str, facts: Facts, target: Target, without: Mapping[str, Cause]) -> Choice:
         fitting: list[Rule] = []
-        rejected: list[tuple[Rule, str]] = []
+        rejected: list[tuple[Rule, tuple[Cause, ...]]] = []
         distance: dict[str, tuple[int, int, str]] = {}
         for rule in self.rules(op):
             misses, refusals = rule.misses(facts), tuple(target.refusals(rule.emitted(facts)))
             if rule.name in without:
                 refusals = (*refusals, without[rule.name])
             if misses or refusals:
-                rejected.append((rule, "; ".join((*misses, *refusals))))
+                rejected.append((rule, (*misses, *refusals)))
                 distance[rule.name] = (len(misses), len(refusals), rule.name)
             else:
                 fitting.append(rule)
@@ -322,7 +327,7 @@ class CompositeLoweringRegistry:
         if len(unbeaten) > 1:
             raise RegistryError(f"{op}: {' and '.join(f'{r.name} ({r.place})' for r in unbeaten)} both fit")
         chosen = unbeaten[0]
-        rejected.extend((rule, f"less specific than {chosen.name}") for rule in fitting if rule is not chosen)
+        rejected.extend((rule, (Code.LESS_SPECIFIC(chosen.short_name),)) for rule in fitting if rule is not chosen)
         return Choice(chosen, tuple(sorted(rejected, key=lambda pair: pair[0].name)))
 
     @staticmethod

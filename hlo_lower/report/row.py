@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.causes import Code
+from hlo_lower.english import shape_text, told
 from hlo_lower.report.alike import Group
 from hlo_lower.report.module import NO_RULE, rule_of
 from hlo_lower.report.place import where
@@ -10,6 +12,15 @@ from hlo_lower.scatter.record import ScatterRecord
 
 HEADERS = ("#", "×", "where", "kind", "writes", "rule", "bounds", "unique")
 COUNT = HEADERS.index("×")
+WHOLE = {"Empty": "nothing", "Full": "all"}
+PARTS = {
+    "Tile": "tile",
+    "Point": "point",
+    "BatchedTile": "{} tiles",
+    "Rows": "{} rows",
+    "Filter": "{} rows",
+    "Points": "{} points",
+}
 
 
 def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -31,7 +42,7 @@ def _cells(group: Group) -> tuple[str, ...]:
     """The cells of a row, in the order of HEADERS."""
     record = group.first
     count = f"{group.count:,}" if group.count > 1 else ""
-    words = (where(group), kind(record), record.writes, rule_name(rule_of(record)), record.bounds, unique(record))
+    words = (where(group), kind(record), writes(record), rule_name(rule_of(record)), bounds(record), unique(record))
     return (f"{record.number}", count, *(printable(word) for word in words))
 
 
@@ -47,5 +58,25 @@ def rule_name(rule: str) -> str:
 
 def unique(record: ScatterRecord) -> str:
     """ "one window" where that is the proof, else proved, claimed or unknown."""
-    one_window = any(fact.name == "unique" and fact.evidence == ("one window",) for fact in record.facts)
-    return "one window" if one_window else record.unique
+    proof = Code.ONE_WINDOW()
+    return told(proof) if any(f.name == "unique" and f.evidence == (proof,) for f in record.facts) else record.unique
+
+
+def bounds(record: ScatterRecord) -> str:
+    """Why a guard is needed or none; of a scatter that has no canonical form why it has none."""
+    if record.bounds.code is not Code.NOT_KNOWN or record.why is None:
+        return told(record.bounds)
+    return told(record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why)
+
+
+def writes(record: ScatterRecord) -> str:
+    """The written part in index notation: "tile [:, :, pos, :] of 1x8x64x16"."""
+    shape, counts, index = shape_text(record.operand_shape), record.writes.counts, record.writes.index
+    if record.bounds.code is Code.NOT_KNOWN:
+        return f"part of {shape}"
+    if not index:
+        return f"{'one window' if counts else 'windows'} of {shape}"
+    if record.subset in WHOLE:
+        return f"{WHOLE[record.subset]} of {shape}"
+    part = PARTS.get(record.subset, "{} windows").format(" by ".join(map(str, counts)))
+    return f"{part} [{', '.join(index)}] of {shape}"

@@ -1,7 +1,6 @@
 """Causes that count alike from module to module."""
 
 import pytest
-
 from hlo_lower.report.causes import guard_cause, refusal_cause
 
 
