@@ -13,7 +13,20 @@ PACKAGE = Path(hlo_lower.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
-    *("containment", "mlir", "shapes", "graph", "registry", "analysis", "subset", "loop", "scatter", "gather"),
+    *(
+        "causes",
+        "english",
+        "containment",
+        "mlir",
+        "shapes",
+        "graph",
+        "registry",
+        "analysis",
+        "subset",
+        "loop",
+        "scatter",
+        "gather",
+    ),
     *("lowerings", "targets", "plugins", "legality", "native", "legalize", "gathers", "linalg", "verify", "report"),
     *(
         "export",
@@ -36,10 +49,17 @@ ORDER = (
 
 NARROWER = {
     "shapes": ("mlir",),
-    "registry": (),
-    "targets": ("mlir", "scatter.sizes"),  # op names are checked against jaxlib; a target has its table of sizes
+    "english": ("causes",),
+    "analysis": ("causes", "mlir", "graph", "shapes"),  # nor what is above them, the English: they give causes
+    "scatter": ("causes", "mlir", "graph", "shapes", "registry", "analysis", "subset", "loop"),
+    "registry": ("causes",),
+    "targets": (
+        "causes",
+        "mlir",
+        "scatter.sizes",
+    ),  # op names are checked against jaxlib; a target has its table of sizes
     "verify": ("mlir", "shapes"),  # the judge looks at two texts, and at nothing of those who wrote one of them
-    "report": ("scatter.record",),
+    "report": ("causes", "english", "scatter.record"),
 }
 """Layers that are allowed less than everything before them, `errors` and their own files aside."""
 

@@ -10,6 +10,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.analysis import Combiner
+from hlo_lower.english import listed
 from hlo_lower.errors import RegistryError
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.lowerings import FAMILIES, RULE_DOMAINS, SCATTER_DOMAINS, default_registry
@@ -174,7 +175,7 @@ def test_nothing_fits_names_the_three_nearest(registry, add):
     with pytest.raises(NoRuleError) as error:
         chosen(registry, LARGE, BLUE)
     assert [rule.name for rule, _ in error.value.nearest] == ["a", "b", "c"]
-    assert [lack for _, lack in error.value.nearest] == [
+    assert [listed(lack) for _, lack in error.value.nearest] == [
         "size=large, needs small",
         "size=large, needs medium",
         "color=blue, needs red",
@@ -194,7 +195,7 @@ def test_every_other_rule_is_rejected_with_a_reason(registry, add):
     add("small", size={SMALL})
     add("large", size={LARGE})
     choice = registry.select("toy.paint", {"size": SMALL, "color": RED}, ANY)
-    assert {rule.name: reason for rule, reason in choice.rejected} == {
+    assert {rule.name: listed(reasons) for rule, reasons in choice.rejected} == {
         "anything": "less specific than small",
         "large": "size=small, needs large",
     }
@@ -207,7 +208,9 @@ def test_a_target_removes_candidates(registry, add):
     narrow = Target("narrow", "has no fast", {"toy.fast": "not implemented"})
     assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, RED, narrow)) == ("fast", "loop")
     rejected = registry.select("toy.paint", {"size": SMALL, "color": RED}, narrow).rejected
-    assert [(r.name, why) for r, why in rejected] == [("fast", "emits toy.fast, which narrow refuses: not implemented")]
+    assert [(r.name, listed(why)) for r, why in rejected] == [
+        ("fast", "emits toy.fast, which narrow refuses: not implemented")
+    ]
 
 
 def test_a_target_that_refuses_everything_is_an_error(registry, add):
@@ -215,7 +218,7 @@ def test_a_target_that_refuses_everything_is_an_error(registry, add):
     add("loop", emits=("toy.while",))
     with pytest.raises(NoRuleError) as error:
         chosen(registry, SMALL, RED, Target("none", "", {"toy.while": "no control flow"}))
-    assert [lack for _, lack in error.value.nearest] == ["emits toy.while, which none refuses: no control flow"]
+    assert [listed(lack) for _, lack in error.value.nearest] == ["emits toy.while, which none refuses: no control flow"]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,12 +6,13 @@ it differs. The same modules give the same text.
 """
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from hlo_lower.causes import Cause
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
+from hlo_lower.report.row import rule_name
 from hlo_lower.scatter.record import Rejection, ScatterRecord
 
 VERSION = 2
@@ -23,31 +24,48 @@ LINES = 3
 """How deep in the data a container has lines of its own; a record or a step of the evidence is one line."""
 
 
-class _Table:
-    """Values by number: each once, in the order in which they were first asked for."""
+class _Causes:
+    """Causes by number: each once, in the order in which they were first asked for."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-        self.rows: list[Any] = []
+        self._numbers: dict[Cause, int] = {}
 
-    def number(self, value: Hashable, row: Any) -> int:
-        """The number of a value, which is written as row."""
-        if value not in self._numbers:
-            self._numbers[value] = len(self.rows)
-            self.rows.append(row)
-        return self._numbers[value]
+    def numbers(self, causes: Iterable[Cause]) -> list[int]:
+        """The numbers of causes."""
+        return [self._numbers.setdefault(cause, len(self._numbers)) for cause in causes]
+
+    def data(self) -> list[dict[str, Any]]:
+        """The table."""
+        return [cause.to_json() for cause in self._numbers]
+
+
+class _Rejections:
+    """The rules that were not chosen, by number: what several records share is there once."""
+
+    def __init__(self) -> None:
+        self.reasons = _Causes()
+        self._numbers: dict[tuple[Rejection, ...], int] = {}
+
+    def number(self, rejections: tuple[Rejection, ...]) -> int:
+        """The number of what was not chosen, and why."""
+        return self._numbers.setdefault(rejections, len(self._numbers))
+
+    def data(self) -> list[dict[str, list[int]]]:
+        """The table: for each rule the numbers of its reasons."""
+        return [{rule_name(r.rule): self.reasons.numbers(r.reasons) for r in some} for some in self._numbers]
 
 
 def report_data(reports: Sequence[ModuleReport]) -> dict[str, Any]:
     """The modules, their records and the totals as plain data."""
-    rejections = _Table()
+    rejections = _Rejections()
     modules = [_module(report, rejections) for report in reports]
     rules = {record.rule: record.form for report in reports for record in report.records if record.rule}
     return {
         "version": VERSION,
         "modules": modules,
         "rules": dict(sorted(rules.items())),
-        "rejections": rejections.rows,
+        "rejections": rejections.data(),
+        "reasons": rejections.reasons.data(),
         "totals": _totals(totals(reports)),
         "groups": [{"group": name, "totals": _totals(totals(members))} for name, members in folders(reports)],
     }
@@ -74,8 +92,8 @@ def _lines(value: Any, depth: int) -> list[str]:
     return [*parts, "\n", " " * depth, closed]
 
 
-def _module(report: ModuleReport, rejections: _Table) -> dict[str, Any]:
-    evidence = _Table()
+def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
+    evidence = _Causes()
     records: list[dict[str, Any]] = []
     first: dict[Hashable, tuple[int, dict[str, Any]]] = {}
     for record in report.records:
@@ -99,15 +117,15 @@ def _module(report: ModuleReport, rejections: _Table) -> dict[str, Any]:
         "verify_seconds": report.verify_seconds,
         "error": report.error,
         "notes": list(report.notes),
-        "evidence": evidence.rows,
+        "evidence": evidence.data(),
         "records": records,
     }
 
 
-def _record(record: ScatterRecord, evidence: _Table, rejections: _Table) -> dict[str, Any]:
+def _record(record: ScatterRecord, evidence: _Causes, rejections: _Rejections) -> dict[str, Any]:
     """A record in full; fields that hold nothing are left out."""
     said = {fact.name: fact.value for fact in record.facts if not hasattr(record, fact.name)}
-    proofs = {f.name: [evidence.number(step, step.to_json()) for step in f.evidence] for f in record.facts}
+    proofs = {fact.name: evidence.numbers(fact.evidence) for fact in record.facts}
     told = {
         "number": record.number,
         "function": record.function,
@@ -126,7 +144,7 @@ def _record(record: ScatterRecord, evidence: _Table, rejections: _Table) -> dict
         "unique": record.unique,
         "rule": record.rule,
         "why": record.why and record.why.to_json(),
-        "why_not": rejections.number(record.why_not, list(map(_rejection, record.why_not))),
+        "why_not": rejections.number(record.why_not),
         "facts": said,
         "evidence": {name: steps for name, steps in proofs.items() if steps},
         "claims": _claims(record),
@@ -139,10 +157,6 @@ def _claims(record: ScatterRecord) -> dict[str, Any]:
     plain = {} if record.claims is None else asdict(record.claims)
     said = ("oob", "in_bounds", "windows", "is_unique")
     return {name: value for name, value in plain.items() if value and name not in said}
-
-
-def _rejection(rejection: Rejection) -> dict[str, Any]:
-    return {"rule": rejection.rule, "reasons": [reason.to_json() for reason in rejection.reasons]}
 
 
 def _totals(total: Totals) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def classify(
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )
-        told = tuple(Code.COSTS(form.value, cost / 1000) for form, cost in forms.items())
+        told = tuple(Code.COSTS(form.value, float(f"{cost / 1000:.3g}")) for form, cost in forms.items())
         findings += (Finding("regime", next(iter(forms)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
