@@ -23,7 +23,20 @@ PARTS = {
 }
 
 
-def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+class Cell(str):
+    """The text of a cell, with what it says in a word: a kind, "proved", "guarded", "none"; else ""."""
+
+    tone: str = ""
+
+    @classmethod
+    def of(cls, text: str, tone: str) -> "Cell":
+        """A cell of a tone; its text holds no line break."""
+        cell = cls(printable(text))
+        cell.tone = tone
+        return cell
+
+
+def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
     """Headers and rows: the number of the first scatter, how many are like it, and what they have in common.
 
     The column of counts is left out where every scatter has a row of its own.
@@ -31,19 +44,25 @@ def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, 
     rows = [_cells(group) for group in groups]
     if any(group.count > 1 for group in groups):
         return HEADERS, rows
-    return _without_count(HEADERS), [_without_count(row) for row in rows]
+    return HEADERS[:COUNT] + HEADERS[COUNT + 1 :], [row[:COUNT] + row[COUNT + 1 :] for row in rows]
 
 
-def _without_count(cells: tuple[str, ...]) -> tuple[str, ...]:
-    return cells[:COUNT] + cells[COUNT + 1 :]
-
-
-def _cells(group: Group) -> tuple[str, ...]:
+def _cells(group: Group) -> tuple[Cell, ...]:
     """The cells of a row, in the order of HEADERS."""
     record = group.first
-    count = f"{group.count:,}" if group.count > 1 else ""
-    words = (where(group), kind(record), writes(record), rule_name(rule_of(record)), bounds(record), unique(record))
-    return (f"{record.number}", count, *(printable(word) for word in words))
+    rule, is_unique = rule_of(record), unique(record)
+    bounded = {Code.PROVED: "proved", Code.GUARDED: "guarded"}.get(record.bounds.code, "")
+    cells = (
+        (f"{record.number}", ""),
+        (f"{group.count:,}" if group.count > 1 else "", ""),
+        (where(group), ""),
+        (kind(record), record.kind),
+        (writes(record), ""),
+        (rule_name(rule), rule if rule == NO_RULE else ""),
+        (bounds(record), bounded),
+        (is_unique, is_unique),
+    )
+    return tuple(Cell.of(text, tone) for text, tone in cells)
 
 
 def kind(record: ScatterRecord) -> str:
