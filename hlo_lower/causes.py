@@ -60,13 +60,11 @@ class Code(Enum):
     CARRIED_BY = "carried_by", "op"
     RESULT_OF = "result_of", "op"
     RESULT_OF_CALL = "result_of_call", "function"
-    ONE_OF = "one_of", "values"
     NEVER_CALLED = "never_called", "function"
     TOO_FAR = "too_far", "steps"
     TOO_LARGE = "too_large", "elements"
     TOO_MANY_TERMS = "too_many_terms", "terms"
     OUT_OF_BUDGET = ("out_of_budget",)
-    DEPENDS_ON_ITSELF = ("depends_on_itself",)
     OVERHANGS = ("overhangs",)
     SIZE_AT_RUN_TIME = ("size_at_run_time",)
     NOT_KNOWN = ("not_known",)
@@ -148,7 +146,6 @@ class Code(Enum):
     KEPT_UNSUPPORTED = "kept_unsupported", "reason"
     NO_LOWERING = "no_lowering", "target"
     DYNAMIC_SHAPE = "dynamic_shape", "type"
-    UNRANKED = "unranked", "type"
     QUANTIZED = "quantized", "type"
     INDEX_ELEMENTS = ("index_elements",)
     SIDE_EFFECT = "side_effect", "op", "callee"

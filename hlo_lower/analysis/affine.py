@@ -311,7 +311,7 @@ class AffineAnalysis:
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
-        base = Element(value, frame, tuple(origin(c) for c in place), Code.ONE_OF(len(sources)))
+        base = Element(value, frame, tuple(map(origin, place)))
         return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
     def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
@@ -328,7 +328,7 @@ class AffineAnalysis:
             return None
         if not self._keeps_distances(inside, loop, place, frame, depth):
             return None
-        base = Element(value, frame, tuple(map(origin, place)), Code.CARRIED_BY("while"))
+        base = Element(value, frame, tuple(map(origin, place)))
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
 
     def _keeps_distances(self, inside: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> bool:

@@ -84,7 +84,7 @@ class IndexAnalysis:
         if self._outer is not None and not self._rests_on_assumed(value, frame):
             return self._outer.interval(value, frame, depth)
         if key in self._pending:
-            return self._unknown(value, Code.DEPENDS_ON_ITSELF())
+            return self._unknown(value, Code.NOT_KNOWN())  # it depends on itself
         cuts = self.budget.cuts
         if not self.budget.begin():
             return self._unknown(value, Code.OUT_OF_BUDGET())

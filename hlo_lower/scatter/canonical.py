@@ -139,7 +139,7 @@ def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, 
       narrowed, index_range: see `CanonicalScatter`.
 
     Raises:
-      NotCanonicalError: a shape is dynamic, an operand is no ranked tensor, or an element type is quantized.
+      NotCanonicalError: a shape is dynamic, or an element type is quantized or `index`.
     """
     form = read_form(node)
     for value in node.operands:

@@ -156,7 +156,7 @@ def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
       narrowed: see `DynamicScatter`.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized.
+      NotCanonicalError: an element type is quantized or `index`.
     """
     form = read_form(node)
     return DynamicScatter(

@@ -73,12 +73,10 @@ def read_form(node: Node) -> ScatterForm:
     """Read the dimension numbers of a scatter.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized or `index`.
+      NotCanonicalError: an element type is quantized or `index`.
     """
     arity = len(node.results)
     for value in node.operands:
-        if not value.is_tensor:
-            raise NotCanonicalError(Code.UNRANKED(str(value.raw.type)))
         if value.element_type.startswith("!"):
             raise NotCanonicalError(Code.QUANTIZED(value.element_type))
         if value.element_type == "index":
