@@ -121,6 +121,13 @@ def test_every_file_belongs_to_a_layer():
     assert {"errors", *ORDER} >= {name_of(file).split(".")[0] for file in FILES}
 
 
+def test_only_who_speaks_to_a_person_puts_causes_into_words():
+    """Reports, errors and the table of rules have sentences; what analyses and decides has codes."""
+    using = {name_of(file) for file in FILES if any(n.startswith("english") for n in own_imports(file))}
+    assert {"api", "gathers", "pipeline", "plan"} == {name for name in using if not name.startswith("report.")}
+    assert {f"report.{name}" for name in ("explain", "row", "module", "headline")} <= using
+
+
 def test_the_prover_is_independent():
     """It imports how modules are parsed and run, and itself."""
     files = [file for file in FILES if name_of(file).startswith("verify.proof")]
