@@ -8,7 +8,7 @@ it differs. The same modules give the same text.
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, cast
 
 from hlo_lower.causes import Cause
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
@@ -80,11 +80,11 @@ def _lines(value: Any, depth: int) -> list[str]:
     """The text of a value in parts: containers down to `LINES` have a line for each of what they hold."""
     if depth > LINES or not isinstance(value, dict | list) or not value:
         return [json.dumps(value, ensure_ascii=False)]
-    pairs: list[tuple[str, Any]] = (
-        [(f"{json.dumps(name, ensure_ascii=False)}: ", held) for name, held in value.items()]  # pyright: ignore
-        if isinstance(value, dict)
-        else [("", held) for held in value]  # pyright: ignore
-    )
+    if isinstance(value, dict):
+        named = cast(dict[str, Any], value).items()
+        pairs = [(f"{json.dumps(name, ensure_ascii=False)}: ", held) for name, held in named]
+    else:
+        pairs = [("", held) for held in cast(list[Any], value)]
     opened, closed = "{}" if isinstance(value, dict) else "[]"
     parts = [opened]
     for number, (name, held) in enumerate(pairs):
@@ -124,7 +124,8 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
 
 def _record(record: ScatterRecord, evidence: _Causes, rejections: _Rejections) -> dict[str, Any]:
     """A record in full; fields that hold nothing are left out."""
-    said = {fact.name: fact.value for fact in record.facts if not hasattr(record, fact.name)}
+    own = {f.name for f in fields(record)}
+    said = {fact.name: fact.value for fact in record.facts if fact.name not in own}
     proofs = {fact.name: evidence.numbers(fact.evidence) for fact in record.facts}
     told = {
         "number": record.number,

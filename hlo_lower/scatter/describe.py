@@ -107,7 +107,6 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
         bounds=Code.NOT_KNOWN(),
         unique="unknown",
         why=reason,
-        facts=(Fact.known("canonical form", "none", reason),),
     )
 
 
