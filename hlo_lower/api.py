@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hlo_lower import english
 from hlo_lower.export import export
 from hlo_lower.graph import Graph, Source, checked_sizes, read
 from hlo_lower.graph import bind as _bind
@@ -169,7 +170,7 @@ def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry 
 
 def _row(rule: Rule, target: Target) -> RuleRow:
     builds = () if rule.origin else BUILT_OPS.get(rule.short_name, ())
-    refused = "; ".join(target.refusals(builds))
+    refused = english.listed(target.refusals(builds))
     return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused)
 
 

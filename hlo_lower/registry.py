@@ -15,11 +15,12 @@ from enum import Enum
 from itertools import combinations, product
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import RegistryError
 
 Lowering = TypeVar("Lowering", bound=Callable[..., Any])
 Accepted = frozenset[Enum]
-Without: TypeAlias = tuple[tuple[str, str], ...]
+Without: TypeAlias = tuple[tuple[str, Cause], ...]
 """Names of rules that turned out not to do, each with the reason."""
 
 
@@ -48,6 +49,10 @@ class FactsByName:
 
 class DoesNotApply(Exception):
     """Raised by a lowering that cannot lower what it was given, with the reason; the next best rule is tried."""
+
+    def __init__(self, reason: str | Cause) -> None:
+        super().__init__(reason)
+        self.cause = reason if isinstance(reason, Cause) else Code.SAID(reason)
 
 
 @dataclass(frozen=True)
@@ -92,18 +97,19 @@ class Rule:
         """The name without what it lowers: "dynamic_update_slice"."""
         return self.name.removeprefix("scatter_to_")
 
-    def misses(self, facts: Facts) -> tuple[str, ...]:
-        """The facts that it does not accept, each as "fact=value, needs a|b", and its condition if that does not hold.
+    def misses(self, facts: Facts) -> tuple[Cause, ...]:
+        """The facts that it does not accept, each with its value and those that it needs, and its condition if that
+        does not hold.
 
         Raises:
           ConditionError: the condition cannot be told of these facts.
         """
         missed = tuple(
-            f"{name}={facts[name].value}, needs {_names(accepted)}"
+            Code.MISSES(name, facts[name].value, _values(accepted))
             for name, accepted in self.constraints.items()
             if facts[name] not in accepted
         )
-        return missed if missed or self.when is None or self._holds(facts) else (f"needs {self.when.text}",)
+        return missed if missed or self.when is None or self._holds(facts) else (Code.NEEDS(self.when.text),)
 
     def _holds(self, facts: Facts) -> bool:
         assert self.when is not None
@@ -128,7 +134,11 @@ class Rule:
 
 
 def _names(accepted: Iterable[object]) -> str:
-    return "|".join(sorted(str(value.value) if isinstance(value, Enum) else repr(value) for value in accepted))
+    return "|".join(_values(accepted))
+
+
+def _values(accepted: Iterable[object]) -> tuple[str, ...]:
+    return tuple(sorted(str(value.value) if isinstance(value, Enum) else repr(value) for value in accepted))
 
 
 @dataclass(frozen=True)
@@ -136,14 +146,14 @@ class Choice:
     """The rule that was chosen and, for each other rule, why it was not."""
 
     rule: Rule
-    rejected: tuple[tuple[Rule, str], ...]
+    rejected: tuple[tuple[Rule, tuple[Cause, ...]], ...]
 
     def instead(self, wanted: Rule) -> "Choice":
         """The choice of a rule that fits as well, and was asked for."""
         if wanted is self.rule:
             return self
         rejected = [(other, why) for other, why in self.rejected if other is not wanted]
-        rejected.append((self.rule, f"{wanted.name} is preferred"))
+        rejected.append((self.rule, (Code.PREFERRED(wanted.short_name),)))
         return Choice(wanted, tuple(sorted(rejected, key=lambda pair: pair[0].name)))
 
 
@@ -158,7 +168,7 @@ class ConditionError(Exception):
 class NoRuleError(Exception):
     """No rule fits: the nearest ones, at most three, each with what it lacks."""
 
-    def __init__(self, op: str, nearest: Sequence[tuple[Rule, str]]) -> None:
+    def __init__(self, op: str, nearest: Sequence[tuple[Rule, tuple[Cause, ...]]]) -> None:
         super().__init__(f"no lowering for {op}")
         self.nearest = tuple(nearest)
 
@@ -335,14 +345,14 @@ class CompositeLoweringRegistry:
             self._chosen[key] = self._select(op, facts, dict(without))
         return self._chosen[key]
 
-    def _select(self, op: str, facts: Facts, without: Mapping[str, str]) -> Choice:
+    def _select(self, op: str, facts: Facts, without: Mapping[str, Cause]) -> Choice:
         fitting: list[Rule] = []
-        rejected: list[tuple[Rule, str]] = []
+        rejected: list[tuple[Rule, tuple[Cause, ...]]] = []
         distance: dict[str, tuple[int, str]] = {}
         for rule in self.rules(op):
             misses = rule.misses(facts)
             if misses or rule.name in without:
-                rejected.append((rule, "; ".join((*misses, *filter(None, [without.get(rule.name)])))))
+                rejected.append((rule, (*misses, *filter(None, [without.get(rule.name)]))))
                 distance[rule.name] = (len(misses), rule.name)
             else:
                 fitting.append(rule)
@@ -353,7 +363,7 @@ class CompositeLoweringRegistry:
         if len(unbeaten) > 1:
             raise RegistryError(f"{op}: {' and '.join(f'{r.name} ({r.place})' for r in unbeaten)} both fit")
         chosen = unbeaten[0]
-        rejected.extend((rule, f"less specific than {chosen.name}") for rule in fitting if rule is not chosen)
+        rejected.extend((rule, (Code.LESS_SPECIFIC(chosen.short_name),)) for rule in fitting if rule is not chosen)
         return Choice(chosen, tuple(sorted(rejected, key=lambda pair: pair[0].name)))
 
     @staticmethod

@@ -55,7 +55,7 @@ def test_prefill_modules_write_their_caches_by_runs_of_rows(path):
     assert '"stablehlo.scatter"' not in lowered.text
     # "8 tiles [b, i, :] of 8x4x64": a window for each batch coordinate, or one select over the operand.
     unrolled = [r for r in batched if r.rule == "unrolled"]
-    windows = sum(WINDOWS[r.rule] for r in caches) + sum(int(r.writes.split(" ")[0]) for r in unrolled)
+    windows = sum(WINDOWS[r.rule] for r in caches) + sum(r.writes.counts[0] for r in unrolled)
     for op, added in (("dynamic_update_slice", windows), ("while", 0)):
         pattern = rf"stablehlo\.{op}\b"
         assert len(re.findall(pattern, lowered.text)) - len(re.findall(pattern, before)) == added

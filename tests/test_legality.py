@@ -8,6 +8,8 @@ import pytest
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
+from hlo_lower.causes import Code
+from hlo_lower.english import listed
 from hlo_lower.graph.axes import sort_rows
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.lowerings.window import one_window
@@ -163,7 +165,7 @@ def test_the_next_best_form_is_chosen():
     for target, rule in ((npu(), "sorted"), (npu(refused={"stablehlo.sort": "it does not sort"}), "guarded_")):
         [record] = hl.classify(hl.read(module(body=MULTIPLY)), target=target, registry=registry)
         assert record.rule.startswith(rule)
-    told = {other.rule: other.reason for other in record.why_not}
+    told = {other.rule: listed(other.reasons) for other in record.why_not}
     assert told["scatter_to_sorted"] == "emits stablehlo.sort, which npu refuses: it does not sort"
 
 
@@ -179,8 +181,8 @@ def test_a_refused_scatter_can_be_kept():
     """With keep_unsupported it stays and is counted, and its record says what stood in the way."""
     lowered = hl.lower(module(), target=npu(dtypes={"f32"}), keep_unsupported=True)
     assert (lowered.scatters_left, lowered.unsupported) == (1, 1)
-    assert lowered.records[0].why == "kept, no lowering: stablehlo.scatter: no lowering for target npu"
-    assert "needs i32" in lowered.records[0].why_not[0].reason
+    assert lowered.records[0].why == Code.KEPT_UNSUPPORTED(Code.NO_LOWERING("npu"))
+    assert Code.REFUSES_DTYPE("npu", "i32", None, None) in lowered.records[0].why_not[0].reasons
     assert hl.lower(module(), skip=["#1"]).unsupported == 0
 
 
@@ -270,7 +272,7 @@ def test_the_next_best_rule_is_taken(lowering, target, says):
     lowered = hl.lower(module(body=MULTIPLY), target=target, registry=registry_with(lowering))
     [record] = lowered.records
     assert record.rule == "guarded_updated_slice"
-    assert any(other.rule == lowering.__name__ and says in other.reason for other in record.why_not)
+    assert any(other.rule == lowering.__name__ and says in listed(other.reasons) for other in record.why_not)
     assert not {"stablehlo.while", "stablehlo.add"} & {node.name for node in lowered.graph.main.body.nodes}
     assert hl.verify(module(body=MULTIPLY), lowered.text).ok
 
@@ -356,6 +358,6 @@ def test_a_failure_is_remembered_for_twins():
     target = npu(refused={SCATTER: "", "stablehlo.while": "no loops"})
     lowered = hl.lower(hl.export(thrice, CACHE, ROW, jnp.int32(3)), target=target, registry=registry)
     assert [record.rule for record in lowered.records] == ["guarded_updated_slice"] * 3
-    reasons = [{other.rule: other.reason for other in record.why_not} for record in lowered.records]
+    reasons = [{other.rule: listed(other.reasons) for other in record.why_not} for record in lowered.records]
     assert {told["scatter_to_counted"] for told in reasons} == {"emits stablehlo.while, which npu refuses: no loops"}
     assert len(tried) == 2

@@ -86,7 +86,7 @@ def test_rules_of_a_distribution_are_used(install):
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
     [record] = hl.classify(hl.read(MODULE))
     assert record.rule == "own_write"
-    assert record.why.endswith(f": a write of my own, by {place}")
+    assert (record.form, record.why["place"]) == ("a write of my own", place)
     lowered = hl.lower(MODULE)
     assert lowered.records[0].rule == "own_write"
     assert hl.verify(MODULE, lowered).ok

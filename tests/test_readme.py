@@ -16,7 +16,7 @@ def test_the_python_example_runs():
     done = subprocess.run([sys.executable, "-c", "".join(parts)], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "tile [:, :, position, :] of 1x8x64x16 -> guarded_dynamic_update_slice",
+        "Tile -> guarded_dynamic_update_slice",
         "128.0",
         "guarded_dynamic_update_slice",
     ]

@@ -10,6 +10,8 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.analysis import Combiner
+from hlo_lower.causes import Code
+from hlo_lower.english import listed
 from hlo_lower.errors import RegistryError
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.lowerings import nothing
@@ -173,7 +175,7 @@ def test_nothing_fits_names_the_three_nearest(registry, add):
     with pytest.raises(NoRuleError) as error:
         chosen(registry, LARGE, BLUE)
     assert [rule.name for rule, _ in error.value.nearest] == ["a", "b", "c"]
-    assert [lack for _, lack in error.value.nearest] == [
+    assert [listed(lack) for _, lack in error.value.nearest] == [
         "size=large, needs small",
         "size=large, needs medium",
         "color=blue, needs red",
@@ -193,7 +195,7 @@ def test_every_other_rule_is_rejected_with_a_reason(registry, add):
     add("small", size={SMALL})
     add("large", size={LARGE})
     choice = registry.select("toy.paint", {"size": SMALL, "color": RED})
-    assert {rule.name: reason for rule, reason in choice.rejected} == {
+    assert {rule.name: listed(reasons) for rule, reasons in choice.rejected} == {
         "anything": "less specific than small",
         "large": "size=small, needs large",
     }
@@ -203,11 +205,12 @@ def test_a_rule_that_turned_out_not_to_do_is_no_candidate(registry, add):
     """The next best one is chosen, and the reason stands among the rejections, behind the facts that do not fit."""
     add("loop")
     add("fast", size={SMALL})
-    without = (("fast", "emits toy.fast, which narrow refuses"),)
+    without = (("fast", Code.REFUSES_OPS("narrow", ("toy.fast",), None)),)
     assert (chosen(registry, SMALL, RED), chosen(registry, SMALL, RED, without)) == ("fast", "loop")
-    for size, told in ((SMALL, without[0][1]), (LARGE, f"size=large, needs small; {without[0][1]}")):
+    refused = "emits toy.fast, which narrow refuses"
+    for size, told in ((SMALL, refused), (LARGE, f"size=large, needs small; {refused}")):
         rejected = registry.select("toy.paint", {"size": size, "color": RED}, without).rejected
-        assert [(rule.name, why) for rule, why in rejected] == [("fast", told)]
+        assert [(rule.name, listed(why)) for rule, why in rejected] == [("fast", told)]
 
 
 def test_where_no_rule_does_the_nearest_says_why(registry, add):
@@ -215,8 +218,8 @@ def test_where_no_rule_does_the_nearest_says_why(registry, add):
     add("loop")
     add("fast", size={SMALL})
     with pytest.raises(NoRuleError) as error:
-        chosen(registry, LARGE, RED, (("loop", "no control flow"),))
-    assert [lack for _, lack in error.value.nearest] == ["no control flow", "size=large, needs small"]
+        chosen(registry, LARGE, RED, (("loop", Code.SAID("no control flow")),))
+    assert [listed(lack) for _, lack in error.value.nearest] == ["no control flow", "size=large, needs small"]
 
 
 FEW = When("rows <= 64", lambda facts: facts["rows"] <= 64)
@@ -229,7 +232,7 @@ def test_a_condition_on_sizes(registry, add):
     registry.check()
     assert [chosen(registry, SMALL, RED, rows=rows) for rows in (64, 65, 1)] == ["unrolled", "loop", "unrolled"]
     rejected = registry.select("toy.paint", {"size": SMALL, "color": RED, "rows": 65}).rejected
-    assert [(rule.name, why) for rule, why in rejected] == [("unrolled", "needs rows <= 64")]
+    assert [(rule.name, listed(why)) for rule, why in rejected] == [("unrolled", "needs rows <= 64")]
     assert [rule.classes() for rule in registry.rules("toy.paint")] == ["size=small", "size=small, rows <= 64"]
 
 

@@ -12,15 +12,16 @@ import numpy as np
 
 from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.evenly import of_constant
-from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.identity import is_identity
-from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked, plain_name
+from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.analysis.interval import type_range, wrapped_number
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
 from hlo_lower.analysis.memo import Memo
 from hlo_lower.analysis.places import MOVING, Place, after_start, moved
 from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 100
@@ -60,14 +61,14 @@ class AffineAnalysis:
           depth: how many producers have been followed so far.
         """
         if depth > MAX_STEPS:
-            return self._opaque(value, place, frame, f"more than {MAX_STEPS} steps from its source")
+            return self._opaque(value, place, frame, Code.TOO_FAR(MAX_STEPS))
         key = (value, place, frame)
         known = self._memo.get(key)
         if isinstance(known, Linear):
             return known
         cuts = self.budget.cuts
         if not self.budget.begin():
-            return self._opaque(value, place, frame, "more steps than the budget of the analysis")
+            return self._opaque(value, place, frame, Code.OUT_OF_BUDGET())
         self._memo.begin()
         found = self._found(value, place, frame, depth)
         self.budget.end()
@@ -81,15 +82,15 @@ class AffineAnalysis:
         node = value.node
         if node is None:
             found = self._argument(value, place, frame, depth)
-            why = ""
+            why = None
         else:
             found = self._result(value, node, place, frame, depth)
-            why = plain_name(node.name)
+            why = Code.RESULT_OF(plain_name(node.name))
             if found is None and node.name in ELEMENTWISE:
                 place = self._narrowed(node, place, frame, depth)
         if found is not None and len(found.terms) > MAX_TERMS:
-            found, why = None, f"a sum of more than {MAX_TERMS}"
-        return self._opaque(value, place, frame, why) if found is None else found
+            found, why = None, Code.TOO_MANY_TERMS(MAX_TERMS)
+        return found or self._opaque(value, place, frame, why or source_of(self._graph, value))
 
     def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
         """The place at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
@@ -99,7 +100,7 @@ class AffineAnalysis:
         moving = positions(operands)
         return tuple(origin(c) if not positions([c]) & moving else c for c in place)
 
-    def _opaque(self, value: Value, place: Place, frame: Frame | None, why: str) -> Linear:
+    def _opaque(self, value: Value, place: Place, frame: Frame | None, why: Cause) -> Linear:
         node = value.node
         if is_tracked(value):
             told = self._intervals.interval(value, frame)
@@ -107,8 +108,6 @@ class AffineAnalysis:
             if low == high:
                 return Linear(low, {}, width_of(value), evidence=told.evidence)
         source = None if node is None else Evidence.at(node, why)
-        if node is None and not why and value.block is not None:
-            why = f"argument {value.number} of @{self._graph.function_of(value.block.owner).name}"
         symbol = Element(value, frame, place, why, source)
         return Linear(0, {symbol: 1}, width_of(value), evidence=source)
 
@@ -120,7 +119,7 @@ class AffineAnalysis:
             return of_constant(node, place)
         if name == "iota":
             dim = node.integer("iota_dimension")
-            step = Evidence.at(node, f"iota 0..{value.static_shape[dim] - 1}")
+            step = Evidence.at(node, Code.IOTA(value.static_shape[dim] - 1))
             return place[dim].in_width(width_of(value)).because(step)
         if name in MOVING and not all(o.is_static for o in node.operands if o.is_tensor):
             return None
@@ -235,7 +234,7 @@ class AffineAnalysis:
         offset = wrapped_number(offset, *whole)
         if offset <= 0:
             return None
-        step = Evidence.at(node, f"negative ones moved up by {offset}", merge((kept.evidence,)))
+        step = Evidence.at(node, Code.MOVED_UP(offset), merge((kept.evidence,)))
         # Its value is a number of the type, so whatever wrapped around inside is settled.
         inner = self._inner.setdefault(kept, kept)  # one object, so that equal forms are compared by identity
         return Linear(0, {Normalized(inner, offset, width): 1}, width, evidence=step)
@@ -312,7 +311,7 @@ class AffineAnalysis:
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
-        base = Element(value, frame, tuple(origin(c) for c in place), f"one of {len(sources)}")
+        base = Element(value, frame, tuple(map(origin, place)))
         return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
     def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
@@ -329,7 +328,7 @@ class AffineAnalysis:
             return None
         if not self._keeps_distances(inside, loop, place, frame, depth):
             return None
-        base = Element(value, frame, tuple(map(origin, place)), "carried by while")
+        base = Element(value, frame, tuple(map(origin, place)))
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
 
     def _keeps_distances(self, inside: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> bool:

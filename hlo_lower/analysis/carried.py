@@ -19,6 +19,7 @@ from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
+from hlo_lower.causes import Code
 from hlo_lower.graph import Block, Node, Value
 
 MAX_NESTED = 2
@@ -85,8 +86,7 @@ def carried(
     assert whole is not None
     counted = _counted(analysis, loop, number, before.hull(), frame, depth, in_body=is_body)
     if counted is not None and within(counted, whole):
-        why = f"grows by a known step while the condition holds: [{counted[0]}, {counted[1]}]"
-        return uniform(before, counted).because(Evidence.at(loop, why, merge((before.evidence,))))
+        return uniform(before, counted).because(Evidence.at(loop, Code.COUNTED(*counted), merge((before.evidence,))))
     if before.hull() == whole and not (is_body and argument.shape == ()):
         return None  # no other candidate holds it
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
@@ -94,9 +94,7 @@ def carried(
             told = entering(candidate) if is_body else uniform(before, candidate)
             if told.is_unbounded:
                 return None
-            low, high = told.hull()
-            why = f"stays in [{low}, {high}] in each iteration"
-            return told.because(Evidence.at(loop, why, merge((before.evidence,))))
+            return told.because(Evidence.at(loop, Code.KEPT_WITHIN(*told.hull()), merge((before.evidence,))))
     return None
 
 

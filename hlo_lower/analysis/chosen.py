@@ -14,6 +14,7 @@ from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.linear import Normalized
 from hlo_lower.analysis.places import Place
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 
@@ -47,7 +48,7 @@ def _select(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fr
             continue
         found = asked.along(x, place, axes, frame, depth + 1)
         if found.gap:
-            step = Evidence.at(node, f"distinct, or in [{low}, {high}]")
+            step = Evidence.at(node, Code.DISTINCT_OR_WITHIN(low, high))
             repeats = tuple(dict.fromkeys((*found.repeats, (low, high))))
             dropped = Along(found.gap, repeats, evidence=(*found.evidence, step))
             told = dropped if not told.gap or _width(repeats) < _width(told.repeats) else told

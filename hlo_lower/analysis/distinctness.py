@@ -36,6 +36,7 @@ from hlo_lower.analysis.linear import Linear, Position, positions
 from hlo_lower.analysis.mapped import MAPPED
 from hlo_lower.analysis.places import MOVING, Place, after_start, moved
 from hlo_lower.analysis.sources import SOURCES
+from hlo_lower.causes import Code
 from hlo_lower.graph import Graph, Node, Value
 
 MAX_STEPS = 60
@@ -265,7 +266,7 @@ class Distinctness:
             return UNKNOWN
         whole, row = found
         is_whole = len(rows) == row.size
-        moved_along = Along(1, (), is_whole, evidence=(Evidence.at(node, "slices that do not overlap"),))
+        moved_along = Along(1, (), is_whole, evidence=(Evidence.at(node, Code.SLICES_APART()),))
         at = of_form(place[dim], axes, is_exact=True)
         if at is None:
             return UNKNOWN

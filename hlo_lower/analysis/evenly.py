@@ -8,6 +8,7 @@ from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.interval import Bounds
 from hlo_lower.analysis.linear import Linear, width_of
 from hlo_lower.analysis.places import Place
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 MAX_PART = 1 << 20
@@ -17,7 +18,7 @@ MAX_PART = 1 << 20
 def of_constant(node: Node, place: Place) -> Linear | None:
     """An element of a constant: a number where the place is known, else what `fitted` recovers."""
     values = node.constant()
-    width, step = width_of(node.result()), Evidence.at(node, "constant")
+    width, step = width_of(node.result()), Evidence.at(node, Code.CONSTANT())
     if values is None or values.size == 0:
         return None
     known = values[tuple(p.constant if p.is_constant else slice(None) for p in place)]

@@ -13,6 +13,7 @@ from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval
 from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.causes import Code
 from hlo_lower.graph import Block, Node, Value
 
 MAX_ELEMENTS = 1 << 16
@@ -61,7 +62,7 @@ def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: 
     if left is None or right is None:
         return None
     result = _COMPARED[comparison_direction(node)](left, right)
-    return Interval.exactly(result.astype(np.int64), "i1", Evidence.at(node, "a comparison of known floats"))
+    return Interval.exactly(result.astype(np.int64), "i1", Evidence.at(node, Code.KNOWN_FLOATS()))
 
 
 def known_floats(

@@ -13,7 +13,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.budget import Budget
 from hlo_lower.analysis.carried import carried
-from hlo_lower.analysis.evidence import Evidence, merge
+from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.analysis.floats import compared_floats
 from hlo_lower.analysis.frame import Frame, Frames
 from hlo_lower.analysis.given import given, subjects
@@ -23,6 +23,7 @@ from hlo_lower.analysis.reduced import reduced
 from hlo_lower.analysis.running import running_bounds
 from hlo_lower.analysis.scattered import scattered
 from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node, Value
 
 MAX_STEPS = 100
@@ -83,10 +84,10 @@ class IndexAnalysis:
         if self._outer is not None and not self._rests_on_assumed(value, frame):
             return self._outer.interval(value, frame, depth)
         if key in self._pending:
-            return self._unknown(value, "a value that depends on itself")
+            return self._unknown(value, Code.NOT_KNOWN())  # it depends on itself
         cuts = self.budget.cuts
         if not self.budget.begin():
-            return self._unknown(value, "more steps than the budget of the analysis")
+            return self._unknown(value, Code.OUT_OF_BUDGET())
         self._pending.add(key)
         known = self._compute(value, frame, depth)
         self._pending.discard(key)
@@ -102,18 +103,18 @@ class IndexAnalysis:
         """
         return any(is_seen_by(argument, own, value, frame) for argument, own in self._newly_assumed)
 
-    def _unknown(self, value: Value, why: str, node: Node | None = None) -> Interval:
-        text = f"not bounded: {why}"
-        evidence = Evidence(text) if node is None else Evidence.at(node, text)
+    def _unknown(self, value: Value, source: Cause, node: Node | None = None) -> Interval:
+        cause = Code.NOT_BOUNDED(source)
+        evidence = Evidence(cause) if node is None else Evidence.at(node, cause)
         return Interval.of_type(value.static_shape, value.element_type, evidence)
 
     def _compute(self, value: Value, frame: Frame | None, depth: int) -> Interval:
         if depth > MAX_STEPS:
-            return self._unknown(value, f"more than {MAX_STEPS} steps from its source")
+            return self._unknown(value, Code.TOO_FAR(MAX_STEPS))
         node = value.node
         if prod(value.static_shape) > MAX_ELEMENTS:
             told = None if node is None else self._uniform(node, frame, depth)
-            return told or self._unknown(value, f"more than {MAX_ELEMENTS} elements")
+            return told or self._unknown(value, Code.TOO_LARGE(MAX_ELEMENTS))
         if node is None:
             return self._argument(value, frame, depth)
         match plain_name(node.name):
@@ -123,7 +124,7 @@ class IndexAnalysis:
                 return self._select(node, frame, depth)
             case "case" | "if":
                 branches = [(block.terminator.operand(value.number), frame) for block in node.blocks]
-                return self._one_of(value, branches, depth, f"one of {len(branches)} branches", node)
+                return self._one_of(value, branches, depth, Code.BRANCHES(len(branches)), node)
             case "while":
                 told = carried(self, node, value.number, frame, depth)
             case "reduce":
@@ -142,7 +143,7 @@ class IndexAnalysis:
                 if is_identity(node):
                     return self.interval(node.operand(value.number), frame, depth + 1)
                 told = self._transfer(node, {}, frame, depth)
-        return told or self._unknown(value, plain_name(node.name), node)
+        return told or self._unknown(value, Code.RESULT_OF(plain_name(node.name)), node)
 
     def assuming(self, assumed: Mapping[tuple[Value, Frame | None], Interval]) -> "IndexAnalysis":
         """An analysis of the same module in which these are taken as told: for proofs by induction."""
@@ -179,27 +180,27 @@ class IndexAnalysis:
         owner = block.owner
         if owner.name == "stablehlo.while":
             told = carried(self, owner, value.number, frame, depth, inside=block)
-            return told or self._unknown(value, f"carried by {plain_name(owner.name)}", owner)
+            return told or self._unknown(value, source_of(self._graph, value), owner)
         if owner.name != "func.func":
-            return self._unknown(value, f"argument of {plain_name(owner.name)}", owner)
+            return self._unknown(value, source_of(self._graph, value), owner)
         function = self._graph.function_of(owner)
         if frame is not None:
             return self.interval(frame.call.operands[value.number], frame.caller, depth + 1)
         name = function.name
         if function.is_public or self._graph.has_other_reference(name):
-            return self._unknown(value, f"argument {value.number} of @{name}")
+            return self._unknown(value, source_of(self._graph, value))
         calls = self._graph.calls_of(name)
         if not calls:
-            return self._unknown(value, f"@{name} is never called")
+            return self._unknown(value, Code.NEVER_CALLED(name))
         sites: list[tuple[Value, Frame | None]] = [(call.operands[value.number], None) for call in calls]
-        return self._one_of(value, sites, depth, f"holds at each of {len(sites)} calls of @{name}")
+        return self._one_of(value, sites, depth, Code.AT_EACH_CALL(len(sites), name))
 
     def _one_of(
         self,
         value: Value,
         sources: Sequence[tuple[Value, Frame | None]],
         depth: int,
-        why: str,
+        why: Cause,
         node: Node | None = None,
     ) -> Interval:
         """The interval of a value that is one of several."""
@@ -227,7 +228,7 @@ class IndexAnalysis:
         body = self.callee(call)
         returned = None if body is None else body.terminator.operands[value.number]
         if returned is None or not returned.is_static:
-            return self._unknown(value, f"result of @{call.callee}", call)
+            return self._unknown(value, Code.RESULT_OF_CALL(call.callee), call)
         return self.interval(returned, self.enter(call, frame), depth + 1)
 
     # --- reordering ---
@@ -241,7 +242,7 @@ class IndexAnalysis:
         dim = -1 if node.attribute("dimension") is None else node.integer("dimension")
         lo = told.lo.min(axis=dim, keepdims=True)
         hi = told.hi.max(axis=dim, keepdims=True)
-        return told.between(lo, hi).because(Evidence.at(node, "sorted", merge((told.evidence,))))
+        return told.between(lo, hi).because(Evidence.at(node, Code.SORTED(), merge((told.evidence,))))
 
     def _top_k(self, value: Value, node: Node, frame: Frame | None, depth: int) -> Interval | None:
         """The second result of a top_k numbers elements of the operand's last dim."""
@@ -252,12 +253,12 @@ class IndexAnalysis:
             last = operand.static_shape[-1] - 1
             told = Interval.of_type(value.static_shape, value.element_type)
             zero = np.zeros_like(told.lo)
-            return told.between(zero, zero + last).because(Evidence.at(node, f"top_k of {last + 1}: in [0, {last}]"))
+            return told.between(zero, zero + last).because(Evidence.at(node, Code.TOP_K_INDICES(last + 1)))
         told = self.interval(operand, frame, depth + 1)
         low, high = told.hull()
         told = Interval.of_type(value.static_shape, value.element_type)
         zero = np.zeros_like(told.lo)
-        return told.between(zero + low, zero + high).because(Evidence.at(node, "top_k", merge((told.evidence,))))
+        return told.between(zero + low, zero + high).because(Evidence.at(node, Code.TOP_K(), merge((told.evidence,))))
 
     # --- negative-index normalisation ---
 
@@ -266,7 +267,7 @@ class IndexAnalysis:
         is in [0, D-1], because i + D is looked at for negative i alone, and i for the others."""
         value = node.result()
         if not (is_tracked(value) and is_tracked(node.operand(0))):
-            return self._unknown(value, "select", node)
+            return self._unknown(value, Code.RESULT_OF("select"), node)
         operands, frame = self._passed(node.operands, frame)
         predicate, on_true, on_false = operands
         condition = self.interval(predicate, frame, depth + 1)
@@ -280,7 +281,7 @@ class IndexAnalysis:
         least, greatest = best.hull()
         if best is whole or least < 0:  # it did not help: the branches' own evidence says why
             return best
-        return best.because(Evidence.at(node, f"normalised to [{least}, {greatest}]", merge((best.evidence,))))
+        return best.because(Evidence.at(node, Code.NORMALISED(least, greatest), merge((best.evidence,))))
 
     def _passed(self, operands: tuple[Value, ...], frame: Frame | None) -> tuple[tuple[Value, ...], Frame | None]:
         """The operands of a select as its function's caller sees them, where all of them come from there: JAX puts
@@ -365,8 +366,3 @@ def is_tracked(value: Value) -> bool:
     """Whether a value is an integer or boolean tensor of static shape."""
     tensor = value.tensor_type
     return tensor is not None and tensor.is_static and type_range(tensor.element_name) is not None
-
-
-def plain_name(name: str) -> str:
-    """An op's name as a reader knows it."""
-    return name.removeprefix("stablehlo.")

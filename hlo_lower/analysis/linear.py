@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Node, Value
 
 
@@ -34,14 +35,14 @@ class Element:
     Attributes:
       value, frame: the tensor, and the call through which it is looked at.
       coordinates: where in it.
-      why: what it is, for a reason ("argument 3 of @main", "gather"); no part of its identity.
+      why: what it is, for a reason (an argument, the result of a gather); no part of its identity.
       source: the step that says so.
     """
 
     value: Value
     frame: Frame | None
     coordinates: tuple["Linear", ...]
-    why: str = field(default="", compare=False)
+    why: Cause | None = field(default=None, compare=False)
     source: Evidence | None = field(default=None, compare=False)
 
 
@@ -216,4 +217,4 @@ def _dims(symbol: Symbol) -> set[int]:
 
 def _joined(a: Linear, b: Linear) -> Evidence | None:
     steps = merge((a.evidence, b.evidence))
-    return steps[0] if len(steps) == 1 else Evidence("sum", None, steps) if steps else None
+    return steps[0] if len(steps) == 1 else Evidence(Code.SUM(), None, steps) if steps else None

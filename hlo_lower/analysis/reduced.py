@@ -6,6 +6,7 @@ from hlo_lower.analysis.carried import MAX_NESTED, Analysis, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 
@@ -35,8 +36,7 @@ def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, de
         scalar = Interval.of_type((), operand.element_type)
         assumed = {(argument, frame): uniform(scalar, hull) for argument in arguments}
         if within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
-            told = f"each one of what it folds, in [{hull[0]}, {hull[1]}]"
-            return uniform(like, hull).because(Evidence.at(node, told, why))
+            return uniform(like, hull).because(Evidence.at(node, Code.FOLDED(*hull), why))
     adder = returned.node
     if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):
         return None
@@ -50,8 +50,7 @@ def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, de
         return None
     if allowed is None or not within((low, high), allowed):
         return None
-    told = f"a sum of at most {terms}, in [{low}, {high}]"
-    return uniform(like, (low, high)).because(Evidence.at(node, told, why))
+    return uniform(like, (low, high)).because(Evidence.at(node, Code.SUMMED(terms, low, high), why))
 
 
 def _folded_at_once(node: Node, operand: Value, result: Value) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.analysis.identity import seen_through
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Node, Value
 
 
@@ -52,12 +53,12 @@ class RegionFacts:
     Attributes:
       combiners: one per operand.
       separable: whether each result depends on its own operand's current value and update only.
-      why: what decided, one line per operand.
+      why: what decided, one cause per operand.
     """
 
     combiners: tuple[Combiner, ...]
     separable: bool
-    why: tuple[str, ...]
+    why: tuple[Cause, ...]
 
     @property
     def common(self) -> Combiner:
@@ -75,7 +76,7 @@ def classify_region(block: Block) -> RegionFacts:
     arguments = block.arguments
     n = len(arguments) // 2
     combiners: list[Combiner] = []
-    why: list[str] = []
+    why: list[Cause] = []
     separable = True
     for i, returned in enumerate(map(seen_through, block.terminator.operands)):
         used = _dependencies(returned, block)
@@ -89,15 +90,15 @@ def classify_region(block: Block) -> RegionFacts:
 
 def _combiner(
     returned: Value, i: int, n: int, currents: set[int], updates: set[int], arguments: tuple[Value, ...]
-) -> tuple[Combiner, str]:
+) -> tuple[Combiner, Cause]:
     if returned == arguments[i]:
-        return Combiner.NO_OP, "returns the current value"
+        return Combiner.NO_OP, Code.RETURNS_CURRENT()
     if not currents and not updates:
-        return Combiner.ASSIGN_CONSTANT, "depends on neither the current value nor the update"
+        return Combiner.ASSIGN_CONSTANT, Code.RETURNS_CONSTANT()
     if not currents:
-        return Combiner.ASSIGN, "returns the update" if returned in arguments[n:] else "depends on the update alone"
+        return Combiner.ASSIGN, (Code.RETURNS_UPDATE if returned in arguments[n:] else Code.OF_UPDATE)()
     if currents == {i} and not updates:
-        return Combiner.UNARY, "depends on the current value alone"
+        return Combiner.UNARY, Code.OF_CURRENT()
     node = returned.node
     if node is not None:
         operands = tuple(map(seen_through, node.operands))
@@ -106,10 +107,10 @@ def _combiner(
             combiner = _COMMUTATIVE[node.name]
             if returned.element_type == "i1":
                 combiner = _ON_BOOLEANS.get(combiner, combiner)
-            return combiner, f"{node.name} of the current value and the update"
+            return combiner, Code.COMBINED_BY(node.name)
         if node.name == "stablehlo.subtract" and operands == own:
-            return Combiner.SUB, "the update is subtracted from the current value"
-    return Combiner.GENERAL, f"computed by {node.name if node else 'another operand'}"
+            return Combiner.SUB, Code.SUBTRACTED()
+    return Combiner.GENERAL, Code.COMPUTED_BY(node.name if node else None)
 
 
 def _dependencies(value: Value, block: Block) -> set[int]:

@@ -15,6 +15,7 @@ from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Bounds, Interval, bounds_dtype, lesser, type_range
 from hlo_lower.analysis.region import Combiner, classify_region
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 MAX_WIDE = 1 << 16
@@ -91,7 +92,7 @@ def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: i
     if limit is not None:
         sums[1] = lesser(sums[1], limit)
     sums = [bounds.astype(bounds_dtype(element_type)) for bounds in sums]
-    step = Evidence.at(node, f"a running sum, at most {int(sums[1].max())}", merge((told.evidence,)))
+    step = Evidence.at(node, Code.RUNNING_SUM(int(sums[1].max())), merge((told.evidence,)))
     return Interval(told.shape, element_type, sums[0], sums[1], step)
 
 

@@ -17,6 +17,7 @@ from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
 from hlo_lower.analysis.region import Combiner, classify_region
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 MAX_POINTS = 1 << 16
@@ -47,7 +48,7 @@ def scattered(analysis: Analysis, node: Node, number: int, frame: Frame | None, 
     why = merge((before.evidence, written.evidence))
     known = _applied(analysis, node, before, written, frame, depth) if arity == 1 else None
     if known is not None:
-        return known.because(Evidence.at(node, "points at known places", why))
+        return known.because(Evidence.at(node, Code.KNOWN_POINTS(), why))
     (low, high), (least, most) = before.hull(), written.hull()
     hull = min(low, least), max(high, most)
     block = node.blocks[0]
@@ -60,15 +61,14 @@ def scattered(analysis: Analysis, node: Node, number: int, frame: Frame | None, 
         assumed = {(argument, frame): uniform(scalar, hull) for argument in arguments}
         returned = block.terminator.operand(number)
         if within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
-            return uniform(like, hull).because(Evidence.at(node, f"scattered, in [{hull[0]}, {hull[1]}]", why))
+            return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
     if classify_region(block).combiners[number] is not Combiner.ADD:
         return None
     terms = _windows(node)
     hull = low + min(terms * least, 0), high + max(terms * most, 0)
     if not within(hull, type_range(value.element_type) or (0, 0)):
         return None
-    told = f"at most {terms} added to each, in [{hull[0]}, {hull[1]}]"
-    return uniform(like, hull).because(Evidence.at(node, told, why))
+    return uniform(like, hull).because(Evidence.at(node, Code.ADDED(terms, *hull), why))
 
 
 def _windows(node: Node) -> int:

@@ -16,6 +16,7 @@ from hlo_lower.analysis.gathered import origin_of
 from hlo_lower.analysis.linear import Linear, Position, positions
 from hlo_lower.analysis.places import Place
 from hlo_lower.analysis.running import running_sum
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 
@@ -37,7 +38,7 @@ def _sort(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fram
     whole = whole.without_order()
     if order.operand == value.number and order.is_ascending:
         whole = replace(whole, order=Order.INCREASING if whole.is_distinct else Order.NON_DECREASING)
-    step = Evidence.at(node, f"sorted along dim {dim}")
+    step = Evidence.at(node, Code.SORTED_ALONG(dim))
     return asked.picked(whole.because(step), place[dim], row.size, axes)
 
 
@@ -49,7 +50,7 @@ def _top_k(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fra
     if value.number != 1 or not node.operand(0).is_static or others & {axis.dim for axis in axes}:
         return UNKNOWN
     size, of = value.static_shape[last], node.operand(0).static_shape[last]
-    numbers = Along(1, (), size == of, evidence=(Evidence.at(node, f"the indices of {size} of {of}"),))
+    numbers = Along(1, (), size == of, evidence=(Evidence.at(node, Code.PICKED(size, of)),))
     return asked.picked(numbers, place[last], size, axes)
 
 
@@ -92,7 +93,7 @@ def _gather(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fr
     row = asked.fresh(extent)
     before[dim] = Linear(0, {row: 1}) if extent > 1 else Linear(0)
     outer = asked.along(operand, tuple(before), (row, *axes[len(picks) :]), frame, depth + 1)
-    found = composed(outer, inner, extent, count_of(picks)).because(Evidence.at(node, "gathered at different places"))
+    found = composed(outer, inner, extent, count_of(picks)).because(Evidence.at(node, Code.GATHERED_APART()))
     # Where equal indices follow each other, the faster axes begin anew without a step up.
     is_ordered = inner.order is Order.INCREASING or len(picks) == len(axes)
     return found if is_ordered else found.without_order()
@@ -162,7 +163,7 @@ def _scatter(
     if not index.covers and size > 1:
         return UNKNOWN
     written = asked.along(updates, tuple(at), (position,), frame, depth + 1).without_order()
-    step = Evidence.at(node, "each row written once", index.evidence)
+    step = Evidence.at(node, Code.WRITTEN_ONCE(), index.evidence)
     return asked.picked(written.because(step), place[dim], size, axes)
 
 
@@ -175,7 +176,7 @@ def _running_sum(
     if found is None or positions([c for d, c in enumerate(place) if d != found.dim]) & {axis.dim for axis in axes}:
         return UNKNOWN
     order = Order.INCREASING if found.step >= 1 else Order.NON_DECREASING
-    told = f"a running sum of at least {found.step} each, at most {found.total}"
+    told = Code.RUNNING_STEPS(found.step, found.total)
     whole = Along(found.step, (), False, Order.UNKNOWN if found.is_reversed else order, (Evidence.at(node, told),))
     return asked.picked(whole, place[found.dim], value.static_shape[found.dim], axes)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from hlo_lower.causes import Cause
+from hlo_lower.english import told_kind
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.wording import plural, printable, seconds
@@ -35,11 +37,11 @@ def summary(total: Totals) -> list[tuple[str, str]]:
         ("subsets", counted(total.subsets)),
         ("combiners", counted(total.combiners)),
         ("rules", counted_rules(total)),
-        ("no rule", counted(total.no_rule)),
+        ("no rule", counted_causes(total.no_rule)),
         ("guards", guards_told(total)),
     ]
     if total.modules > 1:
-        lines.append(("guarded", counted(total.guard_causes)))
+        lines.append(("guarded", counted_causes(total.guard_causes)))
     return [(title, line) for title, line in lines if line]
 
 
@@ -65,6 +67,11 @@ def guards_told(total: Totals) -> str:
 def counted_rules(total: Totals) -> str:
     """ "160 dynamic_update_slice, 2 none"."""
     return counted({rule_name(rule): count for rule, count in total.rules.items()})
+
+
+def counted_causes(counts: Mapping[Cause, int]) -> str:
+    """ "12 argument, 2 result of gather"."""
+    return counted({told_kind(cause): count for cause, count in counts.items()})
 
 
 def counted(counts: Mapping[str, int]) -> str:

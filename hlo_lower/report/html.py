@@ -11,7 +11,7 @@ from hlo_lower.report.html_charts import broken, charts, folder_chart
 from hlo_lower.report.html_page import PAGE, STYLE
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.overview import FEW, FOLDER_HEADERS, base_name, folder_rows, module_row
-from hlo_lower.report.row import table_of
+from hlo_lower.report.row import Cell, table_of
 from hlo_lower.report.wording import plural, printable
 
 TONES = {"proved": "good", "guarded": "warn", "none": "bad"}
@@ -124,6 +124,6 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], links: Sequenc
 
 
 def _cell(header: str, cell: str) -> str:
-    tone = TONES.get(cell.split(" ")[0].rstrip(":"), "")
+    tone = TONES.get(cell.tone, "") if isinstance(cell, Cell) else ""
     classes = f' class="{tone}"' if tone else ""
     return f'<td data-title="{escape(header)}"{classes}>{escape(cell)}</td>'

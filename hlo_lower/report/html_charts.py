@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from hlo_lower.causes import Cause
+from hlo_lower.english import told_kind
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.overview import loop_share
 from hlo_lower.report.row import rule_name
@@ -21,9 +23,9 @@ def charts(total: Totals) -> str:
         _chart("Subsets", total.subsets),
         _chart("Combiners", total.combiners),
         _chart("Rules", {rule_name(rule): count for rule, count in total.rules.items()}),
-        _chart("No rule, and why", total.no_rule),
+        _chart("No rule, and why", _told(total.no_rule)),
         _chart("Guards", {name: count for name, count in guards.items() if count}),
-        _chart("Guards needed for an index from", total.guard_causes),
+        _chart("Guards needed for an index from", _told(total.guard_causes)),
     ]
     return f'<div class="charts">{"".join(shown)}</div>' if total.scatters else ""
 
@@ -46,6 +48,10 @@ def folder_chart(reports: Sequence[ModuleReport]) -> str:
 def broken(name: str) -> str:
     """A name as HTML that may be broken after an underscore."""
     return escape(printable(name)).replace("_", "_<wbr>")
+
+
+def _told(counts: Mapping[Cause, int]) -> dict[str, int]:
+    return {told_kind(cause): count for cause, count in counts.items()}
 
 
 def _chart(title: str, counts: Mapping[str, int]) -> str:

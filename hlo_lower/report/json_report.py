@@ -1,55 +1,170 @@
-"""The report as JSON: every record in full, never folded; null is what was not measured.
+"""The report as JSON: every record, causes as codes, and nothing twice. docs/json-schema.md says what each field is.
 
-    {"format_version": 1,
-     "modules": [{"file", "group", "op_count", "scatters", "error", ..., "totals": {...}, "records": [{...}]}],
-     "totals":  {"modules", "unreadable", "scatters", "kinds": {...}, "subsets": {...}, "rules": {...}, ...},
-     "groups":  [{"group", "totals": {...}}]}
-
-A record has the fields of `ScatterRecord`, totals those of `Totals`: each mapping goes from the most frequent name to
-the least. A group is a folder of the selection; a module without a folder of its own is in ".". The same modules give
-the same text.
+What many records share is written once and referred to by its number: the evidence in a table of each module, the rules
+that were not chosen in one of the whole report. A record like an earlier one of its module has only the fields in which
+it differs. The same modules give the same text.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, cast
 
-from hlo_lower.report.module import ModuleReport, folders, totals
+from hlo_lower.causes import Cause
+from hlo_lower.report.module import ModuleReport, Totals, folders, totals
+from hlo_lower.report.row import rule_name
+from hlo_lower.scatter.record import Rejection, ScatterRecord
 
-FORMAT_VERSION = 1
+VERSION = 2
+
+OWN = ("number", "function", "location", "scope")
+"""Fields of a record that say where it stands: they are always its own."""
+
+LINES = 3
+"""How deep in the data a container has lines of its own; a record or a step of the evidence is one line."""
+
+
+class _Causes:
+    """Causes by number: each once, in the order in which they were first asked for."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Cause, int] = {}
+
+    def numbers(self, causes: Iterable[Cause]) -> list[int]:
+        """The numbers of causes."""
+        return [self._numbers.setdefault(cause, len(self._numbers)) for cause in causes]
+
+    def data(self) -> list[dict[str, Any]]:
+        """The table."""
+        return [cause.to_json() for cause in self._numbers]
+
+
+class _Rejections:
+    """The rules that were not chosen, by number: what several records share is there once."""
+
+    def __init__(self) -> None:
+        self.reasons = _Causes()
+        self._numbers: dict[tuple[Rejection, ...], int] = {}
+
+    def number(self, rejections: tuple[Rejection, ...]) -> int:
+        """The number of what was not chosen, and why."""
+        return self._numbers.setdefault(rejections, len(self._numbers))
+
+    def data(self) -> list[dict[str, list[int]]]:
+        """The table: for each rule the numbers of its reasons."""
+        return [{rule_name(r.rule): self.reasons.numbers(r.reasons) for r in some} for some in self._numbers]
 
 
 def report_data(reports: Sequence[ModuleReport]) -> dict[str, Any]:
     """The modules, their records and the totals as plain data."""
+    rejections = _Rejections()
+    modules = [_module(report, rejections) for report in reports]
+    rules = {record.rule: record.form for report in reports for record in report.records if record.rule}
     return {
-        "format_version": FORMAT_VERSION,
-        "modules": [_module(report) for report in reports],
-        "totals": asdict(totals(reports)),
-        "groups": [{"group": name, "totals": asdict(totals(members))} for name, members in folders(reports)],
+        "version": VERSION,
+        "modules": modules,
+        "rules": dict(sorted(rules.items())),
+        "rejections": rejections.data(),
+        "reasons": rejections.reasons.data(),
+        "totals": _totals(totals(reports)),
+        "groups": [{"group": name, "totals": _totals(totals(members))} for name, members in folders(reports)],
     }
 
 
 def render_json(reports: Sequence[ModuleReport]) -> str:
     """Render modules as JSON text."""
-    return json.dumps(report_data(reports), indent=2, ensure_ascii=False) + "\n"
+    return "".join(_lines(report_data(reports), 0)) + "\n"
 
 
-def _module(report: ModuleReport) -> dict[str, Any]:
+def _lines(value: Any, depth: int) -> list[str]:
+    """The text of a value in parts: containers down to `LINES` have a line for each of what they hold."""
+    if depth > LINES or not isinstance(value, dict | list) or not value:
+        return [json.dumps(value, ensure_ascii=False)]
+    if isinstance(value, dict):
+        named = cast(dict[str, Any], value).items()
+        pairs = [(f"{json.dumps(name, ensure_ascii=False)}: ", held) for name, held in named]
+    else:
+        pairs = [("", held) for held in cast(list[Any], value)]
+    opened, closed = "{}" if isinstance(value, dict) else "[]"
+    parts = [opened]
+    for number, (name, held) in enumerate(pairs):
+        parts += [",\n" if number else "\n", " " * (depth + 1), name, *_lines(held, depth + 1)]
+    return [*parts, "\n", " " * depth, closed]
+
+
+def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
+    evidence = _Causes()
+    records: list[dict[str, Any]] = []
+    first: dict[Hashable, tuple[int, dict[str, Any]]] = {}
+    for record in report.records:
+        told = _record(record, evidence, rejections)
+        key = (record.kind, record.subset, record.dtype, record.operand_shape, record.updates_shape, record.rule)
+        number, like = first.setdefault(key, (record.number, told))
+        if like is told:
+            records.append(told)
+        else:
+            other = {name: told.get(name) for name in (*told, *like) if name in OWN or told.get(name) != like.get(name)}
+            records.append({"number": record.number, "like": number, **other})
     return {
         "file": report.file,
         "group": report.group,
         "op_count": report.op_count,
-        "scatters": len(report.records),
         "scatters_left": report.scatters_left,
         "target": report.target,
         "oob": report.oob,
-        "verification": report.verification,
         "verdict": None if report.verdict is None else dict(report.verdict),
         "convert_seconds": report.convert_seconds,
         "verify_seconds": report.verify_seconds,
         "error": report.error,
         "notes": list(report.notes),
-        "totals": asdict(report.totals()),
-        "records": [record.to_json() for record in report.records],
+        "evidence": evidence.data(),
+        "records": records,
     }
+
+
+def _record(record: ScatterRecord, evidence: _Causes, rejections: _Rejections) -> dict[str, Any]:
+    """A record in full; fields that hold nothing are left out."""
+    own = {f.name for f in fields(record)}
+    said = {fact.name: fact.value for fact in record.facts if fact.name not in own}
+    proofs = {fact.name: evidence.numbers(fact.evidence) for fact in record.facts}
+    told = {
+        "number": record.number,
+        "function": record.function,
+        "location": record.location,
+        "scope": record.scope,
+        "kind": record.kind,
+        "subset": record.subset,
+        "writes": {"counts": list(record.writes.counts), "index": list(record.writes.index)},
+        "combiner": record.combiner,
+        "operand_shape": list(record.operand_shape),
+        "indices_shape": list(record.indices_shape),
+        "updates_shape": list(record.updates_shape),
+        "dtype": record.dtype,
+        "in_bounds": record.in_bounds,
+        "bounds": record.bounds.to_json(),
+        "unique": record.unique,
+        "rule": record.rule,
+        "why": record.why and record.why.to_json(),
+        "why_not": rejections.number(record.why_not),
+        "facts": said,
+        "evidence": {name: steps for name, steps in proofs.items() if steps},
+        "claims": _claims(record),
+    }
+    return {name: value for name, value in told.items() if value not in ("", None, {})}
+
+
+def _claims(record: ScatterRecord) -> dict[str, Any]:
+    """What is claimed of the indices beyond what the record says; claims that say nothing are left out."""
+    plain = {} if record.claims is None else asdict(record.claims)
+    said = ("oob", "in_bounds", "windows", "is_unique")
+    return {name: value for name, value in plain.items() if value and name not in said}
+
+
+def _totals(total: Totals) -> dict[str, Any]:
+    """Totals with their counts of causes as lists: each cause with its count."""
+    causes = {name: _counted(getattr(total, name)) for name in ("no_rule", "guard_causes")}
+    return {f.name: causes[f.name] if f.name in causes else getattr(total, f.name) for f in fields(total)}
+
+
+def _counted(counts: Mapping[Cause, int]) -> list[dict[str, Any]]:
+    return [{**cause.to_json(), "count": count} for cause, count in counts.items()]

@@ -1,11 +1,12 @@
 """What is told about a module and about several: the records of its scatters, and totals that are counted from them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from hlo_lower.report.causes import guard_cause, refusal_cause
+from hlo_lower.causes import Cause, Code
+from hlo_lower.english import told_kind
 from hlo_lower.scatter.record import ScatterRecord
 
 NOT_MEASURED = "not measured"
@@ -69,11 +70,11 @@ class Totals:
       combiners: scatters per combiner.
       rules: scatters per rule; those without one under "none", those that the target takes as they are under "kept".
       looped: scatters that end in the loop, the rule below all others.
-      no_rule: why scatters have no rule.
+      no_rule: why scatters have no rule, each cause without what differs from module to module.
       guards_needed: scatters with a rule that may leave the operand's bounds.
       guards_proved_away: scatters that are proved to stay within them.
       never_in_bounds: scatters that write nothing, because no window fits.
-      guard_causes: why guards are needed: what the written place comes from.
+      guard_causes: why guards are needed: what the written place comes from, in the same way.
     """
 
     modules: int
@@ -86,11 +87,11 @@ class Totals:
     combiners: Mapping[str, int]
     rules: Mapping[str, int]
     looped: int
-    no_rule: Mapping[str, int]
+    no_rule: Mapping[Cause, int]
     guards_needed: int
     guards_proved_away: int
     never_in_bounds: int
-    guard_causes: Mapping[str, int]
+    guard_causes: Mapping[Cause, int]
 
 
 def totals(reports: Sequence[ModuleReport]) -> Totals:
@@ -111,17 +112,18 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         combiners=_counts(record.combiner for record in records),
         rules=_counts(rule_of(record) for record in records),
         looped=sum(record.rule == LOOP for record in records),
-        no_rule=_counts(refusal_cause(record) for record in records if rule_of(record) == NO_RULE),
+        no_rule=_counts((refusal_cause(r) for r in records if rule_of(r) == NO_RULE), told_kind),
         guards_needed=len(guarded),
         guards_proved_away=bounds["always"],
         never_in_bounds=bounds["never"],
-        guard_causes=_counts(guard_cause(record) for record in guarded),
+        guard_causes=_counts(map(guard_cause, guarded), told_kind),
     )
 
 
 def rule_of(record: ScatterRecord) -> str:
     """The rule; "kept" of a scatter that the target takes as it is, "none" of any other without one."""
-    return record.rule or (KEPT if record.why.startswith(f"{KEPT}: ") else NO_RULE)
+    is_kept = record.why is not None and record.why.code is Code.KEPT
+    return record.rule or (KEPT if is_kept else NO_RULE)
 
 
 def folders(reports: Sequence[ModuleReport]) -> list[tuple[str, list[ModuleReport]]]:
@@ -130,6 +132,20 @@ def folders(reports: Sequence[ModuleReport]) -> list[tuple[str, list[ModuleRepor
     return [(name, [report for report in reports if report.group == name]) for name in names]
 
 
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    """How often each name occurs, the most frequent first, equal counts by name."""
-    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
+def guard_cause(record: ScatterRecord) -> Cause:
+    """What the place that is written comes from, where it is not bounded: an argument, the result of an op."""
+    return record.bounds.cause("source").kind
+
+
+def refusal_cause(record: ScatterRecord) -> Cause:
+    """Why a scatter has no rule: its dynamic shape, a target."""
+    assert record.why is not None
+    return record.why.kind
+
+
+Counted = TypeVar("Counted", str, Cause)
+
+
+def _counts(found: Iterable[Counted], name: Callable[[Counted], str] = str) -> dict[Counted, int]:
+    """How often each occurs, the most frequent first, equal counts by name."""
+    return dict(sorted(Counter(found).items(), key=lambda item: (-item[1], name(item[0]))))

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from hlo_lower.report.causes import refusal_cause
+from hlo_lower.english import told_kind
 from hlo_lower.report.headline import counted, counted_rules, guards_told
-from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, rule_of, totals
+from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.wording import printable
 
@@ -51,9 +51,8 @@ def kinds_and_rules(report: ModuleReport) -> str:
     told: list[str] = []
     for kind in kinds:
         rules = Counter(
-            rule_name(rule_of(record)) + ("" if rule_of(record) != NO_RULE else f" ({refusal_cause(record)})")
-            for record in report.records
-            if record.kind == kind
+            rule_name(rule) + (f" ({told_kind(refusal_cause(record))})" if rule == NO_RULE else "")
+            for record, rule in ((record, rule_of(record)) for record in report.records if record.kind == kind)
         )
         told.append(f"{kind}: {counted(dict(sorted(rules.items(), key=lambda item: (-item[1], item[0]))))}")
     return printable("; ".join(told))

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.causes import Code
+from hlo_lower.english import shape_text, told
 from hlo_lower.report.alike import Group
 from hlo_lower.report.module import NO_RULE, rule_of
 from hlo_lower.report.place import where
@@ -10,9 +12,31 @@ from hlo_lower.scatter.record import ScatterRecord
 
 HEADERS = ("#", "×", "where", "kind", "writes", "rule", "bounds", "unique")
 COUNT = HEADERS.index("×")
+WHOLE = {"Empty": "nothing", "Full": "all"}
+PARTS = {
+    "Tile": "tile",
+    "Point": "point",
+    "BatchedTile": "{} tiles",
+    "Rows": "{} rows",
+    "Filter": "{} rows",
+    "Points": "{} points",
+}
 
 
-def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+class Cell(str):
+    """The text of a cell, with what it says in a word: a kind, "proved", "guarded", "none"; else ""."""
+
+    tone: str = ""
+
+    @classmethod
+    def of(cls, text: str, tone: str) -> "Cell":
+        """A cell of a tone; its text holds no line break."""
+        cell = cls(printable(text))
+        cell.tone = tone
+        return cell
+
+
+def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
     """Headers and rows: the number of the first scatter, how many are like it, and what they have in common.
 
     The column of counts is left out where every scatter has a row of its own.
@@ -20,19 +44,25 @@ def table_of(groups: Sequence[Group]) -> tuple[tuple[str, ...], list[tuple[str, 
     rows = [_cells(group) for group in groups]
     if any(group.count > 1 for group in groups):
         return HEADERS, rows
-    return _without_count(HEADERS), [_without_count(row) for row in rows]
+    return HEADERS[:COUNT] + HEADERS[COUNT + 1 :], [row[:COUNT] + row[COUNT + 1 :] for row in rows]
 
 
-def _without_count(cells: tuple[str, ...]) -> tuple[str, ...]:
-    return cells[:COUNT] + cells[COUNT + 1 :]
-
-
-def _cells(group: Group) -> tuple[str, ...]:
+def _cells(group: Group) -> tuple[Cell, ...]:
     """The cells of a row, in the order of HEADERS."""
     record = group.first
-    count = f"{group.count:,}" if group.count > 1 else ""
-    words = (where(group), kind(record), record.writes, rule_name(rule_of(record)), record.bounds, unique(record))
-    return (f"{record.number}", count, *(printable(word) for word in words))
+    rule, is_unique = rule_of(record), unique(record)
+    bounded = {Code.PROVED: "proved", Code.GUARDED: "guarded"}.get(record.bounds.code, "")
+    cells = (
+        (f"{record.number}", ""),
+        (f"{group.count:,}" if group.count > 1 else "", ""),
+        (where(group), ""),
+        (kind(record), record.kind),
+        (writes(record), ""),
+        (rule_name(rule), rule if rule == NO_RULE else ""),
+        (bounds(record), bounded),
+        (is_unique, is_unique),
+    )
+    return tuple(Cell.of(text, tone) for text, tone in cells)
 
 
 def kind(record: ScatterRecord) -> str:
@@ -47,5 +77,25 @@ def rule_name(rule: str) -> str:
 
 def unique(record: ScatterRecord) -> str:
     """ "one window" where that is the proof, else proved, claimed or unknown."""
-    one_window = any(fact.name == "unique" and fact.evidence == ("one window",) for fact in record.facts)
-    return "one window" if one_window else record.unique
+    proof = Code.ONE_WINDOW()
+    return told(proof) if any(f.name == "unique" and f.evidence == (proof,) for f in record.facts) else record.unique
+
+
+def bounds(record: ScatterRecord) -> str:
+    """Why a guard is needed or none; of a scatter that has no canonical form why it has none."""
+    if record.bounds.code is not Code.NOT_KNOWN or record.why is None:
+        return told(record.bounds)
+    return told(record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why)
+
+
+def writes(record: ScatterRecord) -> str:
+    """The written part in index notation: "tile [:, :, pos, :] of 1x8x64x16"."""
+    shape, counts, index = shape_text(record.operand_shape), record.writes.counts, record.writes.index
+    if record.bounds.code is Code.NOT_KNOWN:
+        return f"part of {shape}"
+    if not index:
+        return f"{'one window' if counts else 'windows'} of {shape}"
+    if record.subset in WHOLE:
+        return f"{WHOLE[record.subset]} of {shape}"
+    part = PARTS.get(record.subset, "{} windows").format(" by ".join(map(str, counts)))
+    return f"{part} [{', '.join(index)}] of {shape}"

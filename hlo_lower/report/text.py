@@ -16,7 +16,7 @@ from hlo_lower.report.headline import headline, policies, total_headline
 from hlo_lower.report.module import ModuleReport, totals
 from hlo_lower.report.overview import is_brief
 from hlo_lower.report.page import new_page, print_summary, print_wrapped
-from hlo_lower.report.row import table_of
+from hlo_lower.report.row import Cell, table_of
 from hlo_lower.report.text_overview import print_folders, print_modules
 
 PLAIN_WIDTH = 160
@@ -74,7 +74,7 @@ def render_text(
 
 
 def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> None:
-    _headline(page, headline(report))
+    _headline(page, headline(report), is_error=report.error is not None)
     if report.records:
         groups = fold(report.records, show_all=show_all)
         page.print(_table(groups, page.width))
@@ -95,11 +95,12 @@ def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) ->
             page.print()
 
 
-def _headline(page: Console, parts: Sequence[str]) -> None:
-    """Print the parts beside each other, as many as fit on a line, the first one bold."""
+def _headline(page: Console, parts: Sequence[str], *, is_error: bool) -> None:
+    """Print the parts beside each other, as many as fit on a line, the first one bold; the last one may be an error."""
     line = Text()
     for number, part in enumerate(parts):
-        text = Text(part, style="bold" if number == 0 else STYLES["error"] if part.startswith("error:") else "")
+        is_last = number == len(parts) - 1
+        text = Text(part, style="bold" if number == 0 else STYLES["error"] if is_error and is_last else "")
         if number and line.cell_len + 3 + cell_len(part.split("\n")[0]) > page.width:
             page.print(line)
             line = Text("  ")
@@ -117,22 +118,23 @@ def _table(groups: Sequence[Group], page: int) -> Table:
     headers, rows = table_of(groups)
     keys = len(headers) - FACTS
     widths, fits = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys + 2))
+    lines = [[(cell,) for cell in row] for row in rows]
     if not fits or line_count(rows, widths) > MOST_WRAPPED * len(rows):
-        headers, rows = _stacked(headers), [_stacked(row) for row in rows]
+        lines = [_stacked(row) for row in rows]
+        headers = tuple("\n".join(cells) for cells in _stacked([*map(Cell, headers)]))
         headers = (*(f"{key}\n" for key in headers[:keys]), *headers[keys:])
-        widths, _ = column_widths([*zip(headers, *rows, strict=True)], page, whole=range(keys))
+        texts = [["\n".join(cells) for cells in row] for row in lines]
+        widths, _ = column_widths([*zip(headers, *texts, strict=True)], page, whole=range(keys))
     table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for number, (header, width) in enumerate(zip(headers, widths, strict=True)):
         table.add_column(header, overflow="fold", width=width, justify="right" if number < keys else "left")
-    for row in rows:
-        table.add_row(*(Text("\n").join(_styled(line) for line in cell.split("\n")) for cell in row))
+    for row in lines:
+        table.add_row(
+            *(Text("\n").join(Text(cell, style=STYLES.get(cell.tone, "")) for cell in cells) for cells in row)
+        )
     return table
 
 
-def _stacked(row: Sequence[str]) -> tuple[str, ...]:
+def _stacked(row: Sequence[Cell]) -> list[tuple[Cell, ...]]:
     *keys, where, kind, writes, rule, bounds, unique = row
-    return (*keys, f"{where}\n{kind}", f"{writes}\n{rule}", f"{bounds}\n{unique}")
-
-
-def _styled(cell: str) -> Text:
-    return Text(cell, style=STYLES.get(cell.split(" ")[0].rstrip(":"), ""))
+    return [*((key,) for key in keys), (where, kind), (writes, rule), (bounds, unique)]

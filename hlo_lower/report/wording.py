@@ -1,4 +1,4 @@
-"""Counts, times, shapes and names as a reader expects them."""
+"""Counts, times and names as a reader expects them."""
 
 from hlo_lower.report.module import NOT_MEASURED
 
@@ -13,12 +13,6 @@ def seconds(value: float | None) -> str:
     if value is None:
         return NOT_MEASURED
     return f"{value:.2f} s" if value < 1 else f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"
-
-
-def shape_text(shape: tuple[int | None, ...], dtype: str = "") -> str:
-    """A shape as MLIR writes it ("1x8x?xf32"); "scalar" for rank 0 without a dtype."""
-    sizes = ["?" if size is None else str(size) for size in shape]
-    return "x".join([*sizes, dtype] if dtype else sizes) or "scalar"
 
 
 def printable(text: str, keep: str = "") -> str:

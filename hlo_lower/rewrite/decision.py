@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from hlo_lower.causes import Cause
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.registry import Choice, Facts, Rule
 
@@ -24,7 +25,7 @@ class Chosen:
 class Kept:
     """It stays as it is, and why: the target takes it, or it was asked for."""
 
-    why: str
+    why: Cause
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,13 @@ class Refused:
 
     Attributes:
       error: for whoever cannot go on without one.
+      why: what it lacks.
       nearest: the rules that lack least, each with what it lacks.
     """
 
     error: NotLoweredError
-    nearest: tuple[tuple[Rule, str], ...] = ()
+    why: Cause
+    nearest: tuple[tuple[Rule, tuple[Cause, ...]], ...] = ()
 
 
 Decision: TypeAlias = Chosen | Kept | Refused

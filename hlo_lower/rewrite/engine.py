@@ -3,6 +3,8 @@
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import cast
 
+from hlo_lower import english
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError, RegistryError
 from hlo_lower.graph import Builder, Node, Value, erase, erase_built, erase_uncalled, replace_results
 from hlo_lower.graph.sizes import retyped
@@ -24,7 +26,7 @@ class Engine:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._tried: dict[Hashable, dict[str, str]] = {}
+        self._tried: dict[Hashable, dict[str, Cause]] = {}
         self.uncalled: set[str] = set()
 
     def choose(self, subject: Subject, without: Without = ()) -> Chosen | Refused:
@@ -47,7 +49,7 @@ class Engine:
             raise self._ambiguous(subject, error) from None
         except ConditionError as error:
             raise self._broken(subject, error.rule, f"{_raised(error.error)}, asked whether it fits") from error.error
-        return Refused(self._no_rule(subject, nearest), nearest)
+        return Refused(self._no_rule(subject, nearest), Code.NO_LOWERING(self._context.target.name), nearest)
 
     def lower(self, subject: Subject, tell: Tell) -> Decision:
         """Lower an op in place, by the best rule that builds what the target takes.
@@ -59,7 +61,7 @@ class Engine:
         Raises:
           NotLoweredError: as `choose`; or a rule raises, or gives what cannot replace the op.
         """
-        tried = self._tried.setdefault(subject.twins, {}) if subject.twins is not None else dict[str, str]()
+        tried = self._tried.setdefault(subject.twins, {}) if subject.twins is not None else dict[str, Cause]()
         while True:
             decision = self.choose(subject, tuple(tried.items()))
             if isinstance(decision, Refused):
@@ -70,11 +72,11 @@ class Engine:
             try:
                 values = self._built(subject, rule, decision.facts, build)
             except DoesNotApply as reason:
-                tried[rule.name] = str(reason)
+                tried[rule.name] = reason.cause
                 self._take_back(build, node)
                 continue
             if values == node.results:
-                kept = Kept(f"{self._context.target.name} takes it whole")
+                kept = Kept(Code.TAKEN_WHOLE(self._context.target.name))
                 tell(kept)
                 return kept
             tell(decision)
@@ -96,7 +98,7 @@ class Engine:
             return choice.instead(wanted) if is_right else None
         return choice if not form.own or form.own in choice.rule.constraints else None
 
-    def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, str], ...]:
+    def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, tuple[Cause, ...]], ...]:
         """What the rules lack that come nearest to an op for which there is none, in its best form."""
         for form in [form for form in subject.forms if not form.rule][:1]:
             try:
@@ -154,8 +156,8 @@ class Engine:
         where = self._context.place(subject.node)
         return NotLoweredError(where, f"{subject.label}: {what}", facts, nearest, next_step)
 
-    def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, str]]) -> NotLoweredError:
-        lines = [f"{rule.name} ({rule.place}): {reason}" for rule, reason in nearest]
+    def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> NotLoweredError:
+        lines = [f"{rule.name} ({rule.place}): {english.listed(reasons)}" for rule, reasons in nearest]
         what = f"no lowering for target {self._context.target.name}"
         return self._error(subject, what, subject.told, subject.next_step, *lines)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hlo_lower import english
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import Facts, Rule, RuleList
@@ -129,7 +130,7 @@ class Kind(ABC):
 
     def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
         """Why an op is left."""
-        nearest = "; ".join(f"{rule.short_name}: {reason}" for rule, reason in refused.nearest[:1])
+        nearest = "; ".join(f"{rule.short_name}: {english.listed(why)}" for rule, why in refused.nearest[:1])
         return f"{context.target.name} takes no form of it; {nearest}"
 
     def title(self, rule: Rule) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.targets import Target
 
@@ -18,7 +19,7 @@ class Refusal:
     """What a target refuses of what was built: the op, and why."""
 
     op: str
-    reason: str
+    reason: Cause
 
 
 def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
@@ -42,19 +43,20 @@ def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal |
     return None
 
 
-def _needs(target: Target, op: str, dtypes: frozenset[str]) -> str | None:
+def _needs(target: Target, op: str, dtypes: frozenset[str]) -> Cause | None:
     """The element type that a target takes on no operation, where the operation itself is taken."""
     for dtype in sorted(dtypes) if target.refuses_op(op) is None else ():
         reason = target.refuses_dtype(dtype)
         if reason is not None:
-            return f"needs {dtype}, which {target.name} refuses{reason and f': {reason}'}"
+            return Code.REFUSES_DTYPE(target.name, dtype, None, reason or None)
     return None
 
 
 def refused_by_name(target: Target, _graph: Graph, built: Sequence[Node]) -> Refusal | None:
     """The same of what other kinds and other element types come after: only names count, and calls are the module's."""
-    refused = ((node.name, target.refuses_op(node.name)) for node in built if node.name not in ("func.call", *RETURNS))
-    return next((Refusal(op, target.refusal(op) or "") for op, reason in refused if reason is not None), None)
+    names = (node.name for node in built if node.name not in ("func.call", *RETURNS))
+    refused = ((name, target.refusal(name)) for name in names)
+    return next((Refusal(op, reason) for op, reason in refused if reason is not None), None)
 
 
 def nodes_within(graph: Graph, node: Node) -> Iterator[Node]:

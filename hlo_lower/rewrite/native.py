@@ -3,13 +3,14 @@
 from collections.abc import Collection
 
 from hlo_lower.analysis import Combiner
+from hlo_lower.causes import Cause, Code
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.facts import Drops, ScatterFacts, Unique, Windows
 from hlo_lower.targets import NativeScatter, Target
 
 
-def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when: str) -> str:
-    """Why a scatter is kept ("litert takes it as it is (assign on i8)"); "" where it is not.
+def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when: str) -> Cause | None:
+    """Why a scatter is kept: the target takes its combiner on its element type; None where it is not.
 
     A variadic scatter, one whose region promotes and one whose region does more than its combiner says are never kept.
 
@@ -19,12 +20,12 @@ def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when
       when: "always", or "no_lowering" where there is none that the target takes.
     """
     if not target.keep:
-        return ""
+        return None
     element = scatter.operands[0].element_type
     plain = scatter.arity == 1 and str(scatter.region_types[0]) == element and _is_bare(scatter, facts.combiner)
     if plain and any(n.when == when and _is_as_said(n, scatter, facts, element) for n in target.keep):
-        return f"{target.name} takes it as it is ({facts.combiner.value} on {element})"
-    return ""
+        return Code.KEPT(target.name, facts.combiner.value, element, when == "no_lowering")
+    return None
 
 
 def _is_bare(scatter: CanonicalScatter, combiner: Combiner) -> bool:

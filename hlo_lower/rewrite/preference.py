@@ -72,14 +72,3 @@ def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
         return sizes.with_entry(name, number)
     except ValueError as error:
         raise InputError("--prefer", str(error), next_step=f"{name}=64; hlo-lower rules lists the entries") from None
-
-
-def told_cost(facts: ScatterFacts) -> str:
-    """ "; about 14 us, one by one 780": what the chosen form costs, and the loop; of the loop, the next best form."""
-    if len(facts.forms) < 2:
-        return ""
-    other = next(form for form in facts.forms if form is not facts.regime)
-    if facts.regime is not Regime.MANY:
-        other = Regime.MANY
-    name = "one by one" if other is Regime.MANY else other.value
-    return f"; about {facts.forms[facts.regime] / 1000:.3g} us, {name} {facts.forms[other] / 1000:.3g}"

@@ -4,21 +4,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from hlo_lower import mlir
+from hlo_lower import english, mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Node, erase_uncalled
 from hlo_lower.graph.nested import Nested, inner_first
+from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.rewrite.engine import Engine
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.scatter import SCATTER, ScatterSubject
-from hlo_lower.rewrite.preference import told_cost
 from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import Rejection, ScatterRecord
 
-ON_REQUEST = Kept("kept on request (--only, --skip)")
+ON_REQUEST = Kept(Code.KEPT_ON_REQUEST())
 
 
 @dataclass(frozen=True)
@@ -125,18 +126,19 @@ class _Run:
             return None
         inner = [self.subjects[node] for node in self._nested.within(subject.node) if node in self.subjects]
         held = next((other for other in reversed(inner) if other.number in left), None)
-        return None if held is None else Refused(_held(self.context, subject, held))
+        return None if held is None else _held(self.context, subject, held)
 
 
-def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> NotLoweredError:
+def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> Refused:
     """A scatter cannot be lowered because one that is kept stands in its update computation."""
-    location = context.graph.location(inner.node)
-    return NotLoweredError(
+    why = Code.HOLDS_KEPT(inner.number, str(context.graph.location(inner.node)))
+    error = NotLoweredError(
         context.place(subject.node),
-        f"{SCATTER}: its update computation holds scatter #{inner.number} at {location}, which is kept",
+        f"{SCATTER}: {english.told(why)}",
         facts="a lowering copies the update computation",
         next_step=f"lower #{inner.number}, too, or leave both: --skip '#{subject.number}' --skip '#{inner.number}'",
     )
+    return Refused(error, why)
 
 
 def _in_order(context: Context, subjects: Sequence[ScatterSubject]) -> list[ScatterSubject]:
@@ -168,19 +170,19 @@ def _record(
     record = subject.describe()
     match decision:
         case Chosen(facts=facts, choice=choice):
-            cost = told_cost(facts) if isinstance(facts, ScatterFacts) else ""
-            why = f"{subject.why}: {choice.rule.form}{cost}"
-            why = f"{why}, by {choice.rule.place}" if choice.rule.origin else why
-            why_not = tuple(Rejection(rule.name, reason) for rule, reason in choice.rejected)
-            return replace(record, rule=choice.rule.short_name, why=why, why_not=why_not)
+            regime = facts.regime.value if isinstance(facts, ScatterFacts) and facts.forms else None
+            why = Code.CHOSEN(facts["drops"].value, regime, choice.rule.place if choice.rule.origin else None)
+            why_not = _rejections(choice.rejected)
+            return replace(record, rule=choice.rule.short_name, form=choice.rule.form, why=why, why_not=why_not)
         case Kept(why=why):
-            return replace(record, why=why if decision is ON_REQUEST else f"kept: {why}")
-        case Refused(error=error, nearest=nearest):
-            why = f"kept, no lowering: {error.what}" if is_lowered else error.what.removeprefix(f"{SCATTER}: ")
-            if decision is subject.decided and not is_lowered:
-                return record  # which says why already
-            why_not = tuple(Rejection(rule.name, reason) for rule, reason in nearest)
-            return replace(record, why=why, why_not=why_not)
+            return replace(record, why=why)
+        case Refused(why=why, nearest=nearest):
+            why = Code.KEPT_UNSUPPORTED(why) if is_lowered else why
+            return replace(record, why=why, why_not=_rejections(nearest))
+
+
+def _rejections(rejected: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> tuple[Rejection, ...]:
+    return tuple(Rejection(rule.name, reasons) for rule, reasons in rejected)
 
 
 # --- only and skip ---

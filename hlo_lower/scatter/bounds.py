@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.analysis import Interval
+from hlo_lower.causes import Cause, Code
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
 from hlo_lower.scatter.facts import InBounds, OutOfBounds, Windows
 
@@ -63,13 +64,13 @@ class Placement:
             return InBounds.NEVER
         return InBounds.UNKNOWN
 
-    def lines(self) -> tuple[str, ...]:
-        """What is proved, a line per indexed dim."""
-        told: list[str] = []
+    def causes(self) -> tuple[Cause, ...]:
+        """What is proved, a cause per indexed dim."""
+        told: list[Cause] = []
         for dim in self.scatter.index_dims:
             last = self.scatter.operand_shape[dim] - self.scatter.window[dim]
-            told.append(f"dim {dim}: start in [0, {last}] {'proved' if self.is_inside(dim) else 'not proved'}")
-        return tuple(told) or ("no dim is indexed: the start is 0",)
+            told.append(Code.START_WITHIN(dim, last, self.is_inside(dim)))
+        return tuple(told) or (Code.NO_INDEXED_DIM(),)
 
 
 def place(scatter: CanonicalScatter, interval: Interval) -> Placement:

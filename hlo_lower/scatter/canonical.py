@@ -14,6 +14,7 @@ from math import prod
 from hlo_lower.analysis import Linear, Position
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.places import Place
+from hlo_lower.causes import Code
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
 
@@ -138,12 +139,12 @@ def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, 
       narrowed, index_range: see `CanonicalScatter`.
 
     Raises:
-      NotCanonicalError: a shape is dynamic, an operand is no ranked tensor, or an element type is quantized.
+      NotCanonicalError: a shape is dynamic, or an element type is quantized or `index`.
     """
     form = read_form(node)
     for value in node.operands:
         if not value.is_static:
-            raise NotCanonicalError(f"dynamic shape {value.raw.type}")
+            raise NotCanonicalError(Code.DYNAMIC_SHAPE(str(value.raw.type)))
     operand_shape, updates_shape = form.operands[0].static_shape, form.updates[0].static_shape
     split = len(updates_shape) - len(form.window_dims)
     scatter_dims, update_window_dims = form.update_permutation[:split], form.update_permutation[split:]

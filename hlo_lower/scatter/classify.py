@@ -7,12 +7,12 @@ import numpy as np
 from hlo_lower.analysis import (
     AffineAnalysis,
     Combiner,
-    Evidence,
     IndexAnalysis,
     Interval,
     RegionFacts,
     classify_region,
 )
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph
 from hlo_lower.scatter.bounds import Placement, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
@@ -80,8 +80,8 @@ def classify(
     findings = (
         Finding("subset", subset.value, (subset_why,)),
         Finding("combiner", ", ".join(c.value for c in region.combiners), region.why),
-        Finding("windows", windows.value, (*placement.lines(), *proof)),
-        Finding("in_bounds", in_bounds.value, (f"under oob={oob.value}",)),
+        Finding("windows", windows.value, (*placement.causes(), *proof)),
+        Finding("in_bounds", in_bounds.value, (Code.POLICY(oob.value),)),
         Finding("unique", unique.value, (unique_why, *(distinct.evidence if distinct.is_unique else ()))),
         Finding("offsets", "constant" if constant else "runtime", proof),
     )
@@ -108,7 +108,7 @@ def classify(
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )
-        told = tuple(f"{form.value}: about {cost / 1000:.3g} us" for form, cost in forms.items())
+        told = tuple(Code.COSTS(form.value, float(f"{cost / 1000:.3g}")) for form, cost in forms.items())
         findings += (Finding("regime", next(iter(forms)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
@@ -154,7 +154,7 @@ def classify(
         sizes=sizes,
         constant_map=solved,
         findings=findings,
-        bounds_note=_bounds_note(in_bounds, windows, interval, constant=constant),
+        bounds=_bounds(in_bounds, windows, interval, constant=constant),
         claims=claims,
     )
 
@@ -243,41 +243,40 @@ def _offsets_known(scatter: CanonicalScatter, layout: Layout, interval: Interval
 
 def _subset(
     scatter: CanonicalScatter, layout: Layout, region: RegionFacts, in_bounds: InBounds, masked: tuple[int, ...]
-) -> tuple[Subset, str]:
+) -> tuple[Subset, Cause]:
     if scatter.is_empty:
-        return Subset.EMPTY, "no index vectors, an empty window or an empty operand"
+        return Subset.EMPTY, Code.NO_WINDOWS()
     if in_bounds is InBounds.NEVER:
-        return Subset.EMPTY, "every window is dropped"
+        return Subset.EMPTY, Code.ALL_DROPPED()
     if region.common is Combiner.NO_OP:
-        return Subset.EMPTY, "the region returns the current value"
+        return Subset.EMPTY, Code.RETURNS_CURRENT()
     window = layout.window
     if not layout.kept:
         return _one_window(scatter, layout, in_bounds, masked)
     if not layout.loose:
-        return Subset.BATCHED_TILE, "one window for each batch coordinate"
+        return Subset.BATCHED_TILE, Code.WINDOW_PER_BATCH()
     if prod(window) == 1:
-        return Subset.POINTS, f"{layout.positions} windows of one element"
+        return Subset.POINTS, Code.SINGLE_ELEMENTS(layout.positions)
     covered = {run.operand_dim for run in layout.runs if run.size == scatter.operand_shape[run.operand_dim]}
     indexed = set(scatter.index_dims) - covered
     batch_dims = {d for d, _ in (*scatter.batching, *layout.batch)} - covered
     whole = all(window[d] == scatter.operand_shape[d] for d in range(scatter.rank) if d not in indexed | batch_dims)
     if whole and all(window[d] == 1 for d in indexed):
-        return Subset.FILTER, f"{layout.positions} rows: extent 1 in the indexed dims, whole in the others"
-    return Subset.WINDOWS, f"{layout.positions} windows of shape {shape_text(window)}"
+        return Subset.FILTER, Code.WHOLE_ROWS(layout.positions)
+    return Subset.WINDOWS, Code.WINDOWS_OF(layout.positions, window)
 
 
 def _one_window(
     scatter: CanonicalScatter, layout: Layout, in_bounds: InBounds, masked: tuple[int, ...]
-) -> tuple[Subset, str]:
-    merged = "one window" if not layout.runs else f"{scatter.positions} windows that make one"
+) -> tuple[Subset, Cause]:
+    windows = scatter.positions if layout.runs else 1
     if any(run.operand_dim in masked for run in layout.runs):
-        sizes = " by ".join(str(run.size) for run in layout.runs)
-        return Subset.ROWS, f"a run of {sizes} rows, base + iota"
+        return Subset.ROWS, Code.RUN_OF_ROWS(tuple(run.size for run in layout.runs))
     if layout.window == scatter.operand_shape and in_bounds is InBounds.ALWAYS:
-        return Subset.FULL, f"{merged} of the operand's shape at 0"
+        return Subset.FULL, Code.MERGED(windows, "operand")
     if prod(layout.window) == 1:
-        return Subset.POINT, f"{merged} of one element"
-    return Subset.TILE, merged
+        return Subset.POINT, Code.MERGED(windows, "element")
+    return Subset.TILE, Code.MERGED(windows, None)
 
 
 def _unique(
@@ -288,26 +287,26 @@ def _unique(
     distinct: Distinct,
     *,
     trust_flags: bool,
-) -> tuple[Unique, str]:
+) -> tuple[Unique, Cause]:
     if scatter.positions <= 1:
-        return Unique.PROVED, "one window"
+        return Unique.PROVED, Code.ONE_WINDOW()
     if subset is Subset.EMPTY:
-        return Unique.PROVED, "nothing is written"
+        return Unique.PROVED, Code.NOTHING_WRITTEN()
     long_runs = [run for run in layout.wrapped if run.size > scatter.operand_shape[run.operand_dim]]
     if not layout.loose and not layout.repeated and not long_runs:
-        return Unique.PROVED, "one window for each batch coordinate" if layout.kept else "rows of a run"
+        return Unique.PROVED, (Code.WINDOW_PER_BATCH if layout.kept else Code.ROWS_OF_RUN)()
     if solved is not None:
         if solved.is_unique:
-            return Unique.PROVED, "constant indices, all different"
-        return Unique.UNKNOWN, "constant indices, some equal"
-    if distinct.is_unique:
+            return Unique.PROVED, Code.CONSTANTS_DIFFER()
+        return Unique.UNKNOWN, Code.CONSTANTS_MEET()
+    if distinct.why is not None:
         return Unique.PROVED, distinct.why
     flag = scatter.node.attribute("unique_indices")
     if flag is not None and str(flag) == "true":
         if trust_flags:
-            return Unique.PROVED, "unique_indices = true, trusted (--trust-flags)"
-        return Unique.CLAIMED, "unique_indices = true claims it; a claim proves nothing without --trust-flags"
-    return Unique.UNKNOWN, "runtime indices, no claim"
+            return Unique.PROVED, Code.FLAG_TRUSTED()
+        return Unique.CLAIMED, Code.FLAG_CLAIMED()
+    return Unique.UNKNOWN, Code.NO_CLAIM()
 
 
 def _solved(
@@ -328,12 +327,10 @@ def _solved(
     return solved if solved.pieces is not None or solved.rows <= limit else None
 
 
-# --- words for the reader ---
+# --- what the record tells of it ---
 
-
-def shape_text(shape: tuple[int | None, ...]) -> str:
-    """A shape as MLIR writes it: "1x8x64x16"; "scalar" for rank 0, "?" for a dynamic size."""
-    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
+_BOUNDING = (Code.CLAMPED, Code.NORMALISED, Code.REMAINDER, Code.IOTA, Code.MASKED, Code.MINIMUM, Code.MAXIMUM)
+"""Steps that are told as what bounds an index."""
 
 
 def _layout_value(layout: Layout) -> str:
@@ -343,22 +340,15 @@ def _layout_value(layout: Layout) -> str:
     return ", ".join(words)
 
 
-def _bounds_note(in_bounds: InBounds, windows: Windows, interval: Interval, *, constant: bool) -> str:
+def _bounds(in_bounds: InBounds, windows: Windows, interval: Interval, *, constant: bool) -> Cause:
+    """Why no guard is needed: by the last step that bounds an index; or why one is: by the first that does not."""
     if in_bounds is InBounds.NEVER:
-        return "nothing in bounds"
-    steps = list(interval.evidence.steps()) if interval.evidence else []
+        return Code.NOTHING_IN_BOUNDS()
+    causes = [step.cause for step in interval.evidence.steps()] if interval.evidence else []
     if in_bounds is InBounds.ALWAYS:
-        if constant:
-            return "proved (constant)"
-        return f"proved ({_first_word(steps) or 'range'})"
+        by = next((cause.code.code for cause in reversed(causes) if cause.code in _BOUNDING), "range")
+        return Code.PROVED("constant" if constant else by)
     if windows is Windows.OVERHANGS:
-        return "guarded: overhangs"
-    causes = [s.text.removeprefix("not bounded: ") for s in steps if s.text.startswith("not bounded: ")]
-    return f"guarded: {causes[0]}" if causes else "guarded"
-
-
-def _first_word(steps: list[Evidence]) -> str:
-    for step in reversed(steps):
-        if step.text.startswith(("clamped", "normalised", "remainder", "iota", "masked", "minimum", "maximum")):
-            return step.text.split(" ")[0]
-    return ""
+        return Code.GUARDED(Code.OVERHANGS())
+    sources = (cause.cause("source") for cause in causes if cause.code is Code.NOT_BOUNDED)
+    return Code.GUARDED(next(sources, Code.NOT_KNOWN()))

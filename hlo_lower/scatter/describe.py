@@ -1,4 +1,4 @@
-"""Put a classified scatter into words: its record."""
+"""The record of a classified scatter: what reports tell of it, as data."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -6,12 +6,12 @@ from typing import TypeAlias
 from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
 from hlo_lower.analysis.twins import Trail
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
-from hlo_lower.scatter.classify import shape_text
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written
 from hlo_lower.scatter.facts import ScatterFacts
-from hlo_lower.scatter.record import Fact, ScatterRecord
+from hlo_lower.scatter.record import Fact, ScatterRecord, Written
 from hlo_lower.subset import Subset
 
 Moved: TypeAlias = tuple[Trail, Trail]
@@ -46,7 +46,7 @@ def describe(
         dtype=", ".join(v.element_type for v in scatter.operands),
         oob=facts.oob.value,
         in_bounds=facts.in_bounds.value,
-        bounds=_named(graph, facts.bounds_note),
+        bounds=_named(graph, facts.bounds),
         unique=facts.unique.value,
         facts=_facts(graph, facts, moved),
         claims=facts.claims,
@@ -54,23 +54,22 @@ def describe(
 
 
 def _facts(graph: Graph, facts: ScatterFacts, moved: Moved) -> tuple[Fact, ...]:
-    """The findings, put into words when somebody reads them."""
-    return tuple(Fact(f.name, f.value, lambda f=f: tuple(_sentences(graph, f.steps, moved))) for f in facts.findings)
+    """The findings; where their steps lie is looked up when somebody reads them."""
+    return tuple(Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings)
 
 
-def _sentences(graph: Graph, steps: Iterable[str | Evidence], moved: Moved) -> Iterator[str]:
-    told: set[str] = set()
+def _steps(graph: Graph, steps: Iterable[Cause | Evidence], moved: Moved) -> Iterator[Cause]:
+    told: set[Cause] = set()
     # By their text: the bindings give another object each time that a location is asked for.
     places = {str(theirs): own for theirs, own in zip(*moved, strict=True)}
     for step in steps:
-        lines = (step,) if isinstance(step, str) else step.lines(graph, places)
-        for line in lines:
-            if line not in told:
-                told.add(line)
-                yield line
+        for cause in (step,) if isinstance(step, Cause) else step.placed(graph, places):
+            if cause not in told:
+                told.add(cause)
+                yield cause
 
 
-def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: str) -> ScatterRecord:
+def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Cause) -> ScatterRecord:
     """The record of a scatter that has no canonical form: general, with everything unknown but its types."""
     operand, indices, updates = (node.operands[i] for i in (0, len(node.results), len(node.results) + 1))
     return ScatterRecord(
@@ -81,7 +80,7 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: st
         scope=graph.location(node).scope,
         kind="general",
         subset="unknown",
-        writes=f"part of {shape_text(operand.shape)}",
+        writes=Written(),
         combiner="unknown",
         operand_shape=operand.shape,
         indices_shape=indices.shape,
@@ -89,9 +88,9 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: st
         dtype=", ".join(r.element_type for r in node.results),
         oob=oob,
         in_bounds="unknown",
-        bounds=reason,
+        bounds=Code.NOT_KNOWN(),
         unique="unknown",
-        facts=(Fact.known("canonical form", "none", reason),),
+        why=reason,
     )
 
 
@@ -101,7 +100,7 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
     subset, kind = written(facts, scatter)
     is_guarded = bool(facts.unproved)
     one = facts.positions is Positions.ONE
-    bounds = "guarded: a size is known at run time only" if is_guarded else "proved"
+    bounds = Code.GUARDED(Code.SIZE_AT_RUN_TIME()) if is_guarded else Code.PROVED(None)
     return ScatterRecord(
         number=number,
         file=graph.name,
@@ -110,7 +109,7 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         scope=location.scope,
         kind=kind,
         subset=subset,
-        writes=f"{'one window' if one else 'windows'} of {shape_text(scatter.operand_shape)}",
+        writes=Written((1,) if one else ()),
         combiner=", ".join(c.value for c in facts.region.combiners),
         operand_shape=scatter.operand_shape,
         indices_shape=scatter.indices.shape,
@@ -121,43 +120,32 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         bounds=bounds,
         unique="proved" if one else "unknown",
         facts=(
-            Fact.known("shape", "dynamic", "sizes are read at run time; --bind gives them before lowering"),
-            Fact.known("subset", subset, "as far as it is known without sizes"),
+            Fact.known("shape", "dynamic", Code.SIZES_AT_RUN_TIME()),
+            Fact.known("subset", subset, Code.WITHOUT_SIZES()),
             Fact.known("combiner", ", ".join(c.value for c in facts.region.combiners), *facts.region.why),
             Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
         ),
     )
 
 
-def _named(graph: Graph, note: str) -> str:
-    """ "argument 3 of @main" by the argument's own name, where the module's locations give one: "argument pos"."""
-    head, found, rest = note.partition("argument ")
-    number, _, name = rest.partition(" of @")
-    function = graph.functions.get(name)
-    if not found or function is None or not number.isdigit() or not graph.has_locations:
-        return note
-    own = mlir.value_name(function.body.argument(int(number)).raw)
-    return f"{head}argument {own}" if own else note
+def _named(graph: Graph, bounds: Cause) -> Cause:
+    """Bounds that rest on an argument, with the argument's own name where the module's locations give one."""
+    if bounds.code is not Code.GUARDED or not graph.has_locations:
+        return bounds
+    source = bounds.cause("source")
+    if source.code is not Code.ARGUMENT:
+        return bounds
+    number, function = source["number"], graph.functions.get(str(source["function"]))
+    assert isinstance(number, int)
+    own = None if function is None else mlir.value_name(function.body.argument(number).raw)
+    return Code.GUARDED(source.with_("name", own or None))
 
 
-def _writes(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts) -> str:
-    """The written part in index notation: "tile [:, :, pos, :] of 1x8x64x16"."""
-    shape = shape_text(scatter.operand_shape)
-    if facts.subset is Subset.EMPTY:
-        return f"nothing of {shape}"
-    if facts.subset is Subset.FULL:
-        return f"all of {shape}"
-    positions = facts.layout.positions
-    index = f"[{', '.join(_axis(graph, scatter, facts, dim) for dim in range(scatter.rank))}]"
-    many = {
-        Subset.TILE: "tile",
-        Subset.POINT: "point",
-        Subset.BATCHED_TILE: f"{positions} tiles",
-        Subset.ROWS: f"{' by '.join(str(run.size) for run in facts.layout.runs)} rows",
-        Subset.FILTER: f"{positions} rows",
-        Subset.POINTS: f"{positions} points",
-    }.get(facts.subset, f"{positions} windows")
-    return f"{many} {index} of {shape}"
+def _writes(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts) -> Written:
+    """How many windows are written, and where, in index notation."""
+    runs = tuple(run.size for run in facts.layout.runs) if facts.subset is Subset.ROWS else ()
+    index = tuple(_axis(graph, scatter, facts, dim) for dim in range(scatter.rank))
+    return Written(runs or (facts.layout.positions,), index)
 
 
 def _axis(graph: Graph, scatter: CanonicalScatter, facts: ScatterFacts, dim: int) -> str:
@@ -182,6 +170,8 @@ def _placed(scatter: CanonicalScatter, facts: ScatterFacts) -> list[int]:
 
 
 def _argument_name(graph: Graph, facts: ScatterFacts) -> str:
-    named = _named(graph, facts.bounds_note)
-    name = named.rpartition("argument ")[2] if "argument " in named else ""
+    """The name of the argument that bounds rest on, where it has one that reads like a variable's."""
+    bounds = _named(graph, facts.bounds)
+    source = bounds.cause("source") if bounds.code is Code.GUARDED else bounds
+    name = str(source["name"]) if source.code is Code.ARGUMENT and source["name"] else ""
     return name if name.isidentifier() else ""

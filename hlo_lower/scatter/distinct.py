@@ -20,6 +20,7 @@ from hlo_lower.analysis import (
     Position,
 )
 from hlo_lower.analysis.places import Place
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_place
 from hlo_lower.scatter.constant_map import solve
@@ -38,18 +39,18 @@ class Distinct:
       is_sorted: the starts never go down along all positions of each batch coordinate, those of runs included, in the
         order in which they are applied, row-major; starts are compared by their first operand dim first. Starts outside
         bounds take part in that order, as the numbers that they are.
-      why: a sentence for reports.
+      why: what shows that no two positions meet; None where nothing does.
       evidence: the operations behind it.
     """
 
     is_unique: bool
     is_permutation: bool
     is_sorted: bool
-    why: str
+    why: Cause | None = None
     evidence: tuple[Evidence, ...] = ()
 
 
-UNPROVED = Distinct(False, False, False, "nothing shows that the positions differ")
+UNPROVED = Distinct(False, False, False)
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,11 @@ def find_distinct(
       interval: of the indices.
     """
     if layout.repeated:
-        return Distinct(False, False, False, "every position along a dim writes the same place")
+        return UNPROVED
     if any(run.size > scatter.operand_shape[run.operand_dim] for run in layout.wrapped):
-        return Distinct(False, False, False, "a run that wraps around may come back to its own rows")
+        return UNPROVED
     if scatter.is_empty:
-        return Distinct(True, False, True, "nothing is written")
+        return Distinct(True, False, True, Code.NOTHING_WRITTEN())
     constant = interval.is_constant and bool(scatter.index_dims)
     unique = _of_constants(scatter, interval) if constant else None
     facts = Distinctness(graph, analysis, affine)
@@ -112,21 +113,9 @@ def find_distinct(
     is_unique = settled or bool(unique)
     is_sorted, order_evidence = _sorted(scatter, layout, facts, len(interval.shape))
     permutation = _permutation(scatter, layout, facts, columns, loose, len(interval.shape)) if settled else None
-    why = UNPROVED.why
-    if is_unique or is_sorted:
-        why = _why(
-            is_constant=constant, is_unique=is_unique, is_permutation=permutation is not None, is_sorted=is_sorted
-        )
+    why = Code.PLACES(constant, permutation is not None, is_sorted) if is_unique else None
     proofs = (*evidence, *(permutation or ()), *order_evidence)
     return Distinct(is_unique, permutation is not None, is_sorted, why, tuple(dict.fromkeys(proofs)))
-
-
-def _why(*, is_constant: bool, is_unique: bool, is_permutation: bool, is_sorted: bool) -> str:
-    parts = "constant indices" if is_constant else "indices by how they are computed"
-    told = ["a permutation of the rows"] if is_permutation else ["different places"] if is_unique else []
-    if is_sorted:
-        told.append("ascending")
-    return f"{parts}: {', '.join(told)}"
 
 
 def _columns(

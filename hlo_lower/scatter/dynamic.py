@@ -16,6 +16,7 @@ import numpy as np
 
 from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
 from hlo_lower.analysis.interval import type_range
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
@@ -124,7 +125,7 @@ class DynamicFacts(FactsByName):
       split: those of them whose elements are dropped one by one; each element is then a position of its own.
       vanishing: dims of the updates that count positions, and inserted dims of the operand, whose size is known at run
         time only. It may be 0: then there is no position, or no place for a window, though its extent there is 1.
-      why_inside: for each indexed dim whether its starts are proved to be inside, in words.
+      why_inside: for each indexed dim whether its starts are proved to be inside.
     """
 
     domains = DYNAMIC_DOMAINS
@@ -140,7 +141,7 @@ class DynamicFacts(FactsByName):
     unproved: tuple[int, ...]
     split: tuple[int, ...]
     vanishing: tuple[tuple[int, ...], tuple[int, ...]]
-    why_inside: tuple[str, ...]
+    why_inside: tuple[Cause, ...]
 
 
 def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
@@ -151,7 +152,7 @@ def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
       narrowed: see `DynamicScatter`.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized.
+      NotCanonicalError: an element type is quantized or `index`.
     """
     form = read_form(node)
     return DynamicScatter(
@@ -197,26 +198,25 @@ def classify_dynamic(
     )
 
 
-def _inside(scatter: DynamicScatter, analysis: IndexAnalysis) -> tuple[set[int], tuple[str, ...]]:
-    """The indexed dims in which every start is inside, whatever the sizes are, and a line for each indexed dim."""
+def _inside(scatter: DynamicScatter, analysis: IndexAnalysis) -> tuple[set[int], tuple[Cause, ...]]:
+    """The indexed dims in which every start is inside, whatever the sizes are, and a cause for each indexed dim."""
     inside: set[int] = set()
-    told: list[str] = []
+    told: list[Cause] = []
     for k, dim in enumerate(scatter.index_dims):
         size, extent = scatter.operand_shape[dim], scatter.extent(dim)
         bounds = _bounds(scatter, analysis, k)
         if bounds == (0, 0):
-            reason = "start 0 proved, and no window is larger than its operand"
+            told.append(Code.START_ZERO(dim))
         elif bounds is not None and size is not None and extent is not None and 0 <= bounds[0] <= bounds[1]:
             if bounds[1] > size - extent:
-                told.append(f"dim {dim}: start in [{bounds[0]}, {bounds[1]}], not proved to be in [0, {size - extent}]")
+                told.append(Code.START_BEYOND(dim, *bounds, size - extent))
                 continue
-            reason = f"start in [0, {size - extent}] proved"
+            told.append(Code.START_WITHIN(dim, size - extent, True))
         else:
-            told.append(f"dim {dim}: not proved, since a size is known at run time only")
+            told.append(Code.START_OF_UNKNOWN_SIZE(dim))
             continue
         inside.add(dim)
-        told.append(f"dim {dim}: {reason}")
-    return inside, tuple(told) or ("no dim is indexed: the start is 0",)
+    return inside, tuple(told) or (Code.NO_INDEXED_DIM(),)
 
 
 def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) -> tuple[int, int] | None:

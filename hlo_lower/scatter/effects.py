@@ -5,6 +5,7 @@ dropped as well, or for several results once each. For a pure region that is the
 """
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.scatter.form import NotCanonicalError
 
@@ -23,8 +24,8 @@ def refuse_side_effects(graph: Graph, region: Block) -> None:
     while pending:
         for node in pending.pop().nodes:
             told = _effect(node)
-            if told:
-                raise NotCanonicalError(f"a side effect in the update computation: {told}")
+            if told is not None:
+                raise NotCanonicalError(told)
             pending.extend(node.blocks if node.has_regions else ())
             callee = graph.functions.get(node.body_name)
             if callee is not None and callee.has_body and callee.name not in entered:
@@ -32,12 +33,12 @@ def refuse_side_effects(graph: Graph, region: Block) -> None:
                 pending.append(callee.body)
 
 
-def _effect(node: Node) -> str:
-    """The op with a side effect that a node is, or ""."""
+def _effect(node: Node) -> Cause | None:
+    """The side effect that a node has, or None."""
     if node.name in _EFFECTS:
-        return node.name
+        return Code.SIDE_EFFECT(node.name, None)
     if node.name == "stablehlo.custom_call":
         has = node.attribute("has_side_effect")
         if has is not None and bool(has.value):
-            return f"{node.name} @{mlir.symbol_name(node.raw.attributes['call_target_name'])}"
-    return ""
+            return Code.SIDE_EFFECT(node.name, mlir.symbol_name(node.raw.attributes["call_target_name"]))
+    return None

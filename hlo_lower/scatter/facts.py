@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
+from hlo_lower.causes import Cause
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.constant_map import ConstantMap
 from hlo_lower.scatter.layout import Layout
@@ -124,12 +125,12 @@ class Finding:
 
     Attributes:
       name, value: the fact and its value as text.
-      steps: what proves it, or why it is not proved, causes first: sentences, and evidence with its places.
+      steps: what proves it, or why it is not proved, what comes first before what follows; evidence has its places.
     """
 
     name: str
     value: str
-    steps: tuple[str | Evidence, ...]
+    steps: tuple[Cause | Evidence, ...]
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class ScatterFacts(FactsByName):
       sizes: the table that the costs are from.
       constant_map: which update lands where, if all indices are constant and the class is solved by that.
       findings: every fact with its proof or its reason, for the record.
-      bounds_note: in a few words, why the bounds need a guard or none.
+      bounds: why the bounds need a guard or none.
       dialect: what the module leaves in.
       claims: what of this speaks of the indices at run time, as data that predicates take.
     """
@@ -179,7 +180,7 @@ class ScatterFacts(FactsByName):
     sizes: SizeTable
     constant_map: ConstantMap | None
     findings: tuple[Finding, ...]
-    bounds_note: str
+    bounds: Cause
     dialect: Dialect = Dialect.STABLEHLO
     claims: Claims | None = None
 

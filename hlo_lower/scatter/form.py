@@ -7,11 +7,16 @@ are `index_dims` and `batching` here.
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Node, Value
 
 
 class NotCanonicalError(ValueError):
     """The scatter has no canonical form here, and why."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 @dataclass(frozen=True)
@@ -68,16 +73,14 @@ def read_form(node: Node) -> ScatterForm:
     """Read the dimension numbers of a scatter.
 
     Raises:
-      NotCanonicalError: an operand is no ranked tensor, or an element type is quantized or `index`.
+      NotCanonicalError: an element type is quantized or `index`.
     """
     arity = len(node.results)
     for value in node.operands:
-        if not value.is_tensor:
-            raise NotCanonicalError(f"unranked type {value.raw.type}")
         if value.element_type.startswith("!"):
-            raise NotCanonicalError(f"quantized element type {value.element_type}")
+            raise NotCanonicalError(Code.QUANTIZED(value.element_type))
         if value.element_type == "index":
-            raise NotCanonicalError("index element type, which stablehlo.convert does not take")
+            raise NotCanonicalError(Code.INDEX_ELEMENTS())
     numbers = mlir.scatter_dimension_numbers(node.raw)
     ivd = int(numbers.index_vector_dim)
     update_window_dims = [int(d) for d in numbers.update_window_dims]

@@ -33,6 +33,7 @@ from hlo_lower.analysis import (
     fitted,
     positions,
 )
+from hlo_lower.causes import Cause, Code
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_place
 
 
@@ -70,8 +71,8 @@ class Layout:
       window: the window's extents with the runs merged into it.
       kept_shape: sizes of the loose and batch dims, in program order; ones are left out.
       kept: which those are.
-      why: a line for each column of the indices, with what it rests on or why it is no run.
-      proofs: the evidence behind the lines.
+      why: a cause for each column of the indices, and for each loose dim why it is no run.
+      proofs: the evidence behind them.
     """
 
     runs: tuple[Run, ...]
@@ -81,7 +82,7 @@ class Layout:
     window: tuple[int, ...]
     kept: tuple[int, ...]
     kept_shape: tuple[int, ...]
-    why: tuple[str, ...] = ()
+    why: tuple[Cause, ...] = ()
     proofs: tuple[Evidence, ...] = ()
 
     @property
@@ -131,16 +132,12 @@ class _Column:
             return False
         return form.width == 0 or size <= 1 << (form.width - 1)
 
-    def in_words(self) -> str:
+    def cause(self) -> Cause:
         """The form, for whoever asks why it is a run or none."""
         inner = self.normalized
-        if inner is not None:
-            return f"dim {self.operand_dim}: {in_words(inner.inner)}, negative ones moved up by {inner.offset}"
-        return f"dim {self.operand_dim}: {in_words(self.form)}"
+        told = form_of(self.form) if inner is None else form_of(inner.inner, moved_up=inner.offset)
+        return Code.COLUMN(self.operand_dim, told)
 
-
-LEGEND = "p0, p1, ... are the positions along the scatter dims"
-"""What the lines of `Layout.why` begin with."""
 
 MAX_WRAPPED = 2
 """Runs that may wrap, in one scatter: each doubles the number of windows that are written."""
@@ -167,7 +164,7 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
     runs: dict[int, Run] = {}
     batch: dict[int, int] = {}
     repeated: list[int] = []
-    loose: dict[int, str] = {}
+    loose: dict[int, Cause] = {}
     for n in (n for n, size in enumerate(scatter.scatter_shape) if size > 1):
         moving = [column for column in columns if n in column.moves_with]
         coordinates = [explicit[n]] if n in explicit else [c.operand_dim for c in moving if c.is_coordinate(n, scatter)]
@@ -180,15 +177,15 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
             if assigns:
                 repeated.append(n)
             else:
-                loose[n] = "every position combines with the same place"
+                loose[n] = Code.SAME_PLACE()
         elif len(others) > 1:
-            loose[n] = f"dims {', '.join(str(c.operand_dim) for c in others)} move along it"
-        elif isinstance(found := _run(others[0], n, scatter, affine, interval), str):
+            loose[n] = Code.SEVERAL_DIMS(tuple(c.operand_dim for c in others))
+        elif isinstance(found := _run(others[0], n, scatter, affine, interval), Cause):
             loose[n] = found
         elif found.operand_dim in {run.operand_dim for run in runs.values()}:
-            loose[n] = f"dim {found.operand_dim} is a run along another dim"
+            loose[n] = Code.SECOND_RUN(found.operand_dim)
         elif found.is_wrapped and sum(run.is_wrapped for run in runs.values()) == MAX_WRAPPED:
-            loose[n] = f"more than {MAX_WRAPPED} runs may come in two parts"
+            loose[n] = Code.TOO_MANY_WRAPPED(MAX_WRAPPED)
         else:
             runs[n] = found
     moves_with = {c.operand_dim: c.moves_with for c in columns}
@@ -198,7 +195,7 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
         behind = {m for m in loose if m > n}
         meets = bool(moves_with.get(run.operand_dim, set()) & behind)
         if meets or (behind and run.is_wrapped and run.size > scatter.operand_shape[run.operand_dim]):
-            loose[n] = "merging it would change the order of windows that may meet"
+            loose[n] = Code.ORDER_WOULD_CHANGE()
     return _layout(scatter, columns, runs, batch, repeated, loose)
 
 
@@ -208,7 +205,7 @@ def _layout(
     runs: Mapping[int, Run],
     batch: Mapping[int, int],
     repeated: Sequence[int],
-    loose: Mapping[int, str],
+    loose: Mapping[int, Cause],
 ) -> Layout:
     merged = tuple(run for n, run in runs.items() if n not in loose)
     window = list(scatter.window)
@@ -223,7 +220,7 @@ def _layout(
         window=tuple(window),
         kept=kept,
         kept_shape=tuple(scatter.scatter_shape[n] for n in kept),
-        why=(LEGEND, *(c.in_words() for c in columns), *(f"p{n} is loose: {why}" for n, why in sorted(loose.items()))),
+        why=(*(c.cause() for c in columns), *(Code.LOOSE(n, loose[n]) for n in sorted(loose))),
         proofs=tuple(c.form.evidence for c in columns if c.form.evidence is not None),
     )
 
@@ -262,21 +259,23 @@ def _is_inside(column: "_Column", scatter: CanonicalScatter, interval: Interval)
     return bool(np.all(lo >= 0) and np.all(hi <= last))
 
 
-def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval) -> Run | str:
+def _run(
+    column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval
+) -> Run | Cause:
     """The run that a column makes along scatter dim n, if it is the only one that moves along it; or why it is none."""
     dim, form, offset = column.operand_dim, column.form, 0
     if scatter.window[dim] != 1:
-        return f"windows of extent {scatter.window[dim]} in dim {dim} overlap or leave gaps"
+        return Code.WINDOW_EXTENT(dim, scatter.window[dim])
     moved_up = column.normalized
     if moved_up is not None:
         form, offset = moved_up.inner, moved_up.offset
     stride, size, extent = form.stride(n), scatter.scatter_shape[n], scatter.operand_shape[dim]
     if stride is None:
-        return f"dim {dim} is {in_words(form)}"
+        return Code.COLUMN(dim, form_of(form))
     if stride not in (1, -1) or (offset and stride != 1):
-        return f"dim {dim} moves by {stride} from one position to the next"
+        return Code.STRIDE(dim, stride)
     if offset and offset < extent:
-        return f"negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}"
+        return Code.MOVED_UP_TOO_LITTLE(dim, offset, extent)
     if stride == 1 and _is_aligned(form, n, size) and extent % size == 0 and offset % size == 0:
         return Run(dim, n, size, is_aligned=True)
     run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
@@ -287,7 +286,7 @@ def _run(column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAna
     is_signed = not scatter.indices.element_type.startswith("u")
     if is_signed and size + max(extent, offset) + form.drift <= 1 << (form.width - 1):
         return run
-    return f"dim {dim} may wrap around in {'i' if is_signed else 'ui'}{form.width} and come back inside"
+    return Code.MAY_WRAP(dim, f"{'i' if is_signed else 'ui'}{form.width}")
 
 
 def _is_aligned(form: Linear, n: int, size: int) -> bool:
@@ -301,19 +300,15 @@ def _is_aligned(form: Linear, n: int, size: int) -> bool:
     return is_multiple and not form.drift and (form.width == 0 or (size & (size - 1) == 0 and size < 1 << form.width))
 
 
-def in_words(form: Linear) -> str:
-    """ "a base + p0", "16 * p0 + p1", "placed by gather"."""
-    parts: list[str] = []
-    unknown: Sequence[Element] = [s for s in form.terms if isinstance(s, Element) and positions([Linear(0, {s: 1})])]
-    if unknown:
-        parts.append(f"placed by {unknown[0].why or 'an argument'}")
-    elif any(not positions([Linear(0, {s: 1})]) for s in form.terms):
-        parts.append("a runtime base")
-    for symbol, coefficient in sorted(
-        ((s, c) for s, c in form.terms.items() if isinstance(s, Position)), key=lambda term: term[0].dim
-    ):
-        sign = "" if coefficient == 1 else "-" if coefficient == -1 else f"{coefficient} * "
-        parts.append(f"{sign}p{symbol.dim}")
-    if form.constant or not parts:
-        parts.append(str(form.constant))
-    return " + ".join(parts)
+def form_of(form: Linear, *, moved_up: int | None = None) -> Cause:
+    """What a form says of the position: what places it, whether it has a base at run time, its terms and its constant.
+
+    Args:
+      form: the form.
+      moved_up: by how much negative ones have been moved up since, or None.
+    """
+    moving = {symbol: bool(positions([Linear(0, {symbol: 1})])) for symbol in form.terms}
+    placed = next((s.why for s, moves in moving.items() if isinstance(s, Element) and moves), None)
+    based = placed is None and not all(moving.values())
+    steps = sorted((s.dim, c) for s, c in form.terms.items() if isinstance(s, Position))
+    return Code.FORM(placed, based, tuple(steps), form.constant, moved_up)

@@ -1,10 +1,10 @@
-"""What is told about one scatter: the row of every report, and the JSON record."""
+"""What is told about one scatter: the data behind the row of every report, and behind its JSON."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
+from hlo_lower.causes import Cause
 from hlo_lower.scatter.predicates import Claims
 
 
@@ -15,38 +15,48 @@ class Fact:
     Attributes:
       name: the fact ("in_bounds", "unique", "subset", ...).
       value: its value as text ("always", "proved", "Tile", ...).
-      lines: gives the steps that prove it, causes first, each with its place ("clamped to [0, 63] at llama.py:88").
+      causes: gives what proves it, step by step, causes first, each with its place.
     """
 
     name: str
     value: str
-    lines: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    causes: Callable[[], tuple[Cause, ...]] = field(default=tuple, repr=False, compare=False)
 
     @classmethod
-    def known(cls, name: str, value: str, *lines: str) -> "Fact":
+    def known(cls, name: str, value: str, *causes: Cause) -> "Fact":
         """A fact whose evidence is at hand."""
-        return cls(name, value, lambda: lines)
+        return cls(name, value, lambda: causes)
 
     @cached_property
-    def evidence(self) -> tuple[str, ...]:
-        """The steps, put into words when somebody reads them."""
-        return self.lines()
+    def evidence(self) -> tuple[Cause, ...]:
+        """The steps; their places are looked up when somebody reads them."""
+        return self.causes()
 
-    def __reduce__(self) -> tuple[Callable[..., "Fact"], tuple[str, ...]]:
-        """Pickle the steps in words: what gives them holds the whole module, which stays in its process."""
+    def __reduce__(self) -> "tuple[Callable[..., Fact], tuple[str | Cause, ...]]":
+        """Pickle the steps themselves: what gives them holds the whole module, which stays in its process."""
         return Fact.known, (self.name, self.value, *self.evidence)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fact as plain data."""
-        return {"name": self.name, "value": self.value, "evidence": list(self.evidence)}
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rule that was not chosen, and why."""
+    """A rule that was not chosen, and why: everything that stands in its way."""
 
     rule: str
-    reason: str
+    reasons: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The part that is written.
+
+    Attributes:
+      counts: how many windows; of a run of rows their number in each of its dims; none where it is not known.
+      index: for each operand dim what is written of it: ":", "3", "0:4", "pos", "i:i+16", and "b" for the coordinate
+        of a batch; none where it is not known.
+    """
+
+    counts: tuple[int, ...] = ()
+    index: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,16 +71,18 @@ class ScatterRecord:
       scope: names that locate it within the model ("jit(decode)/layer_0/scatter"), or "".
       kind: insert_slice, reduction_add or general.
       subset: Empty, Full, Tile, Point, BatchedTile, Rows, Filter, Points or Windows.
-      writes: the part that is written, for a reader: "tile [:, :, pos, :] of 1x8x64x16".
+      writes: the part that is written.
       combiner: assign, assign_constant, add, ...; one per operand of a variadic scatter, joined by commas.
       operand_shape, indices_shape, updates_shape: of the first operand, the indices, the first updates; None: dynamic.
       dtype: element types of the operands as MLIR prints them, joined by commas.
       oob: the policy that in_bounds speaks of, "xla" or "spec".
       in_bounds: always, never or unknown.
-      bounds: the same for a reader: "proved (clamped)", "guarded: argument pos".
+      bounds: why a guard is needed or none: `PROVED`, `GUARDED`, `NOTHING_IN_BOUNDS`; `NOT_KNOWN` of a scatter that has
+        no canonical form.
       unique: proved, claimed or unknown.
       rule: the lowering that was chosen, "" where there is none.
-      why: why this rule: the facts that select it and what it costs.
+      form: its canonical form in a line; "" where there is none.
+      why: `CHOSEN` where there is a rule; why there is none, or why the scatter is kept, elsewhere.
       why_not: the rules that were not chosen.
       facts: every fact with its evidence.
       claims: what is claimed of the indices at run time (`hlo_lower.scatter.predicates`); None of a dynamic shape.
@@ -83,7 +95,7 @@ class ScatterRecord:
     scope: str
     kind: str
     subset: str
-    writes: str
+    writes: Written
     combiner: str
     operand_shape: tuple[int | None, ...]
     indices_shape: tuple[int | None, ...]
@@ -91,18 +103,11 @@ class ScatterRecord:
     dtype: str
     oob: str
     in_bounds: str
-    bounds: str
+    bounds: Cause
     unique: str
     rule: str = ""
-    why: str = ""
+    form: str = ""
+    why: Cause | None = None
     why_not: tuple[Rejection, ...] = ()
     facts: tuple[Fact, ...] = field(default=())
     claims: Claims | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The record as plain data for `json.dumps`."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain["claims"] = None if self.claims is None else asdict(self.claims)
-        plain["facts"] = [fact.to_json() for fact in self.facts]
-        plain["why_not"] = [asdict(rejection) for rejection in self.why_not]
-        return plain

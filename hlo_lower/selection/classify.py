@@ -26,7 +26,7 @@ class Policy:
 def classify_one(policy: Policy, module: Selected) -> ModuleReport:
     """Read a module and classify its scatters; an error becomes the report's, none is raised.
 
-    The evidence is put into words at once: the report holds nothing of the module, and can go to another process.
+    The evidence is looked up at once: the report holds nothing of the module, and can go to another process.
     """
     try:
         if module.error is not None:
@@ -65,10 +65,10 @@ def _classified(policy: Policy, module: Selected) -> ModuleReport:
 
     graph = read(module.source, module.file)
     options = Options(policy.target, policy.oob, policy.float_mode or "", policy.trust_flags)
-    records = tuple(_in_words(record) for record in classify(graph, options=options))
+    records = tuple(_detached(record) for record in classify(graph, options=options))
     return ModuleReport(module.file, graph.op_count, records, policy.target.name, policy.oob, group=module.group)
 
 
-def _in_words(record: ScatterRecord) -> ScatterRecord:
+def _detached(record: ScatterRecord) -> ScatterRecord:
     facts = (Fact.known(fact.name, fact.value, *fact.evidence) for fact in record.facts)
     return replace(record, facts=tuple(facts))

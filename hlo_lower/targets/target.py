@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from hlo_lower.causes import Cause, Code
 from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.targets.native_scatter import NativeScatter
 
@@ -125,26 +126,22 @@ class Target:
         """Whether it takes every op but scatter, on every element type."""
         return self.ops is None and not self.restricts_dtypes and self.refused.keys() <= {"stablehlo.scatter"}
 
-    def refusal(self, op: str, dtypes: Collection[str] = ()) -> str | None:
+    def refusal(self, op: str, dtypes: Collection[str] = ()) -> Cause | None:
         """Why the target does not take an operation with these element types on it, or None if it does."""
         reason = self.refuses_op(op)
         if reason is not None:
-            return _told(f"emits {op}, which {self.name} refuses", reason)
+            return Code.REFUSES_OPS(self.name, (op,), reason or None)
         for dtype in sorted(dtypes):
             reason = self.refuses_dtype(dtype)
             if reason is not None:
-                return _told(f"emits {op} on {dtype}, which {self.name} refuses", reason)
+                return Code.REFUSES_DTYPE(self.name, dtype, op, reason or None)
             if self.refuses_op_on(op, dtype):
-                return f"emits {op}, which {self.name} refuses for {dtype}"
+                return Code.REFUSES_OP_ON(self.name, op, (dtype,))
         return None
 
-    def refusals(self, ops: Sequence[str]) -> tuple[str, ...]:
+    def refusals(self, ops: Sequence[str]) -> tuple[Cause, ...]:
         """Why the target does not take operations, whatever their element types; empty if it takes all of them."""
         return tuple(reason for op in dict.fromkeys(ops) if (reason := self.refusal(op)) is not None)
-
-
-def _told(what: str, reason: str) -> str:
-    return f"{what}: {reason}" if reason else what
 
 
 def _frozen(what: str, names: Collection[str]) -> frozenset[str]:

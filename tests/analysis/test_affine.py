@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hlo_lower.analysis import AffineAnalysis, Element, IndexAnalysis, Linear, Normalized, Position, fitted, positions
+from hlo_lower.causes import Code
 from hlo_lower.graph import read
 
 ARGUMENTS = "%a: $0, %b: $0, %v: $v, %p: tensor<i1>, %q: tensor<6xi1>"
@@ -449,7 +450,7 @@ def test_a_chain_that_is_too_long_is_not_followed():
     assert told(chain(80)) == (0, {0: 1}, 1, 0)
     form = chain(120)
     assert told(form) == DATA
-    assert next(iter(form.terms)).why == "more than 100 steps from its source"
+    assert next(iter(form.terms)).why == Code.TOO_FAR(100)
 
 
 def test_a_slice_of_a_tensor_of_dynamic_shape_is_data():

@@ -5,6 +5,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.analysis.twins import Twins
+from hlo_lower.causes import Code
 from hlo_lower.verify.run import Executable
 
 CHAIN = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<3xi32>
@@ -52,14 +53,14 @@ def test_evidence_of_a_twin_has_its_own_places():
     for records in (hl.classify(hl.read(text, "m.mlir")), hl.lower(text, name="m.mlir").records):
         for number, record in zip(iotas, records, strict=True):
             evidence = [step for fact in record.facts for step in fact.evidence]
-            assert f"iota 0..2 at m.mlir:{number}" in evidence
-            assert not any(f"m.mlir:{other}" in step for other in iotas if other != number for step in evidence)
+            assert Code.IOTA(2).placed(f"m.mlir:{number}") in evidence
+            assert not any(f"m.mlir:{other}" == step.at for other in iotas if other != number for step in evidence)
 
 
 def test_another_argument_is_told_by_its_own_name():
     """What differs in what it takes is planned on its own: each record names the argument that it depends on."""
     first, second = hl.classify(hl.read(module(("%p", "add"), ("%q", "add"))))
-    assert (first.bounds, second.bounds) == ("guarded: argument 2 of @main", "guarded: argument 3 of @main")
+    assert [r.bounds for r in (first, second)] == [Code.GUARDED(Code.ARGUMENT(n, "main", None)) for n in (2, 3)]
 
 
 RANDOM = """module {{

@@ -111,7 +111,7 @@ def test_standard_input_among_files(zoo, folder):
     )
     assert (done.returncode, done.stderr) == (0, b"")
     first = json.loads(done.stdout)["modules"][0]
-    assert (first["file"], first["group"], first["scatters"]) == ("-", ".", 1)
+    assert (first["file"], first["group"], len(first["records"])) == ("-", ".", 1)
 
 
 def test_help_says_what_a_folder_gives(command):

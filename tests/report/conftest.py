@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from hlo_lower.causes import Code
 from hlo_lower.report import ModuleReport
-from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord
+from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord, Written
 
 RECORD = ScatterRecord(
     number=1,
@@ -15,7 +16,7 @@ RECORD = ScatterRecord(
     scope="jit(decode)/layer_0/scatter",
     kind="insert_slice",
     subset="Tile",
-    writes="tile [:, :, pos, :] of 1x8x64x16",
+    writes=Written((1,), (":", ":", "pos", ":")),
     combiner="assign",
     operand_shape=(1, 8, 64, 16),
     indices_shape=(1,),
@@ -23,14 +24,15 @@ RECORD = ScatterRecord(
     dtype="f32",
     oob="xla",
     in_bounds="always",
-    bounds="proved (clamped)",
+    bounds=Code.PROVED("clamped"),
     unique="proved",
     rule="scatter_to_dynamic_update_slice",
-    why="one window at a runtime start",
-    why_not=(Rejection("scatter_to_loop", "dynamic_update_slice is more specific"),),
+    form="one window at a runtime start",
+    why=Code.CHOSEN("nothing", None, None),
+    why_not=(Rejection("scatter_to_loop", (Code.LESS_SPECIFIC("dynamic_update_slice"),)),),
     facts=(
-        Fact.known("in_bounds", "always", "clamp(0, pos, 63) at llama.py:87", "argument 3 of @main"),
-        Fact.known("unique", "proved", "one window"),
+        Fact.known(*("in_bounds", "always"), Code.CLAMPED(0, 63).placed("llama.py:87"), Code.ARGUMENT(3, "main", None)),
+        Fact.known("unique", "proved", Code.ONE_WINDOW()),
     ),
 )
 
@@ -50,20 +52,22 @@ def decode(record):
     """Three cache writes of three layers, one of which needs a guard, and a scatter-max without a rule."""
     writes = [
         record(1),
-        record(2, location="llama.py:89", bounds="guarded: argument pos", in_bounds="unknown"),
+        record(2, location="llama.py:89", bounds=Code.GUARDED(Code.ARGUMENT(3, "main", "pos")), in_bounds="unknown"),
         record(3, scope="jit(decode)/layer_1/scatter"),
         record(
             4,
             kind="general",
             combiner="max",
             subset="Points",
-            writes="3 points of 100",
+            writes=Written((3,), ("i",)),
+            operand_shape=(100,),
             rule="",
             in_bounds="never",
-            bounds="nothing in bounds",
+            bounds=Code.NOTHING_IN_BOUNDS(),
             unique="claimed",
             facts=(),
-            why="",
+            form="",
+            why=Code.NO_LOWERING("iree"),
             why_not=(),
         ),
     ]

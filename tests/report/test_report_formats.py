@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
+from hlo_lower.causes import Code
 from hlo_lower.report import (
     ModuleReport,
     render_html,
@@ -12,6 +13,7 @@ from hlo_lower.report import (
     render_rules_markdown,
     render_rules_text,
 )
+from hlo_lower.scatter.record import Written
 
 VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}
 
@@ -42,14 +44,16 @@ class Tags(HTMLParser):
 
 def test_json_record_has_the_fields_of_the_design(decode):
     """A record has at least these fields."""
-    record = json.loads(render_json([decode]))["modules"][0]["records"][0]
+    data = json.loads(render_json([decode]))
+    record = data["modules"][0]["records"][0]
     needed = (
-        "file function location kind subset combiner operand_shape indices_shape updates_shape dtype in_bounds unique "
+        "function location kind subset combiner operand_shape indices_shape updates_shape dtype in_bounds unique "
         "rule why why_not"
     )
     assert set() == set(needed.split()) - set(record)
     assert record["operand_shape"] == [1, 8, 64, 16]
-    assert record["why_not"] == [{"rule": "scatter_to_loop", "reason": "dynamic_update_slice is more specific"}]
+    assert data["rejections"][record["why_not"]] == {"loop": [0]}
+    assert data["reasons"][0] == {"code": "less_specific", "than": "dynamic_update_slice"}
 
 
 def test_json_is_never_folded(decode):
@@ -62,8 +66,8 @@ def test_json_null_is_what_was_not_measured(record):
     """Times, verdict and left scatters of a module that was only classified are null, and an error is text."""
     data = json.loads(render_json([ModuleReport("a.mlir", 7, (record(),)), ModuleReport("b.mlir", error="gone")]))
     module = data["modules"][0]
-    fields = ("scatters_left", "verification", "verdict", "convert_seconds", "verify_seconds", "error")
-    assert [module[field] for field in fields] == [None] * 6
+    fields = ("scatters_left", "verdict", "convert_seconds", "verify_seconds", "error")
+    assert [module[field] for field in fields] == [None] * 5
     assert data["modules"][1]["error"] == "gone"
     assert data["totals"]["unreadable"] == 1
 
@@ -94,7 +98,9 @@ def test_markdown_has_a_table_row_per_group(decode):
 
 def test_markdown_escapes_pipes_and_tags(record):
     """A name with a pipe stays in its cell, a tag is shown as text."""
-    text = render_markdown([ModuleReport("a|b.mlir", 7, (record(location="x|y.py:1", writes="<b>`*"),))])
+    text = render_markdown(
+        [ModuleReport("a|b.mlir", 7, (record(location="x|y.py:1", writes=Written((1,), ("<b>`*",))),))]
+    )
     row = next(line for line in text.splitlines() if line.startswith("| 1 "))
     assert "x\\|y.py:1" in row
     assert "&lt;b&gt;\\`\\*" in row
@@ -117,7 +123,9 @@ def test_markdown_total_for_several(decode):
 def test_html_escapes_script_in_names(record):
     """Names of a module are text, wherever they stand."""
     evil = "<script>alert(1)</script>"
-    records = (record(location=evil, scope=f"a/{evil}/b/c", writes=evil, bounds=evil, combiner=evil, kind="general"),)
+    bounds = Code.GUARDED(Code.ARGUMENT(0, "main", evil))
+    told = {"writes": Written((1,), (evil,)), "bounds": bounds, "combiner": evil, "kind": "general"}
+    records = (record(location=evil, scope=f"a/{evil}/b/c", **told),)
     page = render_html([ModuleReport(evil, 7, records), ModuleReport("b", error=evil)], explain=(1,))
     assert "script" not in Tags(page).seen
     assert "<script" not in page
@@ -126,7 +134,8 @@ def test_html_escapes_script_in_names(record):
 
 def test_html_escapes_quotes_in_attributes(record):
     """A name cannot leave an attribute."""
-    page = render_html([ModuleReport('"x" onload="y', 7, (record(bounds='" onclick="x'),))])
+    bounds = Code.GUARDED(Code.ARGUMENT(0, "main", '" onclick="x'))
+    page = render_html([ModuleReport('"x" onload="y', 7, (record(bounds=bounds),))])
     assert 'onclick="x"' not in page
     assert "&quot; onclick=&quot;x" in page
 

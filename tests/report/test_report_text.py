@@ -2,8 +2,9 @@
 
 import pytest
 
+from hlo_lower.causes import Code
 from hlo_lower.report import ModuleReport, explain, render_text
-from hlo_lower.scatter.record import Fact
+from hlo_lower.scatter.record import Fact, Written
 
 
 def lines_with(text, word):
@@ -78,7 +79,7 @@ def test_scatters_that_differ_in_a_fact_are_not_alike(record, change):
 def test_evidence_places_do_not_keep_alike_scatters_apart(record):
     """Evidence names source lines, which differ from layer to layer."""
     first, unique = record().facts
-    facts = (Fact.known(first.name, first.value, "clamp(0, pos, 63) at other.py:1"), unique)
+    facts = (Fact.known(first.name, first.value, Code.CLAMPED(0, 63).placed("other.py:1")), unique)
     other = record(2, facts=facts, location="other.py:2", scope="x/y/scatter")
     assert len(lines_with(render_text([ModuleReport("a.mlir", 7, (record(1), other))]), "more alike")) == 1
 
@@ -134,7 +135,9 @@ def test_control_characters_of_a_module_do_not_reach_the_terminal(record):
 
 def test_markup_in_names_is_text(record):
     """Square brackets are never taken for rich's markup."""
-    assert "[bold]x[/bold]" in render_text([ModuleReport("a.mlir", 7, (record(writes="[bold]x[/bold]"),))])
+    assert "[bold]x[/bold]" in render_text(
+        [ModuleReport("a.mlir", 7, (record(writes=Written((1,), ("[bold]x[/bold]",))),))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,13 +168,13 @@ def test_explain_tells_evidence_and_rules_not_chosen(record):
         "  bounds:  proved (clamped) (under oob=xla: in bounds always)",
         "  facts:",
         "    in_bounds = always",
-        "      because clamp(0, pos, 63) at llama.py:87",
+        "      because clamped to [0, 63] at llama.py:87",
         "      because argument 3 of @main",
         "    unique = proved",
         "      because one window",
-        "  rule:    dynamic_update_slice: one window at a runtime start",
+        "  rule:    dynamic_update_slice: Tile x assign, drops nothing: one window at a runtime start",
         "  not chosen, the nearest first:",
-        "    loop: dynamic_update_slice is more specific",
+        "    loop: less specific than dynamic_update_slice",
     ]
     assert expected == explain(record())
 
@@ -179,7 +182,7 @@ def test_explain_tells_evidence_and_rules_not_chosen(record):
 def test_explain_without_a_rule_says_none(decode):
     """A scatter that nothing lowers is explained, too."""
     lines = explain(decode.records[3])
-    assert "  rule:    none" in lines
+    assert "  rule:    none: no lowering for target iree" in lines
     assert "  not chosen: no other rule was a candidate" in lines
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from hlo_lower.causes import Code
 from hlo_lower.report import ModuleReport, render_html, render_json, render_markdown, render_text
 from hlo_lower.report.overview import FEW
 
@@ -16,7 +17,9 @@ def tree(decode, record):
     """Twelve modules in three folders: ten alike, one that could not be read, one of which nothing is lowered."""
     loops = (record(1, kind="general", combiner="mul", rule="while"), record(2))
     alike = [ModuleReport(f"zoo/jax/m{number}.mlir", 7, loops, group="jax") for number in range(10)]
-    refused = record(1, kind="general", rule="", why="", why_not=(), in_bounds="unknown", bounds="dynamic shape x<?>")
+    why = Code.DYNAMIC_SHAPE("x<?>")
+    none = {"rule": "", "why": why, "why_not": (), "in_bounds": "unknown", "bounds": Code.NOT_KNOWN()}
+    refused = record(1, kind="general", **none)
     return [
         ModuleReport("zoo/bad.mlir", error="zoo/bad.mlir:1:1: no module\n  next:    fix it"),
         *alike,
@@ -92,7 +95,7 @@ def test_markdown_has_the_same_rows(tree):
 def test_json_has_groups(tree):
     """Each folder with its totals, in the order of the other formats; each module says which is its own."""
     data = json.loads(render_json(tree))
-    assert set(data) == {"format_version", "modules", "totals", "groups"}
+    assert set(data) == {"version", "modules", "rules", "rejections", "reasons", "totals", "groups"}
     assert [group["group"] for group in data["groups"]] == [".", "jax", "poly"]
     assert [module["group"] for module in data["modules"]] == [".", *["jax"] * 10, "poly"]
     assert sum(group["totals"]["scatters"] for group in data["groups"]) == data["totals"]["scatters"] == 21

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from hlo_lower.causes import Code
 from hlo_lower.report import ModuleReport, folders, totals
 
 
@@ -19,15 +20,18 @@ def test_guards_follow_in_bounds(decode):
     """A guard is needed where in_bounds is unknown, and proved away where it is always."""
     total = decode.totals()
     assert (total.guards_needed, total.guards_proved_away, total.never_in_bounds) == (1, 2, 1)
-    assert total.guard_causes == {"argument": 1}
+    assert total.guard_causes == {Code.ARGUMENT(None, None, None): 1}
 
 
 def test_a_scatter_without_a_rule_has_no_guard(record):
     """It is counted under the reason why it has none, and needs no guard, whatever its bounds."""
-    refused = record(1, rule="", why="", in_bounds="unknown", bounds="dynamic shape tensor<?x8xf32>")
-    total = totals([ModuleReport("a.mlir", 7, (refused, record(2, in_bounds="unknown", bounds="guarded: gather")))])
-    assert (total.guards_needed, total.guard_causes) == (1, {"result of gather": 1})
-    assert total.no_rule == {"dynamic shape": 1}
+    refused = record(
+        1, rule="", why=Code.DYNAMIC_SHAPE("tensor<?x8xf32>"), in_bounds="unknown", bounds=Code.NOT_KNOWN()
+    )
+    gather = Code.RESULT_OF("gather")
+    total = totals([ModuleReport("a.mlir", 7, (refused, record(2, in_bounds="unknown", bounds=Code.GUARDED(gather))))])
+    assert (total.guards_needed, total.guard_causes) == (1, {gather: 1})
+    assert total.no_rule == {Code.DYNAMIC_SHAPE(None): 1}
 
 
 def test_scatters_that_end_in_the_loop_are_counted(record):

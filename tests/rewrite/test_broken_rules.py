@@ -4,6 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir
+from hlo_lower.english import listed
 from hlo_lower.graph.sizes import retyped
 from hlo_lower.registry import DoesNotApply, When
 from hlo_lower.rewrite.kinds import KINDS, default_registry
@@ -173,7 +174,7 @@ def test_the_next_best_rule_is_taken_for_every_kind(kind):
         lowered = hl.lower(text, target=target, registry=registry_with(kind, lowering))
         assert lowered.text == expected.text
         if lowered.records:
-            told = {other.rule: other.reason for other in lowered.records[0].why_not}
+            told = {other.rule: listed(other.reasons) for other in lowered.records[0].why_not}
             wanted = "emits stablehlo.optimization_barrier, which npu refuses: no barriers"
             assert told["any_to_mine"] == (wanted if lowering is illegal else "not today")
     legal = hl.lower(text, target=target_of(kind), registry=registry_with(kind, illegal))
@@ -212,4 +213,6 @@ def test_a_condition_decides_for_every_kind(kind):
     lowered = hl.lower(text, target=target, registry=registry)
     assert lowered.text == hl.lower(text, target=target).text
     if lowered.records:
-        assert {other.rule: other.reason for other in lowered.records[0].why_not}["any_to_mine"] == "needs rows <= 64"
+        assert {other.rule: listed(other.reasons) for other in lowered.records[0].why_not}[
+            "any_to_mine"
+        ] == "needs rows <= 64"

@@ -107,7 +107,7 @@ def test_the_start_type_holds_every_bound(index_type, start_type):
 
 def test_a_dynamic_shape_has_no_canonical_form():
     """The message names the type."""
-    with pytest.raises(NotCanonicalError, match=r"dynamic shape tensor<\?x4xf32>"):
+    with pytest.raises(NotCanonicalError, match=r"dynamic_shape\(type=.tensor<\?x4xf32>"):
         canonical("update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]", "?x4", "1", "4")
 
 
@@ -123,6 +123,6 @@ def test_indices_of_index_type_are_refused():
 }
 """
     graph = read(text)
-    with pytest.raises(NotCanonicalError, match="index element type"):
+    with pytest.raises(NotCanonicalError, match="index_elements"):
         canonicalize(graph.scatters[0])
     assert IndexAnalysis(graph).interval(graph.scatters[0].operands[1]).full()[1].max() > 1 << 32

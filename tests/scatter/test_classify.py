@@ -3,6 +3,7 @@
 import pytest
 
 from hlo_lower.analysis import Combiner, IndexAnalysis
+from hlo_lower.causes import Code
 from hlo_lower.graph import read
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.classify import classify
@@ -241,9 +242,9 @@ def test_every_fact_has_evidence():
     for finding in facts(TILE, indices="2", updates="3x2", index=clamp(2)).findings:
         assert finding.value
         assert finding.steps, finding.name
-    assert facts(ROW, index=clamp(5, shape="1")).bounds_note == "proved (clamped)"
-    assert facts(ROW, index=3).bounds_note == "proved (constant)"
-    assert facts(ROW).bounds_note == "guarded: argument 1 of @main"
+    assert facts(ROW, index=clamp(5, shape="1")).bounds == Code.PROVED("clamped")
+    assert facts(ROW, index=3).bounds == Code.PROVED("constant")
+    assert facts(ROW).bounds == Code.GUARDED(Code.ARGUMENT(1, "main", None))
 
 
 def test_an_unknown_fact_is_a_key_error():

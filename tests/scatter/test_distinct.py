@@ -28,7 +28,7 @@ def told(graph, node):
     layout = lay_out(scatter, affine, interval, assigns=not classify_region(scatter.region).reads_current)
     distinct = find_distinct(graph, scatter, layout, analysis, affine, interval)
     assert distinct.is_unique or not distinct.is_permutation
-    assert ("nothing shows" in distinct.why) == (not (distinct.is_unique or distinct.is_sorted)) or layout.repeated
+    assert (distinct.why is not None) == distinct.is_unique
     letters = zip("PUS", (distinct.is_permutation, distinct.is_unique, distinct.is_sorted), strict=True)
     return "".join(letter for letter, holds in letters if holds)
 

@@ -8,6 +8,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.english import told
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.classify import classify
 from hlo_lower.scatter.facts import FloatMode, InBounds, OutOfBounds, Parts
@@ -254,6 +255,9 @@ def test_a_batch_coordinate_in_front_of_a_loose_position_is_kept():
 def test_the_layout_says_why():
     """Each column is put into words: a base and positions, or what places it."""
     program = Program("i32")
-    assert facts(program, [run(program, (3,))], [0], (3,), (8,)).layout.why[1].startswith("dim 0: a runtime base + p0")
+    [column] = facts(program, [run(program, (3,))], [0], (3,), (8,)).layout.why
+    assert told(column) == "dim 0: a runtime base + p0"
     program = Program("i32")
-    assert "placed by argument 2 of @main" in facts(program, [program.argument((3,))], [0], (3,), (8,)).layout.why[1]
+    column, loose = facts(program, [program.argument((3,))], [0], (3,), (8,)).layout.why
+    assert told(column) == "dim 0: placed by argument 2 of @main"
+    assert told(loose) == "p0 is loose: dim 0 is placed by argument 2 of @main"

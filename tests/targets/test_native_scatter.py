@@ -3,6 +3,7 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.causes import Code
 from hlo_lower.targets import NativeScatter
 
 ROWS = "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
@@ -89,7 +90,7 @@ def test_what_is_kept_is_what_the_entry_says(native, text, kept):
     assert lowered.text.count("stablehlo.scatter") == 2 * kept  # the op and its dimension numbers
     [record] = lowered.records
     assert (record.rule == "") is kept
-    assert record.why.startswith("kept: npu takes it as it is (") is kept
+    assert (record.why.code is Code.KEPT) is kept
 
 
 def test_a_kept_scatter_is_told_and_is_not_unsupported():
@@ -97,7 +98,7 @@ def test_a_kept_scatter_is_told_and_is_not_unsupported():
     text = module(dtype="i8")
     lowered = lowered_for(ANY, text=text)
     assert (lowered.scatters_left, lowered.unsupported) == (1, 0)
-    assert lowered.records[0].why == "kept: npu takes it as it is (assign on i8)"
+    assert lowered.records[0].why == Code.KEPT("npu", "assign", "i8", False)
     graph = hl.read(text)
     assert hl.classify(graph, target=hl.Target("npu", keep=[ANY])) == lowered.records
 
@@ -129,7 +130,7 @@ def test_a_scatter_is_kept_where_nothing_else_is_legal():
     )
     lowered = hl.lower(module(), target=target)
     assert (lowered.scatters_left, lowered.unsupported) == (1, 0)
-    assert lowered.records[0].why == "kept: npu takes it as it is (assign on f32), and no lowering"
+    assert lowered.records[0].why == Code.KEPT("npu", "assign", "f32", True)
     with pytest.raises(hl.NotLoweredError, match="no lowering for target npu"):
         hl.lower(module(body=ADD), target=target)
 

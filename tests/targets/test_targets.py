@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+from hlo_lower.causes import Code
+from hlo_lower.english import told
 from hlo_lower.errors import InputError
 from hlo_lower.scatter.sizes import SIZES
 from hlo_lower.targets import STABLEHLO, TARGETS, NativeScatter, Target, target_named, target_of
@@ -12,17 +14,17 @@ from hlo_lower.targets import STABLEHLO, TARGETS, NativeScatter, Target, target_
 def test_a_target_gives_the_reason_of_a_refusal():
     """A refused op has a reason that names the op and the target; any other op has none."""
     target = Target("small", "", {"stablehlo.while": "no control flow"})
-    assert target.refusal("stablehlo.while") == "emits stablehlo.while, which small refuses: no control flow"
+    assert target.refusal("stablehlo.while") == Code.REFUSES_OPS("small", ("stablehlo.while",), "no control flow")
     assert target.refusal("stablehlo.add") is None
     assert target.refusals(["stablehlo.add", "stablehlo.while", "stablehlo.while"]) == (
-        "emits stablehlo.while, which small refuses: no control flow",
+        Code.REFUSES_OPS("small", ("stablehlo.while",), "no control flow"),
     )
 
 
 def test_a_list_of_ops_refuses_all_others():
     """Where the ops are listed, one that is not among them is refused; the end of a region belongs to its op."""
     target = Target("small", ops={"stablehlo.map"})
-    assert target.refusal("stablehlo.add") == "emits stablehlo.add, which small refuses"
+    assert target.refusal("stablehlo.add") == Code.REFUSES_OPS("small", ("stablehlo.add",), None)
     assert target.refusal("stablehlo.map") is None
     assert target.refusal("stablehlo.return") is None
 
@@ -31,17 +33,18 @@ def test_element_types_are_refused_overall():
     """An element type that is refused, or not among those listed, is refused on every op."""
     listed, refusing = Target("small", dtypes={"f32", "i1"}), Target("small", refused_dtypes={"i64": "32 bits"})
     assert listed.refusal("stablehlo.add", {"f32"}) is None
-    assert listed.refusal("stablehlo.add", {"f32", "bf16"}) == "emits stablehlo.add on bf16, which small refuses"
-    assert refusing.refusal("stablehlo.add", {"i64"}) == "emits stablehlo.add on i64, which small refuses: 32 bits"
+    assert told(listed.refusal("stablehlo.add", {"f32", "bf16"})) == "emits stablehlo.add on bf16, which small refuses"
+    assert (
+        told(refusing.refusal("stablehlo.add", {"i64"})) == "emits stablehlo.add on i64, which small refuses: 32 bits"
+    )
     assert refusing.refusal("stablehlo.add", {"bf16"}) is None
 
 
 def test_element_types_are_refused_per_op():
     """An op may take less than the target does; other ops do not care."""
     target = Target("small", op_dtypes={"stablehlo.dot_general": {"i32"}})
-    assert (
-        target.refusal("stablehlo.dot_general", {"f32"}) == "emits stablehlo.dot_general, which small refuses for f32"
-    )
+    refusal = target.refusal("stablehlo.dot_general", {"f32"})
+    assert told(refusal) == "emits stablehlo.dot_general, which small refuses for f32"
     assert target.refusal("stablehlo.dot_general", {"i32"}) is None
     assert target.refusal("stablehlo.add", {"f32"}) is None
 

@@ -8,6 +8,7 @@ import numpy as np
 from hlo_lower.analysis.interval import Interval, bounds_dtype, greater, lesser, pick, type_range
 from hlo_lower.analysis.transfer.booleans import both, either, scalar_like
 from hlo_lower.analysis.transfer.result import Transfer, evidence_of, result
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 
@@ -61,18 +62,17 @@ def _clamp(node: Node, operands: Sequence[Interval]) -> Interval:
     lo = lesser(greater(x.lo, low.lo), high.lo)
     hi = lesser(greater(x.hi, low.hi), high.hi)
     told = result(node, lo, hi, operands)
-    least, greatest = told.hull()
-    return told.because(evidence_of(node, operands, f"clamped to [{least}, {greatest}]"))
+    return told.because(evidence_of(node, operands, Code.CLAMPED(*told.hull())))
 
 
 def _minimum(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
-    return result(node, lesser(a.lo, b.lo), lesser(a.hi, b.hi), operands, "minimum")
+    return result(node, lesser(a.lo, b.lo), lesser(a.hi, b.hi), operands, Code.MINIMUM())
 
 
 def _maximum(node: Node, operands: Sequence[Interval]) -> Interval:
     a, b = operands
-    return result(node, greater(a.lo, b.lo), greater(a.hi, b.hi), operands, "maximum")
+    return result(node, greater(a.lo, b.lo), greater(a.hi, b.hi), operands, Code.MAXIMUM())
 
 
 def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
@@ -88,7 +88,7 @@ def _remainder(node: Node, operands: Sequence[Interval]) -> Interval | None:
     same, known = (x.lo > -least) & (x.hi < least), (x.lo == x.hi) & (d.lo == d.hi)
     left = x.lo - d.lo * _truncated_any(x.lo, d.lo)
     lo, hi = (pick(known, left, pick(same, bound, found)) for bound, found in ((x.lo, lo), (x.hi, hi)))
-    return result(node, lo, hi, operands, f"remainder by at most {int(np.max(limit)) + 1 if np.size(limit) else 0}")
+    return result(node, lo, hi, operands, Code.REMAINDER(int(np.max(limit)) + 1 if np.size(limit) else 0))
 
 
 def _divide(node: Node, operands: Sequence[Interval]) -> Interval | None:
@@ -116,7 +116,7 @@ def _popcnt(node: Node, operands: Sequence[Interval]) -> Interval:
     x = operands[0]
     low, high = x.hull()
     most = high.bit_length() if low >= 0 else _bits(x)
-    return result(node, np.zeros_like(x.lo), np.full_like(x.hi, most), operands, f"at most {most} ones")
+    return result(node, np.zeros_like(x.lo), np.full_like(x.hi, most), operands, Code.ONES(most))
 
 
 def _leading_zeros(node: Node, operands: Sequence[Interval]) -> Interval:

@@ -8,6 +8,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
 from hlo_lower.analysis.transfer.result import Transfer, result
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 
@@ -51,7 +52,7 @@ def _and(node: Node, operands: Sequence[Interval]) -> Interval | None:
     if not masks:
         return None
     hi = masks[0].hi if len(masks) == 1 else lesser(masks[0].hi, masks[1].hi)
-    return result(node, np.zeros_like(hi), hi, operands, "masked")
+    return result(node, np.zeros_like(hi), hi, operands, Code.MASKED())
 
 
 def either(node: Node, operands: Sequence[Interval]) -> Interval:

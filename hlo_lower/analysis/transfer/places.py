@@ -8,6 +8,7 @@ import numpy as np
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.interval import Interval, bounds_dtype, type_range
 from hlo_lower.analysis.transfer.result import Transfer, result
+from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 
@@ -27,7 +28,7 @@ def _iota(node: Node, _: Sequence[Interval]) -> Interval:
     low, high = type_range(value.element_type) or (0, 0)
     if size - 1 > high:  # it wraps around
         bounds = (bounds - low) % (high - low + 1) + low
-    evidence = Evidence.at(node, f"iota 0..{size - 1}")
+    evidence = Evidence.at(node, Code.IOTA(size - 1))
     return Interval(value.static_shape, value.element_type, bounds, bounds, evidence)
 
 

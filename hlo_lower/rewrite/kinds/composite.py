@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hlo_lower import english
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import composite
 from hlo_lower.lowerings.composite import (
@@ -36,7 +37,7 @@ class LegalizedKind(Kind):
             case Chosen():
                 return Change(Outcome.LEGALIZED, subject.label, self.became(decision), where)
             case Kept(why=why):
-                return Change(Outcome.KEPT, subject.label, why, where)
+                return Change(Outcome.KEPT, subject.label, english.told(why), where)
             case Refused():
                 return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
 
@@ -45,7 +46,7 @@ class LegalizedKind(Kind):
         return chosen.choice.rule.form
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        return refused.nearest[0][1] if refused.nearest else "no rule fits it"
+        return english.listed(refused.nearest[0][1]) if refused.nearest else "no rule fits it"
 
 
 class CompositeKind(LegalizedKind):

@@ -21,7 +21,6 @@ from hlo_lower.scatter.dynamic import (
     DYNAMIC_SCATTER,
     classify_dynamic,
     read_dynamic,
-    written,
 )
 from hlo_lower.scatter.effects import refuse_side_effects
 from hlo_lower.scatter.facts import FloatMode, OutOfBounds
@@ -48,14 +47,13 @@ class DynamicScatterKind(Kind):
             refuse_side_effects(graph, node.blocks[0])
             scatter = read_dynamic(node, narrowed=options.target.index_type == "i32")
         except NotCanonicalError as error:
-            return refused_as_it_stands(self, context, node, str(error))
+            return refused_as_it_stands(self, context, node, error.cause)
         oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
         facts = classify_dynamic(graph, scatter, context.analysis, oob, float_mode)
 
         dtype = ", ".join(v.element_type for v in scatter.operands)
         told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={dtype}"
         told += f" window_sizes={facts.window_sizes.value} drops={facts.drops.value}"
-        subset, _ = written(facts, scatter)
         return ScatterSubject(
             kind=self,
             node=node,
@@ -64,7 +62,6 @@ class DynamicScatterKind(Kind):
             given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
             told=f"{told} oob={facts.oob.value}",
             number=number,
-            why=f"dynamic shape, {subset} x {facts.combiner.value}, drops {facts.drops.value}",
             describe=lambda: describe_dynamic(graph, number, scatter, facts),
             **about(context, node),
         )

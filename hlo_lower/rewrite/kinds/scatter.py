@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from hlo_lower import mlir
+from hlo_lower import english, mlir
 from hlo_lower.analysis.twins import Trail
+from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import FAMILIES, class_name
@@ -37,14 +38,12 @@ class ScatterSubject(Subject):
 
     Attributes:
       number: in program order, from 1.
-      why: the facts that select its rule, for the record.
       describe: gives what is told of it, before what became of it; it has to stand still.
       decided: what is certain of it without any rule.
       last_resort: gives what becomes of it where there is no rule, if the target takes it then.
     """
 
     number: int
-    why: str
     describe: Callable[[], ScatterRecord]
     decided: Kept | Refused | None = None
     last_resort: Callable[[], Kept | None] = lambda: None
@@ -82,7 +81,7 @@ class ScatterKind(Kind):
         try:
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
-            return refused_as_it_stands(self, context, node, str(error))
+            return refused_as_it_stands(self, context, node, error.cause)
         facts = _classified(context, scatter)
         context.read[key] = _Read(scatter, facts, context.twins.trail(indices))
         return self._subject(context, key, scatter, facts, ((), ()))
@@ -100,7 +99,7 @@ class ScatterKind(Kind):
 
         def last_resort() -> Kept | None:
             kept = kept_by(target, scatter, facts, "no_lowering")
-            return Kept(f"{kept}, and no lowering") if kept else None
+            return Kept(kept) if kept else None
 
         dtype = ", ".join(v.element_type for v in scatter.operands)
         told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
@@ -115,7 +114,6 @@ class ScatterKind(Kind):
             told=f"{told} oob={facts.oob.value}",
             twins=key,
             number=number,
-            why=f"{facts.subset.value} x {facts.combiner.value}, drops {facts.drops.value}",
             describe=lambda: describe(graph, number, scatter, facts, moved),
             decided=Kept(kept) if kept else None,
             last_resort=last_resort,
@@ -186,11 +184,11 @@ def about(context: Context, node: Node) -> dict[str, Any]:
     }
 
 
-def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: str) -> ScatterSubject:
+def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause) -> ScatterSubject:
     """A scatter that cannot be lowered, whatever rules there are."""
     error = NotLoweredError(
         context.place(node),
-        f"{SCATTER}: {reason}",
+        f"{SCATTER}: {english.told(reason)}",
         facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
         nearest=("every scatter of ranked tensors of plain element type has a lowering",),
         next_step="--keep-unsupported converts all but these",
@@ -210,10 +208,10 @@ def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSub
         nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
         next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
     )
-    return _without_forms(kind, context, node, "its result is unreduced", error)
+    return _without_forms(kind, context, node, Code.UNREDUCED(), error)
 
 
-def _without_forms(kind: Kind, context: Context, node: Node, reason: str, error: NotLoweredError) -> ScatterSubject:
+def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, error: NotLoweredError) -> ScatterSubject:
     number, oob = context.numbers[node], context.options.oob
     return ScatterSubject(
         kind=kind,
@@ -222,7 +220,6 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: str, error:
         forms=(),
         given=nothing,
         number=number,
-        why="",
         describe=lambda: describe_refused(context.graph, number, node, oob, reason),
-        decided=Refused(error),
+        decided=Refused(error, reason),
     )

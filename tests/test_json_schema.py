@@ -1,0 +1,163 @@
+"""docs/json-schema.md says what the JSON report has: no more and no less."""
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+
+from every_cause import CANONICALIZED, CASES, causes_of, records_of
+
+import hlo_lower as hl
+from hlo_lower.causes import Cause, Code
+from hlo_lower.english import told
+from hlo_lower.report import ModuleReport, render_json
+from hlo_lower.report.json_report import VERSION
+from hlo_lower.scatter.record import ScatterRecord
+
+PATH = Path(__file__).parents[1] / "docs" / "json-schema.md"
+DOCUMENT = PATH.read_text()
+CLAMPED = """func.func public @main(
+    %cache: tensor<64x16xf32>, %pos: tensor<i32>, %row: tensor<1x16xf32>) -> tensor<64x16xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %last = stablehlo.constant dense<63> : tensor<i32>
+  %at = stablehlo.clamp %zero, %pos, %last : tensor<i32>
+  %i = stablehlo.reshape %at : (tensor<i32>) -> tensor<1xi32>
+  %r = "stablehlo.scatter"(%cache, %i, %row) <{scatter_dimension_numbers = #stablehlo.scatter<
+      update_window_dims = [0, 1], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%old: tensor<f32>, %new: tensor<f32>):
+    stablehlo.return %new : tensor<f32>
+  }) : (tensor<64x16xf32>, tensor<1xi32>, tensor<1x16xf32>) -> tensor<64x16xf32>
+  return %r : tensor<64x16xf32>
+}"""
+
+
+@cache
+def reports():
+    """A report of every program, and of a module that could not be read."""
+    found = [
+        ModuleReport(f"{name}.mlir", 7, records_of(case), group=name[0])
+        for name, case in CASES.items()
+        if case.how != CANONICALIZED
+    ]
+    rows = ("clamped", "several", "batches", "sorted along", "written once", "a run", "anywhere")
+    twice = tuple(record for name in rows for record in records_of(CASES[name]) * 2)
+    numbered = tuple(_numbered(record, n) for n, record in enumerate(twice, start=1))
+    return [*found, ModuleReport("twice.mlir", 7, numbered), ModuleReport("bad.mlir", error="gone")]
+
+
+def _numbered(record, number):
+    told_of = {f.name: getattr(record, f.name) for f in fields(ScatterRecord)}
+    return ScatterRecord(**{**told_of, "number": number, "scope": f"layer_{number}"})
+
+
+def documented(title):
+    """The fields that a table of the document has: those that are always there, and the others."""
+    section = DOCUMENT.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (always|or not) \|", section, re.MULTILINE)
+    assert len(rows) == section.count("\n| `") > 0
+    return [{name for name, there in rows if there == word} for word in ("always", "or not")]
+
+
+def written(data):
+    """The objects of a report, by the title of their table."""
+    objects = defaultdict(list)
+    objects["Report"] = [data]
+    objects["Module"] = data["modules"]
+    objects["Record"] = [record for module in data["modules"] for record in module["records"]]
+    objects["Writes"] = [record["writes"] for record in objects["Record"] if "writes" in record]
+    objects["Claims"] = [record["claims"] for record in objects["Record"] if record.get("claims")]
+    objects["Run"] = [run for claims in objects["Claims"] for run in claims.get("runs", ())]
+    objects["Totals"] = [data["totals"], *(group["totals"] for group in data["groups"])]
+    objects["Group"] = data["groups"]
+    return objects
+
+
+def test_what_is_written_has_the_documented_fields():
+    """Each object has the fields that are always there, none that is not documented, and none is only documented."""
+    objects = written(json.loads(render_json(reports())))
+    for title, found in objects.items():
+        always, others = documented(title)
+        assert found, title
+        assert all(always <= set(one) <= always | others for one in found), title
+        assert set().union(*found) == always | others, title
+
+
+def test_the_version_is_the_documented_one():
+    """A reader asks for it first."""
+    assert json.loads(render_json([]))["version"] == VERSION
+    assert f"`version` is {VERSION}." in DOCUMENT
+
+
+def test_references_lead_somewhere():
+    """Each number is that of a row of its table, and no row is without a number."""
+    data = json.loads(render_json(reports()))
+    used = {record["why_not"] for module in data["modules"] for record in module["records"] if "why_not" in record}
+    assert used == set(range(len(data["rejections"])))
+    reasons = {n for rejection in data["rejections"] for numbers in rejection.values() for n in numbers}
+    assert reasons == set(range(len(data["reasons"])))
+    for module in data["modules"]:
+        steps = {n for record in module["records"] for ns in (record.get("evidence") or {}).values() for n in ns}
+        assert steps == set(range(len(module["evidence"])))
+
+
+def test_like_records_are_what_they_are_in_full():
+    """What a record leaves out is what the one that it is like has: with it, it is as it would be alone."""
+    for report in reports():
+        [module] = json.loads(render_json([report]))["modules"]
+        by_number = {record["number"]: record for record in module["records"]}
+        for record, own in zip(report.records, module["records"], strict=True):
+            [alone] = json.loads(render_json([ModuleReport(report.file, 7, (record,))]))["modules"]
+            first = by_number[own["like"]] if "like" in own else {}
+            assert "like" not in first
+            full = {name: value for name, value in {**first, **own}.items() if value is not None and name != "like"}
+            assert resolved(full, module["evidence"]) == resolved(alone["records"][0], alone["evidence"])
+
+
+def resolved(record, evidence):
+    """A record with its steps instead of their numbers, and without the number of what was not chosen."""
+    steps = {name: [evidence[n] for n in numbers] for name, numbers in record.get("evidence", {}).items()}
+    return {**record, "evidence": steps, "why_not": None}
+
+
+def causes_table():
+    """The table of codes: their fields, and the shortest words for a cause of each that a program reaches."""
+    words = defaultdict(set)
+    for name in CASES:
+        for cause in causes_of(name):
+            words[cause.code].add(told(Cause(cause.code, cause.values)))
+    lines = ["| code | fields | in words, for instance |", "|---|---|---|"]
+    for code in Code:
+        shortest = min(words[code], key=lambda text: (len(text), text)).replace("|", "\\|").replace("<", "&lt;")
+        lines.append(f"| `{code.code}` | {', '.join(f'`{field}`' for field in code.fields)} | {shortest} |")
+    return "\n".join(lines)
+
+
+def example():
+    """The report of the module above, but for the rules that were not chosen and the totals."""
+    graph = hl.read(CLAMPED, "cache.mlir")
+    text = render_json([ModuleReport("cache.mlir", graph.op_count, hl.classify(graph))])
+    return f"```json\n{text[: text.index(NEXT)]}\n ...\n```"
+
+
+NEXT = '\n "rejections": '
+MARK = "<!-- {}: tests/test_json_schema.py compares; run, it writes this anew -->\n"
+BLOCKS = {"causes": causes_table, "example": example}
+
+
+def renewed(text):
+    """The document with its blocks as they should be."""
+    for name, block in BLOCKS.items():
+        before, after = text.split(MARK.format(name))
+        text = "".join([before, MARK.format(name), block(), after[after.index("\n\n") :] if "\n\n" in after else "\n"])
+    return text
+
+
+def test_every_code_is_documented_and_the_example_is_what_is_written():
+    """The table has each code with its fields and its words; the example is the report of the module in this file."""
+    assert renewed(DOCUMENT) == DOCUMENT
+
+
+if __name__ == "__main__":
+    PATH.write_text(renewed(DOCUMENT))
