@@ -36,9 +36,9 @@ def scatter_to_point_select(op: ScatterLowering) -> Sequence[Value]:
         %hit = and, over the dims: compare EQ, iota along the dim, broadcast(%start of the dim)
         %r   = select(%hit, broadcast(%update), %operand)
 
-    Equal: the place whose coordinates are the start is the one that the scatter writes, and no other place is changed. A
-    start out of bounds, negative or beyond the end, is the coordinate of no place, so nothing is written, as the scatter
-    drops the update. A window of one element is inside or outside as a whole: both policies. One update, so no
+    Equal: the place whose coordinates are the start is the one that the scatter writes, and no other place is changed.
+    A start out of bounds, negative or beyond the end, is the coordinate of no place, so nothing is written, as the
+    scatter drops the update. A window of one element is inside or outside as a whole: both policies. One update, so no
     duplicates. Costs a pass over the operand, which is not written in place.
     """
     build, scatter = op.build, op.scatter
