@@ -1,4 +1,4 @@
-"""The layers of DESIGN section 8, held by reading the imports of every file."""
+"""The layers of docs/architecture.md, held by reading the imports of every file."""
 
 import ast
 import subprocess
