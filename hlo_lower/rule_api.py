@@ -13,8 +13,14 @@ docs/adding-a-rule.md says what each is for. Names here stay what they are; wher
 """
 
 from hlo_lower.analysis import ASSIGNING, Combiner
+from hlo_lower.gather.facts import GATHER, GatherFacts, GatherForm
+from hlo_lower.gather.facts import Taken as GatherTaken
 from hlo_lower.graph import Builder, Graph, Node, Value
 from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.gather import GatherLowering
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.lowerings.reverse import REVERSE, ReverseFacts
+from hlo_lower.lowerings.reverse import Axes as ReverseAxes
 from hlo_lower.lowerings.window import READING, new_values, one_window
 from hlo_lower.registry import DoesNotApply, RuleList, When
 from hlo_lower.rewrite.kinds.scatter import SCATTER
@@ -37,8 +43,10 @@ from hlo_lower.subset.kinds import MANY_WINDOWS, BatchedTile, Empty, Full, Point
 
 __all__ = [
     "ASSIGNING",
+    "GATHER",
     "MANY_WINDOWS",
     "READING",
+    "REVERSE",
     "SCATTER",
     "Arity",
     "BatchedTile",
@@ -50,15 +58,22 @@ __all__ = [
     "Empty",
     "FloatMode",
     "Full",
+    "GatherFacts",
+    "GatherForm",
+    "GatherLowering",
+    "GatherTaken",
     "Graph",
     "InBounds",
     "Node",
     "Offsets",
+    "OpLowering",
     "Order",
     "OutOfBounds",
     "Parts",
     "Point",
     "Regime",
+    "ReverseAxes",
+    "ReverseFacts",
     "Rows",
     "RuleList",
     "ScatterFacts",
