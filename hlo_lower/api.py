@@ -1,4 +1,4 @@
-"""The public functions, with the keywords of DESIGN section 3."""
+"""The public functions; docs/usage.md shows them in use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

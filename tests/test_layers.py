@@ -1,4 +1,4 @@
-"""The layers of DESIGN section 8, held by reading the imports of every file."""
+"""The layers of docs/architecture.md, held by reading the imports of every file."""
 
 import ast
 import subprocess
@@ -14,9 +14,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 ORDER = (
     *("causes", "english", "containment", "processes", "mlir", "shapes", "graph", "registry", "analysis", "subset"),
-    *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "plugins", "legalize", "linalg"),
-    *("verify", "report", "export", "pipeline", "selection", "consumers", "testing", "verified", "jit", "api"),
-    *("proving", "__init__", "cli", "__main__"),
+    *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
+    *("linalg", "verify", "report", "export", "pipeline", "selection", "consumers", "testing", "verified", "jit"),
+    *("api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors` and what stands before it."""
 

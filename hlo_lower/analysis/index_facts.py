@@ -1,6 +1,6 @@
 """Index facts: walk from an index tensor to what produces it, and say between which bounds its elements lie.
 
-The walk follows the producers that exporters put around an index (DESIGN section 4) through function calls: the result
+The walk follows the producers that exporters put around an index through function calls: the result
 of a call is looked up in the callee with this call's arguments; an argument of a private function that is looked at
 from inside holds only what it holds at every call site (trap 40). Everything else may be anything in its type.
 """

@@ -1,4 +1,4 @@
-"""The registry's rules as a table: the canonical form of every class, on a terminal and in the README."""
+"""The registry's rules as a table: the canonical form of every class, on a terminal and in docs/rules.md."""
 
 from collections.abc import Sequence
 from typing import Protocol

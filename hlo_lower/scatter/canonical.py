@@ -1,4 +1,4 @@
-"""The canonical scatter (DESIGN section 4): every form of `stablehlo.scatter` brought to one, once.
+"""The canonical scatter (docs/architecture.md): every form of `stablehlo.scatter` brought to one, once.
 
     indices [N0, ..., Nm, K]          the index vector last, the scatter dims kept apart
     updates [N0, ..., Nm, W0, ..., W(R-1)]   a window of the operand's rank, extent 1 in inserted and batching dims

@@ -8,7 +8,7 @@ another policy:
   under oob="spec" beside the next one;
 - StableHLO's interpreter, in a child process, where XLA does not run a piece at all;
 - and for the second piece the interpreter again, on runs with signed zeros: XLA runs `x + 0.0` as `x` at every level,
-  and so hides a piece that loses the sign of zeros (TRAPS 20, 46).
+  and so hides a piece that loses the sign of zeros (traps 20, 46).
 """
 
 from collections.abc import Iterator, Sequence

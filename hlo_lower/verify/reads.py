@@ -1,4 +1,4 @@
-"""Gathers that must not read out of bounds: for a consumer that does not clamp where they point (TRAPS 51).
+"""Gathers that must not read out of bounds: for a consumer that does not clamp where they point (trap 51).
 
 XLA clamps the starts of a gather by itself, so a module that lacks a clamp computes the same there as one that has it.
 What is asked here is therefore not about results: whether every start lies inside, whatever the arguments are. Starts

@@ -1,6 +1,6 @@
 """Run a module through `jax.jit`: the module's bytes in the place of a stand-in with the same signature.
 
-DESIGN section 8: export a function that has the same arguments and results, replace its serialized module, and call it.
+Export a function that has the same arguments and results, replace its serialized module, and call it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Known errors of XLA's CPU scatter (TRAPS 46): where it is no judge, and where it must not even be run.
+"""Known errors of XLA's CPU scatter (trap 46): where it is no judge, and where it must not even be run.
 
 jaxlib 0.10.2. One is worse than a wrong result: a variadic scatter with the same value as two operands corrupts
 the heap of the process that runs it (`free(): invalid next size`), whether the two are one SSA value, equal constants

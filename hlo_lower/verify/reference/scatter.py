@@ -1,7 +1,7 @@
 """Scatter in NumPy, straight from the StableHLO specification (section "scatter"), for both out-of-bounds policies.
 
 It is written to be read and to be right, not to be fast: one Python iteration per scatter position. It is an oracle of
-its own, because XLA and the reference interpreter are both wrong about some scatters (TRAPS 46).
+its own, because XLA and the reference interpreter are both wrong about some scatters (trap 46).
 
 For each scatter position, in row-major order, a whole window each (the order of XLA; the specification leaves it open):
 

@@ -1,0 +1,89 @@
+"""What a rule of one's own imports: facts to constrain, what a rule is given, and what builds the new ops.
+
+A plug-in imports this module and nothing else of the package (examples/plugin is one):
+
+    from hlo_lower.rule_api import SCATTER, Combiner, RuleList, ScatterLowering, Subset, Value
+
+    rules = RuleList()
+
+    @rules.lowers(SCATTER, subset={Subset.POINT}, combiner={Combiner.ASSIGN}, form="...")
+    def scatter_to_something(op: ScatterLowering) -> Sequence[Value]: ...
+
+docs/adding-a-rule.md says what each is for. Names here stay what they are; where they come from may change.
+"""
+
+from hlo_lower.analysis import ASSIGNING, Combiner
+from hlo_lower.gather.facts import GATHER, GatherFacts, GatherForm
+from hlo_lower.gather.facts import Taken as GatherTaken
+from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.gather import GatherLowering
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.lowerings.reverse import REVERSE, ReverseFacts
+from hlo_lower.lowerings.reverse import Axes as ReverseAxes
+from hlo_lower.lowerings.window import READING, new_values, one_window
+from hlo_lower.registry import DoesNotApply, RuleList, When
+from hlo_lower.rewrite.kinds.scatter import SCATTER
+from hlo_lower.scatter.facts import (
+    Arity,
+    Dialect,
+    Drops,
+    FloatMode,
+    InBounds,
+    Offsets,
+    Order,
+    OutOfBounds,
+    Parts,
+    ScatterFacts,
+    Unique,
+    Windows,
+)
+from hlo_lower.scatter.regime import Regime
+from hlo_lower.subset.kinds import MANY_WINDOWS, BatchedTile, Empty, Full, Point, Rows, Subset, Tile
+
+__all__ = [
+    "ASSIGNING",
+    "GATHER",
+    "MANY_WINDOWS",
+    "READING",
+    "REVERSE",
+    "SCATTER",
+    "Arity",
+    "BatchedTile",
+    "Builder",
+    "Combiner",
+    "Dialect",
+    "DoesNotApply",
+    "Drops",
+    "Empty",
+    "FloatMode",
+    "Full",
+    "GatherFacts",
+    "GatherForm",
+    "GatherLowering",
+    "GatherTaken",
+    "Graph",
+    "InBounds",
+    "Node",
+    "Offsets",
+    "OpLowering",
+    "Order",
+    "OutOfBounds",
+    "Parts",
+    "Point",
+    "Regime",
+    "ReverseAxes",
+    "ReverseFacts",
+    "Rows",
+    "RuleList",
+    "ScatterFacts",
+    "ScatterLowering",
+    "Subset",
+    "Tile",
+    "Unique",
+    "Value",
+    "When",
+    "Windows",
+    "new_values",
+    "one_window",
+]

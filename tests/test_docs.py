@@ -1,0 +1,212 @@
+"""README, CONTRIBUTING and docs keep their promises: links, commands, names, excerpts, tables and numbers."""
+
+import re
+import shlex
+import textwrap
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.cli import main
+from hlo_lower.cli.parser import make_parser
+from hlo_lower.targets import read_target
+from hlo_lower.targets.native_scatter import KEPT_WORDS
+from hlo_lower.targets.target_file import KEEP_LISTS, KEYS
+
+ROOT = Path(__file__).parents[1]
+PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
+PAGES["examples/plugin/README.md"] = (ROOT / "examples/plugin/README.md").read_text()
+README, TARGETS = PAGES["README.md"], PAGES["docs/targets.md"]
+CODE = [p for folder in ("hlo_lower", "tests", "scripts", "models", "examples") for p in (ROOT / folder).rglob("*.py")]
+CODE.remove(Path(__file__))
+
+PLACES = r"(?:hlo_lower|tests|docs|scripts|models|examples)/[\w./-]+"
+"""Paths as text names them; one with capitals stands for many (tests/golden/RULE.mlir)."""
+
+CITED = re.compile(r"\btraps?[ \n]+(\d+(?:(?:,| and| to|, and) \d+)*)|\btest_trap_(\d+)_", re.IGNORECASE)
+
+
+def blocks(text, language, marker=""):
+    """The code blocks of a language, without indentation; those that follow a marker if one is given."""
+    found = re.findall(rf"{marker and f'<!-- {marker}.*?-->'}\s*^ *```{language}\n(.*?)^ *```$", text, re.DOTALL | re.M)
+    return [textwrap.dedent(block) for block in found]
+
+
+def commands_of(text):
+    """Each command line of a text, in code blocks and within sentences, redirections and comments left out."""
+    lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
+    lines += re.findall(r"^\$ (.*)", text, re.M)
+    without_blocks = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M)
+    lines += [c for c in re.findall(r"`([^`]+)`", without_blocks) if c.startswith(("python scripts/", "bash "))]
+    lines += [
+        c for c in re.findall(r"`(hlo-lower \w+ [^`]+)`", without_blocks) if "COMMAND" not in c and "LEVEL" not in c
+    ]
+    parts = (part for line in lines for part in re.split(r" && ", line))
+    return [shlex.split(part.partition(" >> ")[0].replace("\n", " "), comments=True) for part in parts if part.strip()]
+
+
+def anchors_of(text):
+    """The anchors of a page's headings, as they are made from the words."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# --- the README ---
+
+
+def test_the_readme_is_a_page():
+    """At most 10 kB."""
+    assert len(README.encode()) <= 10_000
+
+
+def test_the_python_example_runs(capfd):
+    """The Python example of the README, in two parts, runs as it stands and prints what the text says."""
+    parts = blocks(README, "python", "example")
+    assert len(parts) == 2
+    exec(compile("".join(parts), "README.md", "exec"), {"__name__": "readme"})
+    done = capfd.readouterr()
+    assert done.err == ""
+    assert done.out.splitlines() == [
+        "Tile -> guarded_dynamic_update_slice",
+        "128.0",
+        "guarded_dynamic_update_slice",
+    ]
+
+
+def test_the_two_commands_give_the_picture(tmp_path, monkeypatch, capsys):
+    """The commands of the README in their order print the result that it shows, but for times and a cut column."""
+    [block], [picture] = blocks(README, "sh", "example"), blocks(README, "", "result")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    for line in block.splitlines():
+        capsys.readouterr()
+        assert main(shlex.split(line, comments=True)[1:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    seconds = r"[\d.]+ s \+ [\d.]+ s$"
+    shown = picture.splitlines()
+    assert re.sub(seconds, "", printed[0]) == re.sub(seconds, "", shown[0])
+    for line in shown[1:]:
+        assert any(row.split()[: len(line.split())] == line.split() for row in printed), line
+
+
+def test_the_rules_table_is_the_registry(capsys):
+    """What follows the mark in docs/rules.md is what `hlo-lower rules --format markdown` prints."""
+    assert main(["rules", "--format", "markdown"]) == 0
+    _, _, table = PAGES["docs/rules.md"].partition("<!-- rules")
+    assert table.partition("-->")[2].strip() == capsys.readouterr().out.strip()
+
+
+# --- every page ---
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    """Each link within the repository is to a file or folder that exists, and its anchor to a heading."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
+        if "://" not in link:
+            path, _, anchor = link.partition("#")
+            where = (ROOT / page).parent / path if path else ROOT / page
+            assert where.exists(), link
+            assert not anchor or anchor in anchors_of(where.read_text()), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_are_those_that_exist(page):
+    """Each command line of hlo-lower parses; scripts and their flags, paths and extras that others name exist."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for command in commands_of(PAGES[page]):
+        while "=" in command[0]:
+            del command[0]
+        if command[0] == "hlo-lower":
+            make_parser().parse_args(command[1:])  # ends the test where it does not parse
+            continue
+        for word in command:
+            if re.fullmatch(PLACES, word) and word == word.lower():
+                assert (ROOT / word).exists(), word
+            for extra in re.findall(r"\.\[(\w+)\]", word):
+                assert extra in extras
+        if command[1:2] and re.fullmatch(r"scripts/\w+\.py", command[1]):
+            source = (ROOT / command[1]).read_text()
+            assert [f for f in command if f.startswith("--") and f'"{f[2:]}"' not in source] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_in_text_exist(page):
+    """Flags, paths, public names and modules that the text names are there."""
+    known = "".join(path.read_text() for path in (*ROOT.glob("hlo_lower/cli/*.py"), *ROOT.glob("scripts/*.py")))
+    plain = re.sub(r"^ *```.*?^ *```$", "", PAGES[page], flags=re.DOTALL | re.M)
+    for code in re.findall(r"`([^`]+)`", plain):
+        for flag in re.findall(r"^--(?:no-)?([\w-]+)", code):
+            assert f'"--{flag}"' in known or f'"{flag}"' in known or f'"--no-{flag}"' in known, code
+        if re.fullmatch(PLACES, code) and code == code.lower():
+            assert (ROOT / code).exists(), code
+    for name in re.findall(r"\bhl\.(\w+)", PAGES[page]):
+        assert hasattr(hl, name), name
+    for dotted in re.findall(r"`(hlo_lower(?:\.\w+)+)", plain):
+        module, _, name = dotted.rpartition(".")
+        assert hasattr(import_module(module), name) or import_module(dotted)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_excerpts_are_those_of_the_files(page):
+    """Code that is marked as an excerpt stands in the file that is named."""
+    text = PAGES[page]
+    paths = re.findall(r"<!-- excerpt: (\S+) -->", text)
+    excerpts = blocks(text, r"\w+", "excerpt")
+    assert len(paths) == len(excerpts)
+    for path, excerpt in zip(paths, excerpts, strict=True):
+        assert excerpt in (ROOT / path).read_text()
+
+
+# --- single pages ---
+
+
+def test_every_trap_that_is_cited_is_explained():
+    """Numbers in code and text are those of docs/traps.md, which has each once and in order."""
+    explained = [int(n) for n in re.findall(r"^\*\*Trap (\d+):", PAGES["docs/traps.md"], re.M)]
+    assert explained == list(range(1, len(explained) + 1))
+    texts = [path.read_text() for path in CODE] + list(PAGES.values())
+    cited = {int(n) for text in texts for found in CITED.findall(text) for n in re.findall(r"\d+", " ".join(found))}
+    assert len(cited) > 50
+    assert cited - set(explained) == set()
+
+
+def test_code_cites_nothing_outside_the_repository():
+    """Docstrings speak of docs/, not of notes that a reader does not have."""
+    assert [str(path) for path in CODE if re.search(r"\b(DESIGN|TRAPS)\b", path.read_text())] == []
+
+
+def test_every_key_of_target_files_is_explained(tmp_path):
+    """The tables name the keys that the parser takes, the example has all of them, and it is read."""
+    first, second = re.findall(r"^\| key .*?(?=\n\n)", TARGETS, re.DOTALL | re.M)
+    assert set(re.findall(r"^\| `(\w+)`", first, re.M)) == set(KEYS)
+    assert set(re.findall(r"^\| `(\w+)`", second, re.M)) == {*KEEP_LISTS, *KEPT_WORDS}
+    [example] = blocks(TARGETS, "toml", "target")
+    (tmp_path / "my_npu.toml").write_text(example)
+    assert read_target(str(tmp_path / "my_npu.toml")).name == "my_npu"
+    assert set(tomllib.loads(example)) == set(KEYS)
+    assert set(tomllib.loads(example)["keep"][0]) == {*KEEP_LISTS, *KEPT_WORDS}
+
+
+def test_every_package_has_a_line():
+    """The architecture page names every folder and file at the top of the package, and no other."""
+    named = set(re.findall(r"^\| `([\w.]+/?)` \|", PAGES["docs/architecture.md"], re.M))
+    top = [path for path in (ROOT / "hlo_lower").iterdir() if not path.name.startswith("__")]
+    there = {f"{path.name}/" if path.is_dir() else path.name for path in top if path.is_dir() or path.suffix == ".py"}
+    assert named == there
+
+
+def test_the_glossary_has_each_word_once():
+    """Words stand in order, so that one can be found, and none twice."""
+    words = re.findall(r"^\| ([a-z][^|]*?) \|", PAGES["docs/glossary.md"], re.M)[1:]
+    assert len(words) > 60
+    assert words == sorted(set(words), key=str.lower)
+
+
+def test_every_page_can_be_reached():
+    """Each page of docs is linked from the README."""
+    assert {page for page in PAGES if page.startswith("docs/")} <= set(re.findall(r"\((docs/[\w-]+\.md)", README))
