@@ -114,6 +114,9 @@ def _of_two(shape: tuple[int, int], count: tuple[int, ...]) -> Iterator[Form]:
     yield Form(shape, (None, None), (0, 1), count)
     if min(shape) >= 1:
         yield Form(shape, (None, None), (1, 0), count)
+        # What no component is for begins at 0, and the window does not cover it.
+        yield Form(shape, (None, None), (1,), count)
+        yield Form(shape, (None, 1), (0,), count)
         yield Form(shape, (1, min(columns, 2)), (0, 1), count)
     if min(shape) >= 2:
         yield Form(shape, (2, 2), (0, 1), count)

@@ -10,7 +10,7 @@ from hlo_lower.registry import Rule
 from hlo_lower.scatter.sizes import SIZES
 from hlo_lower.targets import Target
 
-SHAPES = ((1,), (3,), (0, 2), (2, 1), (2, 3), (2, 2, 2))
+SHAPES = ((), (1,), (3,), (0, 2), (2, 1), (2, 3), (2, 2, 2))
 
 
 def reverse_cases(rule: Rule) -> Iterator[Case]:

@@ -201,3 +201,21 @@ def test_a_module_that_does_not_parse_is_refused():
     """A text that is no module is the user's mistake."""
     with pytest.raises(InputError):
         prove_equal(LEFT, "func.func")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"stablehlo.reverse"(%a) <{dimensions = array<i64>}> : (tensor<i8>) -> tensor<i8>',
+        '"stablehlo.slice"(%a) <{start_indices = array<i64>, limit_indices = array<i64>, strides = array<i64>}>'
+        " : (tensor<i8>) -> tensor<i8>",
+        "stablehlo.transpose %a, dims = [] : (tensor<i8>) -> tensor<i8>",
+        "stablehlo.reshape %a : (tensor<i8>) -> tensor<i8>",
+    ],
+)
+def test_what_moves_one_element_of_rank_0_gives_it(line):
+    """An operation that moves elements does nothing to a tensor of rank 0, and is not another one."""
+    kind = {"arguments": "%a: tensor<i8>", "result": "tensor<i8>"}
+    moved, added = module(f"%r = {line}", **kind), module(add("%r", "%a", "%a", "tensor<i8>"), **kind)
+    same = module("%r = stablehlo.optimization_barrier %a : tensor<i8>", **kind)
+    assert (prove_equal(moved, same).status, prove_equal(moved, added).status) == ("proved", "refuted")

@@ -8,7 +8,7 @@ from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.gathering import gather
 from hlo_lower.verify.proof.operation import Operation, Scope
 from hlo_lower.verify.proof.scattering import scatter
-from hlo_lower.verify.proof.tensors import Tensor, scalar
+from hlo_lower.verify.proof.tensors import Tensor, as_tensor, scalar
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
 
@@ -109,4 +109,4 @@ class Evaluator:
         compute = OPERATIONS.get(operation.name)
         if compute is None:
             raise Beyond(str(raw.name))
-        return compute(operation)
+        return list(map(as_tensor, compute(operation)))

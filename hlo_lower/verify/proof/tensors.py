@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ def scalar(term: Term) -> Tensor:
     found = np.empty((), object)
     found[()] = term
     return found
+
+
+def as_tensor(found: Term) -> Tensor:
+    """What NumPy gives where it moves elements: of a tensor of rank 0 the element, and no array."""
+    return cast(Tensor, found) if isinstance(found, np.ndarray) else scalar(found)
 
 
 def mapped(shape: Sequence[int], function: Callable[..., Term], *tensors: Tensor) -> Tensor:
