@@ -184,8 +184,8 @@ def _targets(target: Array, shape: tuple[int, ...]) -> Iterator[Array]:
 
 
 def _cast(values: Any, dtype: np.dtype[Any]) -> Array:
-    """Numbers in a type, integers modulo its size."""
-    array = np.asarray(values)
+    """Numbers in a type, integers modulo its size, of complex ones the real part."""
+    array = np.real(np.asarray(values))
     with np.errstate(all="ignore"):
         if dtype.kind not in "iu":
             return np.asarray(array, np.float64).astype(dtype)

@@ -1,9 +1,10 @@
 """Widening: a piece that is right only for inputs that can come is judged with what computes them."""
 
+import numpy as np
 import pytest
 from two_programs import F8, main
 
-from hlo_lower.verify import verify
+from hlo_lower.verify import verify, widening
 
 CLAMP = """%lo = stablehlo.constant dense<0> : tensor<i32>
 %hi = stablehlo.constant dense<{0}> : tensor<i32>
@@ -90,3 +91,9 @@ def test_a_region_in_a_loop_is_widened_to_the_loop():
     assert verdict.ok, verdict.lines()
     verdict = verify(*(text.replace("dense<4>", "dense<6>") for text in (before, after)), level="regions")
     assert verdict.differs, verdict.lines()
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_sought_of_a_complex_value_is_its_real_part():
+    """Without a word on standard error: what the user sees is the verdict."""
+    np.testing.assert_array_equal(widening._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])
