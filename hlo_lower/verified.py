@@ -20,7 +20,7 @@ from hlo_lower.scatter.predicates import Claims, broken
 from hlo_lower.targets import STABLEHLO, TargetLike, target_of
 from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
-from hlo_lower.verify.claims import Check
+from hlo_lower.verify.claim_checks import Check
 
 PROVE_SECONDS = 10.0
 """In which a proof of a region is sought."""

@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.outcome import Array
+from hlo_lower.consumers.consumer_outcome import Array
 from hlo_lower.consumers.wording import death_words, first_line, signal_name
 from hlo_lower.consumers.worker import LENGTH_BYTES
 from hlo_lower.containment.prober import receive

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.outcome import RefusedError
+from hlo_lower.consumers.consumer_outcome import RefusedError
 from hlo_lower.consumers.wording import cause_of, first_line
 
 COREML = Consumer(

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.consumers.outcome import Array, Run
+from hlo_lower.consumers.consumer_outcome import Array, Run
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.errors import InputError
 from hlo_lower.verify.devices import devices_of
-from hlo_lower.verify.module import RUN_REGIMES, draw, drives_of, given
 from hlo_lower.verify.module_index import ModuleIndex
-from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs

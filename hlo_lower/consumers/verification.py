@@ -6,12 +6,12 @@ from time import perf_counter
 from typing import Any
 
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.judging import LIMIT, MEMORY, Judge
-from hlo_lower.consumers.outcome import ConsumerOutcome
+from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
+from hlo_lower.consumers.consumer_outcome import ConsumerOutcome
 from hlo_lower.consumers.reference import Reference, reference_of
 from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
-from hlo_lower.verify.module import blind
+from hlo_lower.verify.module_runs import blind
 from hlo_lower.verify.run import CannotRunError, Executable
 
 SILENT = "no scatter: the results are the same when all updates are dropped"

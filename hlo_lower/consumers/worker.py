@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from hlo_lower.consumers.consumer import Driver
-from hlo_lower.consumers.outcome import Array, RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError
 from hlo_lower.consumers.wording import first_line
 
 LENGTH_BYTES = 8

@@ -8,7 +8,7 @@ minutes for others, and no `except` catches that. So a process that reads what i
 - a library call first has a child read what could kill the process (`prober`; the child is `hlo_lower.graph.probe`).
 """
 
-from hlo_lower.containment.board import is_contained, lowering, mark_contained, reading, temporary_file
+from hlo_lower.containment.status_board import is_contained, lowering, mark_contained, reading, temporary_file
 from hlo_lower.containment.supervisor import supervised
 
 __all__ = ["is_contained", "lowering", "mark_contained", "reading", "supervised", "temporary_file"]

@@ -11,8 +11,8 @@ import time
 from functools import cache
 from typing import cast
 
-from hlo_lower.containment import told
-from hlo_lower.containment.board import seconds_for
+from hlo_lower.containment import crash_messages
+from hlo_lower.containment.status_board import seconds_for
 from hlo_lower.errors import HloLowerError, InputError
 
 SERVER = "hlo_lower.graph.probe"
@@ -41,7 +41,7 @@ class Prober:
                 return self._ask(request, time.monotonic() + START + 2 * seconds_for(len(data)))
             except TimeoutError:
                 self.close()
-                return told.too_late(name, len(data))
+                return crash_messages.too_late(name, len(data))
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self.close()
                 raise InputError(

@@ -15,8 +15,15 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from hlo_lower.containment import told
-from hlo_lower.containment.board import Board, Note, lowering_seconds_for, mark_contained, memory_for, seconds_for
+from hlo_lower.containment import crash_messages
+from hlo_lower.containment.status_board import (
+    Board,
+    Note,
+    lowering_seconds_for,
+    mark_contained,
+    memory_for,
+    seconds_for,
+)
 from hlo_lower.errors import HloLowerError
 
 EXIT_INTERRUPTED = 130
@@ -116,15 +123,15 @@ class _Watch:
         now = time.monotonic()
         if note.is_reading:
             if now - note.since > seconds_for(note.size):
-                return told.too_late(note.module, note.size)
+                return crash_messages.too_late(note.module, note.size)
             if _resident(self.child) > memory_for(note.size):
-                return told.too_large(note.module, note.size)
+                return crash_messages.too_large(note.module, note.size)
         if note.lowering_since:
             module = self._named(note)
             if now - note.lowering_since > lowering_seconds_for(note.size):
-                return told.lowered_too_late(module, note.size)
+                return crash_messages.lowered_too_late(module, note.size)
             if _resident(self.child) > memory_for(note.size):
-                return told.lowered_too_large(module, note.size)
+                return crash_messages.lowered_too_large(module, note.size)
         return None
 
     def _kill(self) -> None:
@@ -150,8 +157,8 @@ class _Watch:
 
     def _died(self, note: Note, code: int) -> HloLowerError:
         if note.is_reading:
-            return told.died_reading(note.module, note.size, code)
-        return told.died_working(self._named(note), code)
+            return crash_messages.died_reading(note.module, note.size, code)
+        return crash_messages.died_working(self._named(note), code)
 
     def _named(self, note: Note) -> str:
         """What is worked on, as the user named it: what was read may be a part of it, or a copy."""

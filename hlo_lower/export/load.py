@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from hlo_lower.errors import InputError
-from hlo_lower.export.entry import EXPORTS, HOW, entries_of, target_of
-from hlo_lower.export.target import ExportTarget
+from hlo_lower.export.exported_entry import EXPORTS, HOW, entries_of, target_of
+from hlo_lower.export.model_function import ExportTarget
 from hlo_lower.export.user_code import importable, load_file, load_module
 
 

@@ -13,9 +13,9 @@ import signal
 import sys
 import time
 
-from hlo_lower.containment import mark_contained, told
-from hlo_lower.containment.board import memory_for, seconds_for
+from hlo_lower.containment import crash_messages, mark_contained
 from hlo_lower.containment.prober import LENGTH_BYTES, receive
+from hlo_lower.containment.status_board import memory_for, seconds_for
 from hlo_lower.errors import HloLowerError
 from hlo_lower.graph.reader import read
 from hlo_lower.graph.writer import to_text
@@ -52,13 +52,13 @@ def probed(data: str | bytes, name: str) -> HloLowerError | None:
         return pickle.loads(receive(ours, int.from_bytes(size, "little"), until))
     except TimeoutError:
         os.kill(fork, signal.SIGKILL)
-        return told.too_late(name, len(data))
+        return crash_messages.too_late(name, len(data))
     except EOFError:
         pass
     finally:
         os.close(ours)
         _, status = os.waitpid(fork, 0)
-    return told.died_reading(name, len(data), os.waitstatus_to_exitcode(status))
+    return crash_messages.died_reading(name, len(data), os.waitstatus_to_exitcode(status))
 
 
 def _read_and_exit(data: str | bytes, name: str, answers: int) -> None:
@@ -72,7 +72,7 @@ def _read_and_exit(data: str | bytes, name: str, answers: int) -> None:
         except HloLowerError as refused:
             error = refused
         except MemoryError:
-            error = told.too_large(name, len(data))
+            error = crash_messages.too_large(name, len(data))
         except Exception:  # a mistake of our own, which is to be seen where it is asked for
             error = None
         answer = pickle.dumps(error)

@@ -15,7 +15,8 @@ from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Function, Graph, Node, Value
 from hlo_lower.legalize.demotion import NARROWER
-from hlo_lower.legalize.roles import (
+from hlo_lower.legalize.moved_elements import WITH_REGIONS, Sources
+from hlo_lower.legalize.width_roles import (
     ASKING,
     EXACT,
     MOVED,
@@ -27,7 +28,6 @@ from hlo_lower.legalize.roles import (
     WITHIN,
     Asked,
 )
-from hlo_lower.legalize.sources import WITH_REGIONS, Sources
 from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
 
 CONSTANT, CONVERT, COMPARE = "stablehlo.constant", "stablehlo.convert", "stablehlo.compare"

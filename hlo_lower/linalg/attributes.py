@@ -10,7 +10,7 @@ from typing import Any
 
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
-from hlo_lower.linalg.report import is_foreign
+from hlo_lower.linalg.linalg_report import is_foreign
 
 FOREIGN_NAME = re.compile(r"(sdy|mhlo|stablehlo|chlo|mpmd)\.")
 FOREIGN_VALUE = re.compile(r"#(sdy|mhlo|stablehlo|chlo|mpmd)\b")

@@ -13,11 +13,11 @@ from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph
 from hlo_lower.linalg.attributes import remove_foreign
-from hlo_lower.linalg.control import CONTROL, lower_control, mark_counted
+from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_counted
 from hlo_lower.linalg.counter import drop_clamps
-from hlo_lower.linalg.dynamic import DYNAMIC, lower_dynamic
+from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
+from hlo_lower.linalg.linalg_report import LinalgReport, left_in
 from hlo_lower.linalg.prepare import passes_before, prepare
-from hlo_lower.linalg.report import LinalgReport, left_in
 from hlo_lower.linalg.signless import make_signless
 from hlo_lower.linalg.slices import lower_slices
 

@@ -13,7 +13,7 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
-from hlo_lower.linalg.report import CAST
+from hlo_lower.linalg.linalg_report import CAST
 from hlo_lower.linalg.slices import is_insert_slice
 from hlo_lower.loop.scf_for import replace_all
 from hlo_lower.lowerings.chlo import TO_STABLEHLO

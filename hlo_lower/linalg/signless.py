@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
-from hlo_lower.linalg.report import CAST, is_foreign
+from hlo_lower.linalg.linalg_report import CAST, is_foreign
 
 UNSIGNED = re.compile(r"(?<![A-WYZa-wyz_])ui(\d+)\b")
 """An unsigned type, in the text of a type: `ui32` of `tensor<4xui32>`."""

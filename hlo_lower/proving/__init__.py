@@ -4,8 +4,8 @@ The family establishes what a rule asks for (indices that are clamped, sorted, c
 converter decides which rule takes a module. The prover, `hlo_lower.verify.proof`, sees nothing but the two texts.
 """
 
-from hlo_lower.proving.campaign import prove_rules, rules_named
-from hlo_lower.proving.outcome import Refuted, RuleOutcome, Unknown
+from hlo_lower.proving.proof_campaign import prove_rules, rules_named
+from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Unknown
 from hlo_lower.proving.table import render_json, render_text
 
 __all__ = ["Refuted", "RuleOutcome", "Unknown", "prove_rules", "render_json", "render_text", "rules_named"]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from hlo_lower.lowerings.composite import Taken
-from hlo_lower.proving.case import Case
-from hlo_lower.proving.forms import typed
+from hlo_lower.proving.family_forms import typed
+from hlo_lower.proving.proof_case import Case
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.graph import read
-from hlo_lower.proving.case import Case
+from hlo_lower.proving.proof_case import Case
 from hlo_lower.verify.proof.equal import scatters_into_a_scalar
 from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.reference.update_computation import combine_of

@@ -11,9 +11,9 @@ from math import prod
 from typing import Any, Literal
 
 from hlo_lower.proving.bodies import BODIES, Body
-from hlo_lower.proving.case import Case, scatter_case
-from hlo_lower.proving.forms import Form, forms
+from hlo_lower.proving.family_forms import Form, forms
 from hlo_lower.proving.producers import KNOWN, NOTHING, PRODUCERS, Indices
+from hlo_lower.proving.proof_case import Case, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.facts import Dialect, Drops, InBounds, Offsets, Order, Unique
 from hlo_lower.scatter.regime import Regime

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from hlo_lower.gather import GatherForm, Taken
-from hlo_lower.proving.case import Case
-from hlo_lower.proving.forms import typed
+from hlo_lower.proving.family_forms import typed
+from hlo_lower.proving.proof_case import Case
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower.proving.forms import Form, typed
+from hlo_lower.proving.family_forms import Form, typed
 from hlo_lower.scatter.facts import InBounds, Offsets, Parts, Unique
 from hlo_lower.subset import Subset
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from hlo_lower.proving.outcome import RuleOutcome
+from hlo_lower.proving.proof_outcome import RuleOutcome
 
 HEADERS = ("rule", "proved", "tried", "unknown", "refuted", "seconds")
 

@@ -12,8 +12,8 @@ from typing import Literal
 from hlo_lower.errors import InputError
 from hlo_lower.processes import Lost, in_processes
 from hlo_lower.report import ModuleReport
-from hlo_lower.selection.classify import Policy, classify_one, failed, internal, warm_up
 from hlo_lower.selection.files import Selected, select
+from hlo_lower.selection.module_classification import Policy, classify_one, failed, internal, warm_up
 from hlo_lower.targets import TargetLike, target_of
 
 MODULES_PER_JOB = 8  # fewer are not worth the start of another process, about a second

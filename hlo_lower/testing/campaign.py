@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from hlo_lower.errors import InputError
 from hlo_lower.testing.case import Case, case_of_seed, recorded_case, seed_of
-from hlo_lower.testing.effects import FloatMode, Policy
+from hlo_lower.testing.case_outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.testing.findings import kind_of, write_finding
 from hlo_lower.testing.lowering import built_in
 from hlo_lower.testing.module_text import module_text
-from hlo_lower.testing.outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.testing.shrink import shrink
+from hlo_lower.testing.what_shows import FloatMode, Policy
 from hlo_lower.testing.worker import TIME_LIMIT, Pool
 
 BATCH = 12

@@ -8,8 +8,8 @@ from hlo_lower.testing.element_types import INDEX_TYPES
 from hlo_lower.testing.families import FAMILIES, draw_region
 from hlo_lower.testing.forms import Form
 from hlo_lower.testing.layouts import LAYOUTS, draw_form
-from hlo_lower.testing.regions import Region
-from hlo_lower.verify.inputs import REGIMES
+from hlo_lower.testing.update_computations import Region
+from hlo_lower.verify.index_regimes import REGIMES
 
 ARGUMENT_SETS = 4
 """Sets of arguments that each scatter is run with."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hlo_lower.testing.draw import Draw
 from hlo_lower.testing.element_types import ANY, INTEGERS, NUMBERS, ORDERED, TYPES, WIDER
-from hlo_lower.testing.regions import Expr, Region
+from hlo_lower.testing.update_computations import Expr, Region
 
 FAMILIES = (
     *("assign", "add", "assign_constant", "sub", "mul", "min/max", "and/or/xor"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hlo_lower.testing.columns import Column
+from hlo_lower.testing.index_columns import Column
 from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 

@@ -25,11 +25,11 @@ from hlo_lower import mlir
 from hlo_lower.pipeline import Lowered
 from hlo_lower.testing.arguments import Arguments, arguments_of
 from hlo_lower.testing.case import ARGUMENT_SETS, Case
-from hlo_lower.testing.effects import Policy, bites, overhangs, reference
+from hlo_lower.testing.case_outcome import Outcome
 from hlo_lower.testing.families import family_of
 from hlo_lower.testing.module_text import module_text
-from hlo_lower.testing.outcome import Outcome
 from hlo_lower.testing.reassociated import allowances, difference_within
+from hlo_lower.testing.what_shows import Policy, bites, overhangs, reference
 from hlo_lower.testing.xla_limits import is_packed, why_not_native
 from hlo_lower.verify.compare import Difference, first_difference
 from hlo_lower.verify.interpreter import InterpreterError, shared_interpreter

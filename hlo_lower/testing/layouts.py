@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
-from hlo_lower.testing.columns import Column, Kind, Treatment
 from hlo_lower.testing.draw import Draw
 from hlo_lower.testing.forms import Form
+from hlo_lower.testing.index_columns import Column, Kind, Treatment
 from hlo_lower.testing.sketch import Sketch
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.testing.effects import FloatMode, Policy
+from hlo_lower.testing.what_shows import FloatMode, Policy
 
 
 def built_in(

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.columns import compute
 from hlo_lower.testing.element_types import typed
-from hlo_lower.testing.regions import region_text
+from hlo_lower.testing.index_columns import compute
+from hlo_lower.testing.update_computations import region_text
 
 
 @dataclass(frozen=True)

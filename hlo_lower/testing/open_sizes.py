@@ -13,7 +13,7 @@ from hlo_lower import mlir
 from hlo_lower.graph import bind, read
 from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
-from hlo_lower.testing.effects import Policy
+from hlo_lower.testing.what_shows import Policy
 
 _TYPE = re.compile(r"tensor<(?:\d+x)+[^<>]*(?:<[^<>]*>)?>")
 _PASSIVE = ("func.func", "return", "}) :", "module")

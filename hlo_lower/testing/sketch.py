@@ -7,10 +7,10 @@ place, and the window's places in the updates.
 from dataclasses import dataclass, field
 from math import prod
 
-from hlo_lower.testing.columns import Column, Kind, Treatment, moved
 from hlo_lower.testing.draw import Draw
 from hlo_lower.testing.element_types import TYPES
 from hlo_lower.testing.forms import Form
+from hlo_lower.testing.index_columns import Column, Kind, Treatment, moved
 
 LONG = {"i8": 130, "ui8": 270, "i16": 140}
 """Extents that the index type does not hold, or hardly (trap 7)."""

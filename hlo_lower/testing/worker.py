@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any, cast
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.effects import FloatMode, Policy
+from hlo_lower.testing.case_outcome import Outcome
 from hlo_lower.testing.judging import Judged
-from hlo_lower.testing.outcome import Outcome
+from hlo_lower.testing.what_shows import FloatMode, Policy
 
 TIME_LIMIT = 600.0
 """Seconds for one batch."""

@@ -15,23 +15,23 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import regions_of
-from hlo_lower.verify.apart import Apart
-from hlo_lower.verify.claims import Check, check_claims
+from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.devices import devices_of
-from hlo_lower.verify.instances import is_open, sizes_of_module
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
-from hlo_lower.verify.module import verify_module
+from hlo_lower.verify.module_runs import verify_module
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.plain import verify_plain
+from hlo_lower.verify.plain_form import verify_plain
 from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import require
 from hlo_lower.verify.reads import with_told_starts
+from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
+from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
-from hlo_lower.verify.whole import WholeModules
+from hlo_lower.verify.whole_modules import WholeModules
 
 __all__ = [
     "LEVELS",
@@ -98,7 +98,7 @@ def verify(
       accept_runs: whether what was only run counts as verified.
       jobs: how many processes judge regions; with 1 this one does.
       rules: by the number of a scatter of the first version, the rule that lowered it.
-      claims: evaluates what the converter claims of a scatter's indices (`hlo_lower.verify.claims`).
+      claims: evaluates what the converter claims of a scatter's indices (`hlo_lower.verify.claim_checks`).
       progress: told how far it is.
 
     Raises:
@@ -169,7 +169,7 @@ def _compared(
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
     regions: list[RegionVerdict] = []
-    apart = Apart((texts[0], texts[1]), (before, after), terms, jobs) if jobs > 1 else None
+    processes = RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs) if jobs > 1 else None
     judge = RegionJudge(
         first,
         second,
@@ -177,7 +177,7 @@ def _compared(
         shared_interpreter(),
         whole.differ,
         lambda done, all_of: tell("regions", done, all_of),
-        apart,
+        processes,
     )
     for name in first.entries:
         found = judge.verify(name)

@@ -30,17 +30,17 @@ from hlo_lower.verify.compare import (
 )
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import TookTooLongError, time_limited
-from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.driven_runs import Run, runs_of
 from hlo_lower.verify.entered import Entered
+from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.module_index import ModuleIndex
-from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
-from hlo_lower.verify.roles import Roles, may_overhang, roles_of
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Policy, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -164,7 +164,7 @@ def judge(
     terms: Terms,
     interpreter: Interpreter,
     *,
-    more: "Sought | None" = None,
+    more: "AimedRuns | None" = None,
     stop_at_first: bool = False,
 ) -> Judgement:
     """Judge the two pieces of a region as they stand.
@@ -183,7 +183,7 @@ def judge(
         return Judgement("not judged", reason=str(error))
 
 
-class Sought(Protocol):
+class AimedRuns(Protocol):
     """Runs that are made while others are looked at: told what the watched values were, asked for the next ones."""
 
     def next(self, case: "_Case") -> Iterator[Run]: ...
@@ -272,7 +272,7 @@ class _Case:
 
     # --- runs ---
 
-    def judged(self, more: "Sought | None", *, stop_at_first: bool) -> Judgement:
+    def judged(self, more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
         """Run everything."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late = 0
@@ -308,7 +308,7 @@ class _Case:
     def _left_out(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.excluded.values()))
 
-    def _runs(self, more: "Sought | None") -> Iterator[Run]:
+    def _runs(self, more: "AimedRuns | None") -> Iterator[Run]:
         yield from runs_of(self.roles, [self._terms.seed])
         if more is not None:
             yield from more.next(self)

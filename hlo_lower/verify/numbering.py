@@ -1,9 +1,9 @@
 """Structural value numbers: two values of the same number are computed alike from values of the same numbers.
 
 The number of an operation is that of its name, its attributes, its result types, the numbers of its operands and of its
-regions; known tensors are numbered by value (`hlo_lower.verify.folding`). Order of pure operations, names, locations,
-duplicates and dead code do not enter. An operation with effects has a number of its own, by its place among those with
-effects, so that it equals only the one at the same place of the other module.
+regions; known tensors are numbered by value (`hlo_lower.verify.constant_folding`). Order of pure operations, names,
+locations, duplicates and dead code do not enter. An operation with effects has a number of its own, by its place among
+those with effects, so that it equals only the one at the same place of the other module.
 
 Sound by induction over a body: values of one number are equal whenever the values numbered as inputs are. The arguments
 of a region are numbered by depth and place, so two regions of one number are one function of what they capture.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.verify.folding import folded, identity
+from hlo_lower.verify.constant_folding import folded, identity
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
 Number = int

@@ -11,14 +11,14 @@ from hlo_lower import mlir
 from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.devices import start_child
-from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.driven_runs import Run, runs_of
+from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
-from hlo_lower.verify.roles import roles_of
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -97,8 +97,8 @@ class WrongAssumptionError(Exception):
         self.pairs, self.verdict = tuple(pairs), verdict
 
 
-class Apart(Protocol):
-    """Judges regions elsewhere, several at a time (`hlo_lower.verify.apart`)."""
+class Elsewhere(Protocol):
+    """Judges regions elsewhere, several at a time (`hlo_lower.verify.region_processes`)."""
 
     def settled(
         self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
@@ -116,7 +116,7 @@ class RegionJudge:
       interpreter: StableHLO's.
       differs: whether the whole modules differ on some arguments of a function; None where they cannot be run.
       tell: told of each region that is judged: how many are done, and how many there are.
-      apart: judges regions elsewhere, several at a time; None: all are judged here.
+      elsewhere: judges regions, several at a time; None: all are judged here.
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class RegionJudge:
         interpreter: Interpreter,
         differs: Callable[[str, Mapping[int, Array]], bool | None],
         tell: Callable[[int, int], None],
-        apart: Apart | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self._apart = apart
+        self._others = elsewhere
         self._first, self._second = first, second
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
@@ -165,14 +165,14 @@ class RegionJudge:
         self, name: str, regions: Sequence[Region], dropped: Dropped, forced: Mapping[ValueId, ValueId]
     ) -> "Mapping[int, RegionVerdict | WrongAssumptionError]":
         """What became of regions that were judged elsewhere: the first ones of those that are alike, if several."""
-        if self._apart is None:
+        if self._others is None:
             return {}
         firsts: dict[_Key, tuple[int, Pieces]] = {}
         for number, region in enumerate(regions):
             pieces = self.pieces(region)
             if isinstance(pieces, Pieces) and pieces.first != pieces.second:
                 firsts.setdefault(self._key(region, pieces), (number, pieces))
-        return self._apart.settled(name, dropped, forced, dict(firsts.values())) if len(firsts) > 1 else {}
+        return self._others.settled(name, dropped, forced, dict(firsts.values())) if len(firsts) > 1 else {}
 
     def _all(
         self,

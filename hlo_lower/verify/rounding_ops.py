@@ -4,7 +4,7 @@ import re
 from math import ceil, prod, sqrt
 
 from hlo_lower import mlir
-from hlo_lower.verify.moved_floats import FORMATS, MOST, float_format
+from hlo_lower.verify.perturbed_floats import FORMATS, MOST, float_format
 
 EXACT = frozenset(
     f"stablehlo.{name}"

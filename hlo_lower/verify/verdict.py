@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
-from hlo_lower.verify.claims import ClaimsVerdict
+from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.compare import Difference
 from hlo_lower.verify.module_index import Place
 from hlo_lower.verify.regions import RegionVerdict

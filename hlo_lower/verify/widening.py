@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.align import Assumption, Region
-from hlo_lower.verify.drive import Run, runs_of
+from hlo_lower.verify.driven_runs import Run, runs_of
+from hlo_lower.verify.input_roles import Roles
 from hlo_lower.verify.numbering import Number
-from hlo_lower.verify.roles import Roles
 
 Array = NDArray[Any]
 

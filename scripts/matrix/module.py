@@ -8,7 +8,7 @@ from typing import Any
 
 import hlo_lower as hl
 from hlo_lower.consumers import ConsumerOutcome, consumer_named
-from hlo_lower.consumers.judging import LIMIT, MEMORY, Judge
+from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.reference import Reference, reference_of
 from hlo_lower.graph import text_of
 from hlo_lower.verify.run import CannotRunError

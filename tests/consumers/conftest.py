@@ -9,7 +9,7 @@ from hlo_lower.consumers import Consumer
 DRIVER = """
 import os, signal, subprocess, sys, time
 import numpy as np
-from hlo_lower.consumers.outcome import RefusedError, ToolCrashedError
+from hlo_lower.consumers.consumer_outcome import RefusedError, ToolCrashedError
 
 poisoned = []
 

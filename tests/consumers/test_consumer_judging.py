@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from hlo_lower.consumers.judging import Judge, judge
-from hlo_lower.consumers.outcome import Run
+from hlo_lower.consumers.consumer_judge import Judge, judge
+from hlo_lower.consumers.consumer_outcome import Run
 from hlo_lower.consumers.rounding import Rounding
 
 EXACT = Rounding((True,))
@@ -146,7 +146,7 @@ def test_the_child_ends_with_its_parent(fake, tmp_path):
     """Killing the process that asked ends the consumer, too, though it hangs."""
     consumer = fake()
     program = f"""
-from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.rounding import Rounding
 from hlo_lower.consumers import Consumer
 consumer = Consumer("fake", "Fake", "fake_driver", environment={dict(consumer.environment)!r})

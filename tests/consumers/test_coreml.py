@@ -3,7 +3,7 @@
 import pytest
 
 from hlo_lower.consumers import COREML
-from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.rounding import Rounding
 
 pytestmark = [pytest.mark.coreml, pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed")]

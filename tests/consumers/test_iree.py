@@ -9,7 +9,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.consumers import IREE
-from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.verification import verify_on
 from hlo_lower.export import exported_text, load_function

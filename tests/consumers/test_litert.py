@@ -5,7 +5,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.consumers import LITERT
-from hlo_lower.consumers.judging import Judge
+from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.reference import reference_of
 
 pytestmark = [

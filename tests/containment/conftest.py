@@ -7,7 +7,7 @@ import pytest
 
 HEAD = """\
 import os, resource, signal, sys, time
-from hlo_lower.containment import board, lowering, supervisor, reading, supervised, temporary_file
+from hlo_lower.containment import status_board, lowering, supervisor, reading, supervised, temporary_file
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 def tell(message):
     print(message, file=sys.stderr)

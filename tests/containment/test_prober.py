@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hlo_lower.containment import board, is_contained
+from hlo_lower.containment import is_contained, status_board
 from hlo_lower.containment import prober as prober_file
 from hlo_lower.containment.prober import Prober, probe
 from hlo_lower.errors import InputError
@@ -106,7 +106,7 @@ def test_no_child_is_an_error(monkeypatch, prober):
 
 def test_reading_that_takes_too_long_is_ended(monkeypatch):
     """The fork that reads is killed, and the message says how long it was given."""
-    monkeypatch.setattr(board, "BASE_SECONDS", 0.3)
+    monkeypatch.setattr(status_board, "BASE_SECONDS", 0.3)
     monkeypatch.setattr(server, "_read_and_exit", lambda *_: time.sleep(600))
     start = time.monotonic()
     error = server.probed(GOOD, "m.mlir")

@@ -10,10 +10,10 @@ import pytest
 from hlo_lower.errors import InputError
 from hlo_lower.testing import campaign, case_of_seed, report_lines
 from hlo_lower.testing.campaign import STATE, SUMMARY, Campaign
+from hlo_lower.testing.case_outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.testing.findings import kind_of, write_finding
 from hlo_lower.testing.judging import Judged
 from hlo_lower.testing.lowering import built_in
-from hlo_lower.testing.outcome import Outcome, Tally, from_json, to_json
 from hlo_lower.testing.worker import Pool
 
 

@@ -6,7 +6,7 @@ import pytest
 from hlo_lower.testing import arithmetic
 from hlo_lower.testing.arguments import data
 from hlo_lower.testing.element_types import TYPES, typed
-from hlo_lower.testing.regions import Expr, Region, evaluate
+from hlo_lower.testing.update_computations import Expr, Region, evaluate
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable

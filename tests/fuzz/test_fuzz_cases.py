@@ -11,13 +11,13 @@ from hlo_lower import mlir
 from hlo_lower.subset import Subset
 from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
-from hlo_lower.testing.columns import Column, compute
 from hlo_lower.testing.draw import Draw, Replayed, Seeded
 from hlo_lower.testing.element_types import INDEX_TYPES, TYPES
 from hlo_lower.testing.families import FAMILIES, family_of
+from hlo_lower.testing.index_columns import Column, compute
 from hlo_lower.testing.layouts import LAYOUTS
 from hlo_lower.testing.module_text import module_text
-from hlo_lower.verify.inputs import REGIMES
+from hlo_lower.verify.index_regimes import REGIMES
 
 SEEDS = range(3 * len(STRATA))
 

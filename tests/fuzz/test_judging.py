@@ -8,11 +8,11 @@ import pytest
 from hlo_lower.testing import judging
 from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import CELLS, STRATA, case_of_seed
-from hlo_lower.testing.effects import bites, reference
+from hlo_lower.testing.case_outcome import Tally
 from hlo_lower.testing.judging import judge
 from hlo_lower.testing.lowering import built_in
 from hlo_lower.testing.module_text import module_text
-from hlo_lower.testing.outcome import Tally
+from hlo_lower.testing.what_shows import bites, reference
 from hlo_lower.verify.run import CannotRunError
 
 POLICIES = ("xla", "spec")

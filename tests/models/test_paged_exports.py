@@ -11,7 +11,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.export import load_function
-from hlo_lower.verify.module import verify_module
+from hlo_lower.verify.module_runs import verify_module
 
 paged = load_function(f"{Path(__file__).parents[2]}/models/paged_attention.py:decode").module
 

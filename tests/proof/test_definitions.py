@@ -12,10 +12,10 @@ from test_operations import as_known
 from hlo_lower import mlir
 from hlo_lower.mlir import GatherNumbers, ScatterNumbers
 from hlo_lower.proving.bodies import BODIES
-from hlo_lower.proving.case import scatter_case
-from hlo_lower.proving.forms import forms
+from hlo_lower.proving.family_forms import forms
 from hlo_lower.proving.gathers import _CLAMPS_NOT, gather_case, shapes
 from hlo_lower.proving.producers import runtime
+from hlo_lower.proving.proof_case import scatter_case
 from hlo_lower.verify.proof.world import World
 from hlo_lower.verify.reference import gather as reference
 from hlo_lower.verify.reference.scatter import scatter

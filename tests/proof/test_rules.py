@@ -10,7 +10,7 @@ pytest.importorskip("z3")
 from hlo_lower.cli import main
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 from hlo_lower.proving import prove_rules, rules_named
-from hlo_lower.proving.campaign import FAMILIES
+from hlo_lower.proving.proof_campaign import FAMILIES
 from hlo_lower.rewrite.kinds import KINDS, default_registry
 
 SORTED_BY_RUN = ("sorted_last_writer", "sorted_segments", "rounds")

@@ -287,7 +287,7 @@ def test_a_model_states_its_own_shapes(model):
 
 def test_the_command_line_takes_shapes_and_constraints(model, capsys):
     """--shapes goes before the entry's own, a constraint is honoured by --bind, and a mistake writes no file."""
-    from hlo_lower.cli.entry import main
+    from hlo_lower.cli.program import main
 
     shapes = ["--shapes", "2 * (n + 1)", "n % 4 == 0"]
     assert main(["export", "model.py:plain", "-o", "out.mlir", *shapes]) == 0

@@ -6,8 +6,8 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.mlir import make_context, parse_module
-from hlo_lower.verify import claims as claims_file
-from hlo_lower.verify.claims import Check, check_claims
+from hlo_lower.verify import claim_checks as claims_file
+from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.program import Program
 
 SORTED = """%z = stablehlo.constant dense<0> : tensor<5x1xi32>

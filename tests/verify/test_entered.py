@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from two_programs import F8, main
 
-from hlo_lower.verify import module, verify
+from hlo_lower.verify import module_runs, verify
 
 CHOICE = f"""{{before}}
 %r = "stablehlo.case"(%k) ({{{{
@@ -89,7 +89,7 @@ def test_a_loop_that_no_run_enters_is_told():
 
 def test_a_module_whose_run_does_not_end_is_not_run(monkeypatch):
     """The whole module's runs end in their time, too: the verdict says so, and is no proof."""
-    monkeypatch.setattr(module, "MODULE_TIME_LIMIT", 1.0)
+    monkeypatch.setattr(module_runs, "MODULE_TIME_LIMIT", 1.0)
     head = "%s = stablehlo.constant dense<0> : tensor<i32>\n"
     texts = [
         main(f"%o: {F8}, %n: tensor<i32>", head + LOOP.format().replace("LT, %i, %n", "EQ, %i, %i") + behind, "%r")

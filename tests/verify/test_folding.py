@@ -5,7 +5,7 @@ import pytest
 from two_programs import main, programs
 
 from hlo_lower.verify.align import Side
-from hlo_lower.verify.folding import is_splat
+from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.run import Executable
 

@@ -10,9 +10,9 @@ from two_programs import F8, main, regions
 from hlo_lower import mlir
 from hlo_lower.verify import devices, judge, verify
 from hlo_lower.verify.devices import TookTooLongError, time_limited
-from hlo_lower.verify.drive import runs_of
+from hlo_lower.verify.driven_runs import runs_of
+from hlo_lower.verify.input_roles import LOOP_REACH, roles_of
 from hlo_lower.verify.piece import types_of
-from hlo_lower.verify.roles import LOOP_REACH, roles_of
 
 LOOP = f"""%s = stablehlo.constant dense<0> : tensor<i32>
 %w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, {F8} cond {{{{

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify import noise, own_bounds
-from hlo_lower.verify.disturbed import CannotDisturbError
-from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify import rounding_bounds, rounding_error
+from hlo_lower.verify.perturbed_module import CannotDisturbError
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import Executable
 
 FLOATS = [np.float32, ml_dtypes.bfloat16, np.float16]
@@ -229,8 +229,8 @@ def test_results_that_say_little_are_told():
 
 def test_what_rounding_makes_infinite_is_undecided_and_told():
     """An element that is infinite in one disturbed run and not in another passes as anything, and is counted."""
-    limits = noise.bounds_from([[np.float32([np.inf, 1])], [np.float32([1, 1])]], [np.float32([1, 1])])
-    assert (noise.undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
+    limits = rounding_error.bounds_from([[np.float32([np.inf, 1])], [np.float32([1, 1])]], [np.float32([1, 1])])
+    assert (rounding_error.undecided(limits), bool(np.isinf(limits[0][1]))) == (1, False)
 
 
 def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):
@@ -239,7 +239,7 @@ def test_without_a_disturbed_module_arguments_are_moved(monkeypatch):
     def unreachable(_):
         raise CannotDisturbError
 
-    monkeypatch.setattr(own_bounds, "disturbed", unreachable)
+    monkeypatch.setattr(rounding_bounds, "disturbed", unreachable)
     judged = Judged(lambda a: (a * a).sum(axis=1), some(0, (4, 64)))
     assert judged.passes(judged.expected[0] * np.float32(1 + 2**-22))
     assert not judged.passes(judged.expected[0] * np.float32(1.001))

@@ -5,8 +5,8 @@ import pytest
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify import verify
-from hlo_lower.verify.module import blind, drives_of, scatters_on_path
 from hlo_lower.verify.module_index import ModuleIndex
+from hlo_lower.verify.module_runs import blind, drives_of, scatters_on_path
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"

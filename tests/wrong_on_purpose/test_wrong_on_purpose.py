@@ -17,7 +17,7 @@ from hlo_lower.rewrite.kinds.scatter import SCATTER
 from hlo_lower.rewrite.scatters import read_scatters
 from hlo_lower.scatter.facts import DOMAINS
 from hlo_lower.verify import Verdict
-from hlo_lower.verify.module import verify_module
+from hlo_lower.verify.module_runs import verify_module
 
 ASKED_FOR = (
     *("clamp_for_drop", "first_writer_wins", "arguments_swapped", "off_by_one", "flag_trusted_on_duplicates"),

@@ -4,7 +4,7 @@ import pytest
 from wrong_second_versions import PAIRS
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.module import verify_module
+from hlo_lower.verify.module_runs import verify_module
 
 REPEATS = frozenset(
     {

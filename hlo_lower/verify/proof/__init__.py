@@ -12,7 +12,7 @@ together.
 """
 
 from hlo_lower.verify.proof.equal import prove_equal
-from hlo_lower.verify.proof.result import ProofResult
+from hlo_lower.verify.proof.proof_result import ProofResult
 from hlo_lower.verify.proof.solver import is_installed, require
 
 __all__ = ["ProofResult", "is_installed", "prove_equal", "require"]

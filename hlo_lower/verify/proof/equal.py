@@ -13,8 +13,8 @@ from hlo_lower.errors import InputError
 from hlo_lower.verify.proof import solver
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.counterexample import DRAWS, Drawing, same_bits
+from hlo_lower.verify.proof.proof_result import ProofResult
 from hlo_lower.verify.proof.query import Answer, ask
-from hlo_lower.verify.proof.result import ProofResult
 from hlo_lower.verify.proof.world import World
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 

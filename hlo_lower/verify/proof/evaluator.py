@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from hlo_lower import mlir
-from hlo_lower.verify.proof import control, elementwise, folding, moving, ordering, slicing
+from hlo_lower.verify.proof import control_flow, elementwise, moving, ordering, reductions, slicing
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.gathering import gather
 from hlo_lower.verify.proof.operation import Operation, Scope
@@ -22,7 +22,7 @@ _WHOLE = (
 
 OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
     **dict.fromkeys(elementwise.FLOAT_OPERATIONS, elementwise.elementwise),
-    **dict.fromkeys(_WHOLE, folding.whole),
+    **dict.fromkeys(_WHOLE, reductions.whole),
     "compare": elementwise.compare,
     "select": elementwise.select,
     "convert": elementwise.convert,
@@ -42,15 +42,15 @@ OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
     "dynamic_update_slice": slicing.dynamic_update_slice,
     "gather": gather,
     "scatter": scatter,
-    "reduce": folding.reduce,
-    "dot_general": folding.dot_general,
-    "map": folding.map_,
+    "reduce": reductions.reduce,
+    "dot_general": reductions.dot_general,
+    "map": reductions.map_,
     "sort": ordering.sort,
-    "while": control.while_,
-    "if": control.if_,
-    "case": control.case,
-    "composite": control.composite,
-    "func.call": control.call,
+    "while": control_flow.while_,
+    "if": control_flow.if_,
+    "case": control_flow.case,
+    "composite": control_flow.composite,
+    "func.call": control_flow.call,
 }
 """What each operation computes; of one that is not here nothing is known."""
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from hlo_lower.verify.proof.elements import TRUTH
-from hlo_lower.verify.proof.folding import whole
 from hlo_lower.verify.proof.operation import Operation
+from hlo_lower.verify.proof.reductions import whole
 from hlo_lower.verify.proof.tensors import Place, Tensor
 from hlo_lower.verify.proof.terms import Term, both, chosen, either, opposite, simplified
 

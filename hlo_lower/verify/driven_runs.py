@@ -1,9 +1,10 @@
 """Driven inputs of a region: runs that aim at what its operations may get wrong.
 
-Starts of windows go through the regimes of `hlo_lower.verify.inputs`, each as often as it takes to see its places; a
-start that is one number takes every boundary value in turn. Other integers are small, wide, at the ends of their type,
-and the constants of both pieces with their neighbours; floats are ordinary, then NaN, infinities and signed zeros in
-half of the places, then large and the constants with their neighbours. Loop counters take the loop's values.
+Starts of windows go through the regimes of `hlo_lower.verify.index_regimes`, each as often as it takes to see its
+places; a start that is one number takes every boundary value in turn. Other integers are small, wide, at the ends of
+their type, and the constants of both pieces with their neighbours; floats are ordinary, then NaN, infinities and
+signed zeros in half of the places, then large and the constants with their neighbours. Loop counters take the loop's
+values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.inputs import (
+from hlo_lower.verify.index_regimes import (
     REGIMES,
     SPECIAL_VALUES,
     Column,
@@ -24,7 +25,7 @@ from hlo_lower.verify.inputs import (
     turns_of,
     with_special_values,
 )
-from hlo_lower.verify.roles import Role, Roles
+from hlo_lower.verify.input_roles import Role, Roles
 
 Array = NDArray[Any]
 

@@ -31,8 +31,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hlo_lower import mlir
-from hlo_lower.verify.built_ops import Behind, Place, built, unless_equal
-from hlo_lower.verify.moved_floats import SHORT, float_format, function_text
+from hlo_lower.verify.appended_ops import Behind, Place, built, unless_equal
+from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
     EXACT,

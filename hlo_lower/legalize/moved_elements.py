@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from hlo_lower.graph import Block, Function, Graph, Node, Value
-from hlo_lower.legalize.roles import MOVED
+from hlo_lower.legalize.width_roles import MOVED
 from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
 
 FOLDING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.inputs import ordinary
-from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify.index_regimes import ordinary
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 

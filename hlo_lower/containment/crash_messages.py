@@ -3,7 +3,7 @@
 import signal
 from contextlib import suppress
 
-from hlo_lower.containment.board import lowering_seconds_for, memory_for, seconds_for
+from hlo_lower.containment.status_board import lowering_seconds_for, memory_for, seconds_for
 from hlo_lower.errors import InputError, NotLoweredError
 
 EXPORT_AGAIN = "export the module again; if it is whole, please report it with the module"

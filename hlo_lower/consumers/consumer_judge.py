@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from hlo_lower.consumers.child import Child, DiedError, LateError
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.outcome import Array, ConsumerOutcome, Run
+from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, Run
 from hlo_lower.consumers.rounding import Limits, Rounding
 
 LIMIT = 180.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.proving.bodies import Body
-from hlo_lower.proving.forms import Form, typed
+from hlo_lower.proving.family_forms import Form, typed
 from hlo_lower.proving.producers import Indices
 
 Array = NDArray[Any]

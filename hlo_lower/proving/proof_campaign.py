@@ -12,13 +12,13 @@ from hlo_lower.lowerings.reverse import REVERSE
 from hlo_lower.mlir import RefinementError
 from hlo_lower.pipeline import Lowered
 from hlo_lower.plugins import installed_registry
-from hlo_lower.proving.case import Case
 from hlo_lower.proving.composites import composite_cases
 from hlo_lower.proving.confirm import confirmed
-from hlo_lower.proving.dynamic import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
-from hlo_lower.proving.outcome import Refuted, RuleOutcome, Unknown
+from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
+from hlo_lower.proving.proof_case import Case
+from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Unknown
 from hlo_lower.proving.reverses import reverse_cases
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.rewrite.change import Outcome

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hlo_lower.testing.case_outcome import impossible_lines
 from hlo_lower.testing.families import FAMILIES
 from hlo_lower.testing.layouts import LAYOUTS
-from hlo_lower.testing.outcome import impossible_lines
 
 
 def report_lines(summary: Mapping[str, Any]) -> Iterator[str]:

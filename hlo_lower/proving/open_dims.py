@@ -12,10 +12,10 @@ from typing import Literal
 from hlo_lower import mlir
 from hlo_lower.gather import Taken
 from hlo_lower.proving.bodies import BODIES
-from hlo_lower.proving.case import Case, scatter_case
-from hlo_lower.proving.forms import OPEN, Form, forms
+from hlo_lower.proving.family_forms import OPEN, Form, forms
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.producers import runtime
+from hlo_lower.proving.proof_case import Case, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.dynamic import Positions, WindowSizes
 from hlo_lower.targets import Target

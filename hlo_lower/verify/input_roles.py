@@ -1,9 +1,9 @@
 """What a region's inputs are for: which of them place windows, and which numbers occur beside them.
 
 Each family of operations says what is worth driving its operands with. Scatter, gather and the dynamic slices place
-windows: their starts are driven through the regimes of `hlo_lower.verify.inputs`, at the ends of what is in bounds and
-beyond. An input that reaches such a start through integers is driven so, too. Constants of both pieces, and their
-neighbours, are worth trying everywhere: an operation that treats one number otherwise has to name it.
+windows: their starts are driven through the regimes of `hlo_lower.verify.index_regimes`, at the ends of what is in
+bounds and beyond. An input that reaches such a start through integers is driven so, too. Constants of both pieces, and
+their neighbours, are worth trying everywhere: an operation that treats one number otherwise has to name it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.counters import counters_of, may_not_end
-from hlo_lower.verify.inputs import Column
+from hlo_lower.verify.index_regimes import Column
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 

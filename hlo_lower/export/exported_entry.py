@@ -28,8 +28,8 @@ from typing import Any, cast
 
 from hlo_lower.errors import InputError
 from hlo_lower.export.locations import source_file
+from hlo_lower.export.model_function import ExportTarget
 from hlo_lower.export.settings import configured
-from hlo_lower.export.target import ExportTarget
 from hlo_lower.export.user_code import user_errors
 
 EXPORTS = "EXPORTS"

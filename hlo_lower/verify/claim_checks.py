@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
 from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.drive import runs_of
+from hlo_lower.verify.driven_runs import runs_of
+from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.piece import pieces_of, types_of
 from hlo_lower.verify.program import Op, Program
-from hlo_lower.verify.roles import roles_of
 from hlo_lower.verify.run import CannotRunError, Executable
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 

@@ -17,7 +17,7 @@ from hlo_lower.verify.judge import Terms
 from hlo_lower.verify.piece import Pieces
 from hlo_lower.verify.program import Program, ValueId
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
-from hlo_lower.verify.whole import WholeModules
+from hlo_lower.verify.whole_modules import WholeModules
 
 Forced = tuple[tuple[ValueId, ValueId], ...]
 Settled = RegionVerdict | WrongAssumptionError
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Apart:
+class RegionProcesses:
     """Judges regions in processes.
 
     Attributes:
@@ -92,11 +92,12 @@ def _programs(texts: tuple[str, str]) -> tuple[Program, Program]:
 
 
 @lru_cache(maxsize=1)
-def _judge(apart: Apart) -> RegionJudge:
-    differ = WholeModules(*apart.whole).differ
-    return RegionJudge(*_programs(apart.texts), apart.terms, shared_interpreter(), differ, lambda done, total: None)
+def _judge(processes: RegionProcesses) -> RegionJudge:
+    differ = WholeModules(*processes.whole).differ
+    programs, interpreter = _programs(processes.texts), shared_interpreter()
+    return RegionJudge(*programs, processes.terms, interpreter, differ, lambda done, total: None)
 
 
 @lru_cache(maxsize=2)
-def _regions(apart: Apart, name: str, dropped: Dropped, forced: Forced) -> list[Region]:
-    return regions_of(Aligner(*_programs(apart.texts), dropped, dict(forced)).align(name))
+def _regions(processes: RegionProcesses, name: str, dropped: Dropped, forced: Forced) -> list[Region]:
+    return regions_of(Aligner(*_programs(processes.texts), dropped, dict(forced)).align(name))

@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hlo_lower.proving.case import Case, concrete
+from hlo_lower.proving.proof_case import Case, concrete
 
 Array = NDArray[Any]
 

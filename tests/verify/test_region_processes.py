@@ -3,7 +3,7 @@
 import pytest
 from two_programs import F8, main
 
-from hlo_lower.verify import apart, verify
+from hlo_lower.verify import region_processes, verify
 
 TWO = main(
     f"%a: {F8}, %b: {F8}",
@@ -35,5 +35,5 @@ def test_several_processes_say_what_one_says(after):
 
 def test_a_region_that_a_process_does_not_find_is_judged_here(monkeypatch):
     """A process whose alignment is another says nothing, and nothing is lost."""
-    monkeypatch.setattr(apart, "digest", lambda pieces: "")
+    monkeypatch.setattr(region_processes, "digest", lambda pieces: "")
     assert verify(TWO, WRONG, level="regions", jobs=2).differs

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.devices import Runnable, time_limited
-from hlo_lower.verify.inputs import ordinary
-from hlo_lower.verify.own_bounds import OwnBounds
+from hlo_lower.verify.index_regimes import ordinary
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, entry_function, read_signature
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from hlo_lower.verify.compare import Difference, first_difference, first_difference_beyond
 from hlo_lower.verify.devices import Runnable, executable
-from hlo_lower.verify.disturbed import CannotDisturbError, disturbed
-from hlo_lower.verify.noise import bounds, bounds_from, loose_shares, moved_arguments, undecided
+from hlo_lower.verify.perturbed_module import CannotDisturbError, disturbed
+from hlo_lower.verify.rounding_error import bounds, bounds_from, loose_shares, moved_arguments, undecided
 from hlo_lower.verify.run import CannotRunError
 
 Array = NDArray[Any]

@@ -31,12 +31,12 @@ from hlo_lower.verify.devices import (
     devices_of,
     executable,
 )
-from hlo_lower.verify.inputs import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
-from hlo_lower.verify.own_bounds import OwnBounds
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Program, TooLargeError, is_public
-from hlo_lower.verify.roles import argument_columns
+from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_aborts import why_xla_aborts
