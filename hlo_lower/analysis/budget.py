@@ -1,4 +1,4 @@
-"""Budgets: how many steps an analysis may make before what is left is unknown.
+"""Budgets: how many steps an analysis may make, and how much it may keep, before what is left is unknown.
 
 A fact costs steps, and some modules would have it cost more of them than anybody waits for: a value that is reached in
 exponentially many ways, each through other calls. So steps are counted, for each question that is asked and for all of
@@ -11,6 +11,9 @@ from typing import NamedTuple
 FOLLOWED = 40
 """Most producers that are followed by what looks for one thing alone: a step, a remainder, a known mask."""
 
+
+MAX_KEPT = 1 << 28
+"""Most bounds of single elements that are kept of one module: 256 Mi, 2 GiB. Beyond, of each tensor one range is."""
 
 HIGHEST = 180
 """Most steps that are open at once, those of all providers together: about five frames of Python's stack each."""
@@ -62,6 +65,7 @@ class Budget:
       left: steps that are left for all questions.
       cuts: how often a step was refused. What was found while one was refused may be less than what could be known, so
         it answers the question but is not kept for others.
+      kept: how many numbers may still be kept.
       deepest: the longest chain of producers.
       stack: shared with the budgets of the providers that this one's provider asks.
     """
@@ -69,6 +73,7 @@ class Budget:
     def __init__(self, in_all: int, a_question: int, deepest: int = 100, stack: Stack | None = None) -> None:
         self.left = in_all
         self.cuts = 0
+        self.kept = MAX_KEPT
         self.deepest = deepest
         self.stack = stack or Stack()
         self._a_question = a_question

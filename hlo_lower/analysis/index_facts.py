@@ -12,7 +12,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.budget import RANGES, Budget
-from hlo_lower.analysis.carried import carried
+from hlo_lower.analysis.carried import carried, uniform
 from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.analysis.floats import compared_floats
 from hlo_lower.analysis.given import given, subjects
@@ -68,6 +68,16 @@ class IndexAnalysis(Provider[Site, Interval]):
         if assumed is not None or any(map(key.sees, self._newly_assumed)):
             return assumed
         return self._outer.of(key)
+
+    def _kept(self, found: Interval) -> Interval:
+        """Element by element as long as there is memory; beyond that, one range for the tensor."""
+        size = found.lo.size if found.lo is found.hi else found.lo.size + found.hi.size
+        if size <= 2 or self._outer is not None:  # what rests on an assumption goes with it
+            return found
+        if size > self.budget.kept:
+            return uniform(found, found.hull()).because(found.evidence)
+        self.budget.kept -= size
+        return found
 
     def _unknown(self, key: Site, why: Cause, node: Node | None = None) -> Interval:
         cause = Code.NOT_BOUNDED(why)

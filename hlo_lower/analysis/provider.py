@@ -57,6 +57,7 @@ class Provider(ABC, Generic[K, V]):
         self._pending.discard(key)
         self.budget.end()
         if cuts == self.budget.cuts or not self.budget.is_asked:
+            found = self._kept(found)
             self.memo.keep(key, found)
         else:
             self.memo.drop()
@@ -65,6 +66,10 @@ class Provider(ABC, Generic[K, V]):
     def _elsewhere(self, key: K) -> V | None:
         """What is known without looking, if it is."""
         return None
+
+    def _kept(self, found: V) -> V:
+        """What is kept of it within the budget of memory."""
+        return found
 
     @abstractmethod
     def _found(self, key: K) -> V:
