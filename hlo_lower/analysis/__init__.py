@@ -2,13 +2,16 @@
 
 from hlo_lower.analysis.affine import AffineAnalysis
 from hlo_lower.analysis.along import Along, Order
+from hlo_lower.analysis.asked import Entries
 from hlo_lower.analysis.distinctness import Distinctness
 from hlo_lower.analysis.evenly import fitted
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.interval import Interval
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Symbol, positions
+from hlo_lower.analysis.places import Entry
 from hlo_lower.analysis.region import ASSIGNING, Combiner, RegionFacts, classify_region
+from hlo_lower.analysis.site import Site
 
 __all__ = [
     "ASSIGNING",
@@ -17,6 +20,8 @@ __all__ = [
     "Combiner",
     "Distinctness",
     "Element",
+    "Entries",
+    "Entry",
     "Evidence",
     "IndexAnalysis",
     "Interval",
@@ -25,6 +30,7 @@ __all__ = [
     "Order",
     "Position",
     "RegionFacts",
+    "Site",
     "Symbol",
     "classify_region",
     "fitted",

@@ -6,32 +6,24 @@ symbol that does not depend on a position is a base: the same runtime number for
 is recognised wherever the base comes from, and an unknown op in the middle costs only what it touches.
 """
 
-from collections.abc import Hashable
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from hlo_lower.analysis.budget import Budget
+from hlo_lower.analysis.budget import FORMS, Budget
 from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
-from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.analysis.interval import type_range, wrapped_number
 from hlo_lower.analysis.linear import Element, Linear, Normalized, Position, Start, Symbol, origin, positions, width_of
-from hlo_lower.analysis.memo import Memo
-from hlo_lower.analysis.places import MOVING, Place, after_start, moved
+from hlo_lower.analysis.places import Entry, moved
+from hlo_lower.analysis.provider import Provider
+from hlo_lower.analysis.site import Site
+from hlo_lower.analysis.sources import Carried, OneOf, Same
 from hlo_lower.analysis.transfer import ELEMENTWISE, comparison_direction
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph, Node, Value
-
-MAX_STEPS = 100
-"""Longest chain of producers that is followed; what lies beyond is not looked into."""
-
-MAX_WORK = 4_000
-"""Most elements at places that are looked at to answer one question."""
-
-MAX_WORK_IN_ALL = 8_000
-"""Most of them that one analysis looks at: that of one scatter."""
+from hlo_lower.graph import Node, Value
 
 MAX_TERMS = 64
 """Most symbols of a form; what is the sum of more is a symbol itself."""
@@ -40,131 +32,99 @@ MAX_ASSUMED = 3
 """Most values of loops that are looked into one within the other; another one is a symbol."""
 
 
-class AffineAnalysis:
-    """Linear forms of the elements of integer tensors of one graph."""
+class _Growth(NamedTuple):
+    """What a loop's body adds to an element of an argument that it carries: it is kept beside the forms of entries."""
 
-    def __init__(self, graph: Graph, intervals: IndexAnalysis) -> None:
-        self._graph = graph
-        self._intervals = intervals
-        self._pending: list[Value] = []
-        self._memo = Memo[Hashable, Linear | bool]()
+    argument: Entry
+
+
+class AffineAnalysis(Provider[Entry, Linear]):
+    """Linear forms of the elements of integer tensors of static shape of one graph.
+
+    Args:
+      ranges: gives the intervals of what is not looked into.
+    """
+
+    settles_circles = True
+
+    def __init__(self, ranges: IndexAnalysis) -> None:
+        super().__init__(Budget.of(FORMS, stack=ranges.budget.stack))
+        self.ranges = ranges
+        self._assumed: list[Value] = []
         self._inner: dict[Linear, Linear] = {}
-        self.budget = Budget(MAX_WORK_IN_ALL, MAX_WORK)
 
-    def element(self, value: Value, place: Place, frame: Frame | None = None, depth: int = 0) -> Linear:
-        """The element of an integer tensor of static shape at a place.
-
-        Args:
-          value: the tensor.
-          place: a form for each of its dims.
-          frame: the call through which its function is looked at; None stands for every call.
-          depth: how many producers have been followed so far.
-        """
-        if depth > MAX_STEPS:
-            return self._opaque(value, place, frame, Code.TOO_FAR(MAX_STEPS))
-        key = (value, place, frame)
-        known = self._memo.get(key)
-        if isinstance(known, Linear):
-            return known
-        cuts = self.budget.cuts
-        if not self.budget.begin():
-            return self._opaque(value, place, frame, Code.OUT_OF_BUDGET())
-        self._memo.begin()
-        found = self._found(value, place, frame, depth)
-        self.budget.end()
-        if cuts == self.budget.cuts or not self.budget.is_asked:
-            self._memo.keep(key, found)
-        else:
-            self._memo.drop()
-        return found
-
-    def _found(self, value: Value, place: Place, frame: Frame | None, depth: int) -> Linear:
-        node = value.node
-        if node is None:
-            found = self._argument(value, place, frame, depth)
-            why = None
-        else:
-            found = self._result(value, node, place, frame, depth)
-            why = Code.RESULT_OF(plain_name(node.name))
-            if found is None and node.name in ELEMENTWISE:
-                place = self._narrowed(node, place, frame, depth)
+    def _found(self, key: Entry) -> Linear:
+        why = None
+        match self.ranges.sources.of(key.site):
+            case Same(site):
+                found = self.of(key.of(site))
+            case OneOf(sites):
+                found = self._agreed(key, sites)
+            case Carried() as origin:
+                found = self._carried(key, origin)
+            case Node() as node:
+                found = self._made(node, key)
+                if found is None and node.name in ELEMENTWISE:
+                    key = self._narrowed(node, key)
+            case _:
+                found = None
         if found is not None and len(found.terms) > MAX_TERMS:
             found, why = None, Code.TOO_MANY_TERMS(MAX_TERMS)
-        return found or self._opaque(value, place, frame, why or source_of(self._graph, value))
+        return found or self._unknown(key, why)
 
-    def _narrowed(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Place:
-        """The place at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
+    def _narrowed(self, node: Node, entry: Entry) -> Entry:
+        """The entry at position 0 of the dims along which the operands of an elementwise op, and so it, do not move."""
         if not all(is_tracked(operand) for operand in node.operands):
-            return place
-        operands = (self.element(o, place if o.shape else (), frame, depth + 1) for o in node.operands)
-        moving = positions(operands)
-        return tuple(origin(c) if not positions([c]) & moving else c for c in place)
+            return entry
+        moving = positions(self.of(_operand(entry, operand)) for operand in node.operands)
+        return Entry(entry.site, tuple(origin(c) if not positions([c]) & moving else c for c in entry.place))
 
-    def _opaque(self, value: Value, place: Place, frame: Frame | None, why: Cause) -> Linear:
-        node = value.node
+    def _unknown(self, key: Entry, why: Cause | None) -> Linear:
+        """The element as a symbol, or its number where its range holds only one."""
+        value, node = key.site.value, key.site.node
         if is_tracked(value):
-            told = self._intervals.interval(value, frame)
+            told = self.ranges.of(key.site)
             low, high = told.hull()
             if low == high:
                 return Linear(low, {}, width_of(value), evidence=told.evidence)
+        if why is None:
+            why = source_of(self.ranges.graph, value) if node is None else Code.RESULT_OF(plain_name(node.name))
         source = None if node is None else Evidence.at(node, why)
-        symbol = Element(value, frame, place, why, source)
-        return Linear(0, {symbol: 1}, width_of(value), evidence=source)
+        return Linear(0, {Element(key.site, key.place, why, source): 1}, width_of(value), evidence=source)
 
     # --- what an operation gives ---
 
-    def _result(self, value: Value, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+    def _made(self, node: Node, entry: Entry) -> Linear | None:
         name = node.name.removeprefix("stablehlo.")
-        if name == "constant":
-            return of_constant(node, place)
-        if name == "iota":
-            dim = node.integer("iota_dimension")
-            step = Evidence.at(node, Code.IOTA(value.static_shape[dim] - 1))
-            return place[dim].in_width(width_of(value)).because(step)
-        if name in MOVING and not all(o.is_static for o in node.operands if o.is_tensor):
-            return None
-        source = moved(node, name, place)
+        source = moved(node, entry)
         if source is not None:
-            return self.element(source[0], source[1], frame, depth + 1)
+            return self.of(source)
         match name:
-            case "dynamic_slice":
-                before = [after_start(c, node, frame, d) for d, c in enumerate(place)]
-                return self.element(node.operand(0), tuple(before), frame, depth + 1)
+            case "constant":
+                return of_constant(node, entry.place)
+            case "iota":
+                value, dim = entry.site.value, node.integer("iota_dimension")
+                step = Evidence.at(node, Code.IOTA(value.static_shape[dim] - 1))
+                return entry.place[dim].in_width(width_of(value)).because(step)
             case "add" | "subtract":
-                return self._sum(node, place, frame, depth, 1 if name == "add" else -1)
+                return self._sum(node, entry, 1 if name == "add" else -1)
             case "negate":
-                inner = self.element(node.operand(0), place, frame, depth + 1)
-                return inner.times(-1) if inner.width in (0, width_of(value)) else None
+                inner = self.of(entry.to(node.operand(0)))
+                return inner.times(-1) if inner.width in (0, width_of(entry.site.value)) else None
             case "multiply":
-                return self._product(node, place, frame, depth)
+                return self._product(node, entry)
             case "convert":
-                return self._convert(node, place, frame, depth)
+                return self._convert(node, entry)
             case "select":
-                return self._select(node, place, frame, depth)
+                return self._select(node, entry)
             case "clamp" | "minimum" | "maximum":
-                kept = self._unclamped(node, name, frame)
-                return None if kept is None else self.element(kept, place, frame, depth + 1)
-            case "func.call":
-                body = self._intervals.callee(node)
-                if body is None:
-                    return None
-                returned = body.terminator.operand(value.number)
-                if not returned.is_static:
-                    return None
-                return self.element(returned, place, self._intervals.enter(node, frame), depth + 1)
-            case "case" | "if":
-                branches = [block.terminator.operand(value.number) for block in node.blocks]
-                return self._agreed(value, [(b, frame) for b in branches], place, frame, depth)
-            case "while":
-                return self._carried(value, node, place, frame, depth)
+                kept = self._unclamped(node, name, entry.site)
+                return None if kept is None else self.of(entry.to(kept))
             case _:
-                if is_identity(node):
-                    return self.element(node.operand(value.number), place, frame, depth + 1)
                 return None
 
-    def _sum(self, node: Node, place: Place, frame: Frame | None, depth: int, sign: int) -> Linear | None:
-        a = self.element(node.operand(0), place, frame, depth + 1)
-        b = self.element(node.operand(1), place, frame, depth + 1)
+    def _sum(self, node: Node, entry: Entry, sign: int) -> Linear | None:
+        a, b = map(self.of, map(entry.to, node.operands))
         width = width_of(node.result())
         if width <= 1:
             return None
@@ -178,15 +138,15 @@ class AffineAnalysis:
             return b.drifted(a)
         return None
 
-    def _product(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
-        a, b = (self.element(o, place, frame, depth + 1) for o in node.operands)
+    def _product(self, node: Node, entry: Entry) -> Linear | None:
+        a, b = map(self.of, map(entry.to, node.operands))
         width = width_of(node.result())
         factor, form = (a, b) if a.is_constant else (b, a)
         if not factor.is_constant or width <= 1 or (form.terms and 0 < form.width < width):
             return None
         return form.times(factor.constant).in_width(width)
 
-    def _convert(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+    def _convert(self, node: Node, entry: Entry) -> Linear | None:
         """To fewer bits the form holds modulo those; to more it holds as long as nothing has wrapped around.
 
         An element that is not looked into holds a number of its own type, and so may have wrapped around as well where
@@ -196,7 +156,7 @@ class AffineAnalysis:
         before, after = type_range(operand.element_type), type_range(result.element_type)
         if before is None or after is None or result.element_type == "i1":
             return None
-        inner = self.element(operand, place, frame, depth + 1)
+        inner = self.of(entry.to(operand))
         old, new = width_of(operand), width_of(result)
         is_wider = after[0] <= before[0] and before[1] <= after[1]
         if inner.is_constant:
@@ -210,19 +170,19 @@ class AffineAnalysis:
         stays = inner.width == old or (inner.width and (1 << (inner.width - 1)) + inner.drift <= 1 << (old - 1))
         return inner if before[0] < 0 and stays else None
 
-    def _select(self, node: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+    def _select(self, node: Node, entry: Entry) -> Linear | None:
         predicate, on_true, on_false = node.operands
-        condition = self._intervals.interval(predicate, frame)
+        condition = self.ranges.of(entry.site.to(predicate))
         if bool(np.all(condition.lo == 1)):
-            return self.element(on_true, place, frame, depth + 1)
+            return self.of(entry.to(on_true))
         if bool(np.all(condition.hi == 0)):
-            return self.element(on_false, place, frame, depth + 1)
-        a, b = (self.element(v, place, frame, depth + 1) for v in (on_true, on_false))
+            return self.of(entry.to(on_false))
+        a, b = (self.of(entry.to(v)) for v in (on_true, on_false))
         if a == b:
             return a
-        if predicate.shape != on_true.shape or not positions([self.element(predicate, place, frame, depth + 1)]):
-            return self._agreed(node.result(), [(on_true, frame), (on_false, frame)], place, frame, depth)
-        compared = self._compared_with_zero(predicate, on_true.element_type, place, frame, depth)
+        if predicate.shape != on_true.shape or not positions([self.of(entry.to(predicate))]):
+            return self._agreed(entry, [entry.site.to(v) for v in (on_true, on_false)])
+        compared = self._compared_with_zero(entry.to(predicate), on_true.element_type)
         if compared is None:
             return None
         subject, is_negative_true = compared
@@ -239,26 +199,24 @@ class AffineAnalysis:
         inner = self._inner.setdefault(kept, kept)  # one object, so that equal forms are compared by identity
         return Linear(0, {Normalized(inner, offset, width): 1}, width, evidence=step)
 
-    def _compared_with_zero(
-        self, predicate: Value, element_type: str, place: Place, frame: Frame | None, depth: int
-    ) -> tuple[Linear, bool] | None:
+    def _compared_with_zero(self, predicate: Entry, element_type: str) -> tuple[Linear, bool] | None:
         """For `x < 0` or `x >= 0` of elements of a type: x, and whether the predicate is true where x is negative."""
-        node = predicate.node
+        node = predicate.site.node
         if node is None or node.name != "stablehlo.compare" or node.operand(0).element_type != element_type:
             return None
         direction = comparison_direction(node)
         if direction not in ("LT", "GE"):
             return None
-        x, bound = (self.element(v, place, frame, depth + 1) for v in node.operands)
+        x, bound = (self.of(predicate.to(v)) for v in node.operands)
         if not bound.is_constant or bound.constant != 0:
             return None
         return x, direction == "LT"
 
-    def _unclamped(self, node: Node, name: str, frame: Frame | None) -> Value | None:
+    def _unclamped(self, node: Node, name: str, site: Site) -> Value | None:
         """The operand of a clamp, minimum or maximum that changes nothing; an index that may be cut is no run."""
 
         def hull(value: Value) -> tuple[int, int]:
-            return self._intervals.interval(value, frame).hull()
+            return self.ranges.of(site.to(value)).hull()
 
         if name == "clamp":
             low, x, high = node.operands
@@ -271,37 +229,14 @@ class AffineAnalysis:
 
     # --- through functions, branches and loops ---
 
-    def _argument(self, value: Value, place: Place, frame: Frame | None, depth: int) -> Linear | None:
-        block = value.block
-        assert block is not None
-        owner = block.owner
-        if owner.name == "stablehlo.while":
-            return self._carried(value, owner, place, frame, depth)
-        if owner.name != "func.func":
-            return None
-        if frame is not None:
-            return self.element(frame.call.operand(value.number), place, frame.caller, depth + 1)
-        function = self._graph.function_of(block.owner)
-        if function.is_public or self._graph.has_other_reference(function.name):
-            return None
-        calls = self._graph.calls_of(function.name)
-        return self._agreed(value, [(call.operand(value.number), None) for call in calls], place, None, depth)
-
-    def _agreed(
-        self,
-        value: Value,
-        sources: list[tuple[Value, Frame | None]],
-        place: Place,
-        frame: Frame | None,
-        depth: int,
-    ) -> Linear | None:
+    def _agreed(self, entry: Entry, sites: Sequence[Site]) -> Linear | None:
         """The form of a value that is one of several (trap 40): what depends on the position has to be the same in all
         of them, and be nothing but the position; the rest is a base of its own, the value's element at position 0.
 
         Where a narrower type may have wrapped around, all have to have had the same added since: then
         `wrap_w(rest - m + moving) + m` is `wrap_w(base - m + moving) + m`, for each of them."""
-        forms = [self.element(v, place, f, depth + 1) for v, f in sources if v.is_static]
-        if not forms or len(forms) < len(sources):
+        forms = [self.of(entry.of(site)) for site in sites if site.value.is_static]
+        if not forms or len(forms) < len(sites):
             return None
         if all(form == forms[0] for form in forms):
             return forms[0]
@@ -311,55 +246,51 @@ class AffineAnalysis:
             return None
         if not all(isinstance(symbol, Position) for symbol in moving):
             return None
-        base = Element(value, frame, tuple(map(origin, place)))
+        base = Element(entry.site, tuple(map(origin, entry.place)))
         return Linear(0, {**moving, base: 1}, width, moved, forms[0].evidence)
 
-    def _carried(self, value: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> Linear | None:
+    def _carried(self, entry: Entry, carried: Carried) -> Linear | None:
         """A value that a while carries: the same as before the loop where the body returns it as it is; where it adds
         the same number to all elements, their distances stay."""
-        number = value.number
-        inside = loop.blocks[1].argument(number)
-        initial = self.element(loop.operand(number), place, frame, depth + 1)
-        if loop.blocks[1].terminator.operand(number) == inside:
+        initial = self.of(entry.of(carried.initial))
+        if carried.is_kept:
             return initial
         moving, _ = initial.split()
-        width = width_of(value)
+        width = width_of(entry.site.value)
         if not all(isinstance(symbol, Position) for symbol in moving) or initial.width not in (0, width):
             return None
-        if not self._keeps_distances(inside, loop, place, frame, depth):
+        step = self._growth(entry.of(carried.argument), entry.of(carried.following))
+        if step is None or step.width not in (0, width) or positions([step]):
             return None
-        base = Element(value, frame, tuple(map(origin, place)))
+        base = Element(entry.site, tuple(map(origin, entry.place)))
         return Linear(0, {**moving, base: 1}, width, evidence=initial.evidence)
 
-    def _keeps_distances(self, inside: Value, loop: Node, place: Place, frame: Frame | None, depth: int) -> bool:
-        """Whether a loop's body adds the same number to an element of a value at all positions.
+    def _growth(self, argument: Entry, following: Entry) -> Linear | None:
+        """What a loop's body adds to an element of an argument; None where that is not looked into.
 
         Found once, for the value in the body as for the loop's result. Meanwhile the value is a symbol of its own.
         """
-        key = ("keeps distances", inside, place, frame)
-        known = self._memo.get(key)
-        if known is not None:
-            return known is True
-        if depth > MAX_STEPS // 2:
-            return False
-        if inside in self._pending or len(self._pending) >= MAX_ASSUMED:
+        value = argument.site.value
+        known = self.memo.get(_Growth(argument))
+        if known is not None or self.budget.depth > self.budget.deepest // 2:
+            return known
+        if value in self._assumed or len(self._assumed) >= MAX_ASSUMED:
             # Looked into once what is assumed is settled: what is found until then rests on it.
-            self._memo.note(self._pending.index(inside) + 1 if inside in self._pending else self._memo.level)
-            return False
+            self.memo.note(self._assumed.index(value) + 1 if value in self._assumed else self.memo.level)
+            return None
         cuts = self.budget.cuts
-        self._memo.begin()
-        self._memo.assume()
-        self._pending.append(inside)
-        following = self.element(loop.blocks[1].terminator.operand(inside.number), place, frame, depth + 1)
-        self._pending.pop()
-        self._memo.settle()
-        step = following.plus(Linear(0, {Element(inside, frame, place): 1}, following.width), -1)
-        keeps = step.width in (0, width_of(inside)) and not positions([step])
+        self.memo.begin()
+        self.memo.assume()
+        self._assumed.append(value)
+        after = self.of(following)
+        self._assumed.pop()
+        self.memo.settle()
+        step = after.plus(Linear(0, {Element(*argument): 1}, after.width), -1)
         if cuts == self.budget.cuts:
-            self._memo.keep(key, keeps)
+            self.memo.keep(_Growth(argument), step)
         else:
-            self._memo.drop()
-        return keeps
+            self.memo.drop()
+        return step
 
     # --- ranges ---
 
@@ -382,10 +313,13 @@ class AffineAnalysis:
             case Position():
                 return 0, symbol.size - 1
             case Element():
-                return self._intervals.interval(symbol.value, symbol.frame).hull()
+                return self.ranges.of(symbol.site).hull()
             case Start():
-                return 0, symbol.node.operand(0).static_shape[symbol.dim] - symbol.node.result().static_shape[
-                    symbol.dim
-                ]
+                return 0, symbol.last
             case Normalized():
                 return -(1 << (symbol.width - 1)), (1 << (symbol.width - 1)) - 1
+
+
+def _operand(entry: Entry, operand: Value) -> Entry:
+    """The element of an operand of an elementwise op that makes an element of its result; scalars have one for all."""
+    return entry.to(operand) if operand.shape else Entry(entry.site.to(operand), ())

@@ -1,42 +1,76 @@
-"""What the rules of `sources` and `mapped` may ask: `Distinctness`, as they see it."""
+"""What the rules of `reordered`, `mapped` and `chosen` may ask: `Distinctness`, as they see it."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from hlo_lower.analysis.affine import AffineAnalysis
 from hlo_lower.analysis.along import Along
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.linear import Linear, Position
-from hlo_lower.analysis.places import Place
+from hlo_lower.analysis.places import Entry, Place
+from hlo_lower.analysis.site import Site
 from hlo_lower.graph import Node, Value
 
 Axes: TypeAlias = tuple[Position, ...]
+
+
+class Entries(NamedTuple):
+    """Elements of a tensor.
+
+    Attributes:
+      site: the tensor.
+      place: where in it: a form for each of its dims.
+      axes: the positions that vary, the slowest first; the others, and whatever else is in the place, stay.
+    """
+
+    site: Site
+    place: Place
+    axes: Axes
+
+    @property
+    def entry(self) -> Entry:
+        """One of them."""
+        return Entry(self.site, self.place)
+
+    @property
+    def varying(self) -> set[int]:
+        """The numbers of the positions that vary."""
+        return {axis.dim for axis in self.axes}
+
+    def to(self, value: Value, place: Place | None = None, axes: Axes | None = None) -> "Entries":
+        """Elements of another tensor of the same function; at the same place, along the same axes."""
+        return Entries(self.site.to(value), self.place if place is None else place, self.axes if axes is None else axes)
+
+    def of(self, entry: Entry) -> "Entries":
+        """Elements at another entry, along the same axes."""
+        return Entries(*entry, self.axes)
+
+    def operand(self, value: Value) -> "Entries":
+        """The elements of an operand of an elementwise op; a scalar has one for all."""
+        return self.to(value) if value.shape else self.to(value, ())
 
 
 class Asked(Protocol):
     """What gives facts: `hlo_lower.analysis.distinctness.Distinctness`, where the methods are described."""
 
     @property
-    def intervals(self) -> IndexAnalysis: ...
+    def ranges(self) -> IndexAnalysis: ...
 
     @property
-    def affine(self) -> AffineAnalysis: ...
+    def forms(self) -> AffineAnalysis: ...
 
-    def along(self, value: Value, place: Place, axes: Axes, frame: Frame | None = None, depth: int = 0) -> Along: ...
+    def of(self, key: Entries) -> Along: ...
 
     def fresh(self, size: int) -> Position: ...
 
-    def moves_with(self, value: Value, place: Place, axes: Axes, frame: Frame | None) -> Axes: ...
+    def moves_with(self, entries: Entries) -> Axes: ...
 
-    def hull(self, value: Value, frame: Frame | None) -> tuple[int, int]: ...
+    def hull(self, site: Site) -> tuple[int, int]: ...
 
-    def whole_dim(
-        self, value: Value, place: Place, dim: int, axes: Axes, frame: Frame | None, depth: int
-    ) -> tuple[Along, Position] | None: ...
+    def whole_dim(self, entries: Entries, dim: int) -> tuple[Along, Position] | None: ...
 
     def picked(self, whole: Along, coordinate: Linear, size: int, axes: Axes) -> Along: ...
 
 
-Rule: TypeAlias = Callable[[Asked, Value, Node, Place, Axes, Frame | None, int], Along]
-"""What an op's result is along positions: the analysis, the result, its node, the place, the axes, frame and depth."""
+Rule: TypeAlias = Callable[[Asked, Node, Entries], Along]
+"""What is known of elements of an op's result: the analysis, the node, the elements."""

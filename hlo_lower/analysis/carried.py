@@ -9,113 +9,83 @@ JAX often counts twice, once for the condition and once for the body. So a value
 bounded by how often the loop can run, which another counter says: `i < n` with step s from a runs (n - a) / s times.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.provider import Ranges
+from hlo_lower.analysis.sources import Carried
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.causes import Code
-from hlo_lower.graph import Block, Node, Value
 
 MAX_NESTED = 2
 """How many assumptions a proof may rest on: a counter within a counter."""
 
-MAX_FOLLOWED = 20
-"""How many calls and conversions are followed to find a step."""
-
-Key = tuple[Value, Frame | None]
 Hull = tuple[int, int]
 
 
-class Analysis(Protocol):
-    """What gives intervals: `IndexAnalysis`."""
-
-    @property
-    def assumed(self) -> Mapping[Key, Interval]: ...
-
-    def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
-
-    def callee(self, call: Node) -> Block | None: ...
-
-    def enter(self, call: Node, caller: Frame | None) -> Frame: ...
-
-    def assuming(self, assumed: Mapping[Key, Interval]) -> "Analysis": ...
-
-
-def carried(
-    analysis: Analysis, loop: Node, number: int, frame: Frame | None, depth: int, inside: Block | None = None
-) -> Interval | None:
+def carried(ranges: Ranges, origin: Carried) -> Interval | None:
     """The interval of a value that a while carries, or None where no candidate is proved.
 
     Args:
-      analysis: gives the intervals.
-      loop: the `stablehlo.while`.
-      number: which of its values.
-      frame: the call through which the loop is looked at.
-      depth: how many producers have been followed so far.
-      inside: the body, or the condition, whose argument is asked for; by default the loop's result.
+      ranges: gives the intervals.
+      origin: the loop, and which of its values; inside of it or behind.
     """
-    condition, body = loop.blocks
-    initial, argument = loop.operand(number), body.argument(number)
-    returned = body.terminator.operand(number)
-    tensor = initial.tensor_type
+    initial, argument = origin.initial, origin.argument
+    tensor = initial.value.tensor_type
     if tensor is None or not tensor.is_static or type_range(tensor.element_name) is None:
         return None
-    before = analysis.interval(initial, frame, depth + 1)
-    if returned == argument:
+    before = ranges.of(initial)
+    if origin.is_kept:
         return before
-    if len(analysis.assumed) >= MAX_NESTED or (argument, frame) in analysis.assumed or 0 in before.shape:
+    if len(ranges.assumed) >= MAX_NESTED or argument in ranges.assumed or 0 in before.shape:
         return None
 
     def entering(hull: Hull) -> Interval:
         """The argument in the body: in the hull, and the condition holds."""
-        return uniform(before, _where_true(analysis, condition, number, frame, depth, hull))
+        return uniform(before, _where_true(ranges, origin, hull))
 
     @cache
     def following(hull: Hull) -> Hull:
-        assumed = analysis.assuming({(argument, frame): entering(hull)})
-        return assumed.interval(returned, frame, depth + 1).hull()
+        return ranges.assuming({argument: entering(hull)}).of(origin.following).hull()
 
-    is_body = inside is not None and inside == body
+    is_body = origin.inside is not None and origin.inside == argument.value.block
     whole = type_range(before.element_type)
     assert whole is not None
-    counted = _counted(analysis, loop, number, before.hull(), frame, depth, in_body=is_body)
+    counted = _counted(ranges, origin, before.hull(), in_body=is_body)
     if counted is not None and within(counted, whole):
-        return uniform(before, counted).because(Evidence.at(loop, Code.COUNTED(*counted), merge((before.evidence,))))
-    if before.hull() == whole and not (is_body and argument.shape == ()):
+        step = Evidence.at(origin.loop, Code.COUNTED(*counted), merge((before.evidence,)))
+        return uniform(before, counted).because(step)
+    if before.hull() == whole and not (is_body and argument.value.shape == ()):
         return None  # no other candidate holds it
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
         if within(following(candidate), candidate):
             told = entering(candidate) if is_body else uniform(before, candidate)
             if told.is_unbounded:
                 return None
-            return told.because(Evidence.at(loop, Code.KEPT_WITHIN(*told.hull()), merge((before.evidence,))))
+            return told.because(Evidence.at(origin.loop, Code.KEPT_WITHIN(*told.hull()), merge((before.evidence,))))
     return None
 
 
-def _counted(
-    analysis: Analysis, loop: Node, number: int, before: Hull, frame: Frame | None, depth: int, *, in_body: bool
-) -> Hull | None:
+def _counted(ranges: Ranges, origin: Carried, before: Hull, *, in_body: bool) -> Hull | None:
     """The hull of a value that grows by a known step, from how often the loop can run at most."""
-    condition, body = loop.blocks
-    step = _step(analysis, body, number, frame, depth)
+    step = _step(ranges, origin)
     if step is None:
         return None
     most: int | None = None
-    for n, counter in enumerate(condition.arguments):
-        if counter.shape != () or counter.tensor_type is None or type_range(counter.element_type) is None:
+    for n, value in enumerate(origin.loop.blocks[0].arguments):
+        if value.shape != () or value.tensor_type is None or type_range(value.element_type) is None:
             continue
-        own = _step(analysis, body, n, frame, depth)
+        counter = origin.beside(n)
+        own = _step(ranges, counter)
         if own is None or own[0] <= 0:
             continue
-        first = analysis.interval(loop.operand(n), frame, depth + 1).hull()[0]
-        whole = type_range(counter.element_type) or (0, 0)
-        limit = _where_true(analysis, condition, n, frame, depth, whole)[1]
+        first = ranges.of(counter.initial).hull()[0]
+        whole = type_range(value.element_type) or (0, 0)
+        limit = _where_true(ranges, counter, whole)[1]
         # Up to the limit no sum may leave the type, or the counter would start again from below.
         if limit == whole[1] or limit + own[1] > whole[1]:
             continue
@@ -127,46 +97,22 @@ def _counted(
     return before[0] + min(0, times * step[0]), before[1] + max(0, times * step[1])
 
 
-def _step(analysis: Analysis, body: Block, number: int, frame: Frame | None, depth: int) -> Hull | None:
+def _step(ranges: Ranges, origin: Carried) -> Hull | None:
     """The hull of what a loop's body adds to one of its values, or None where it does something else with it."""
-    argument = body.argument(number)
-
-    def is_argument(value: Value, own: Frame | None) -> bool:
-        value, own = followed(analysis, value, own)
-        return value == argument and own == frame
-
-    returned, own = followed(analysis, body.terminator.operand(number), frame)
+    returned = ranges.sources.followed(origin.following)
     node = returned.node
     if node is None or node.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None
-    a, b = node.operands
-    if node.name == "stablehlo.add" and is_argument(b, own):
+    a, b = map(returned.to, node.operands)
+    if node.name == "stablehlo.add" and ranges.sources.followed(b) == origin.argument:
         a, b = b, a
-    if not is_argument(a, own) or returned.element_type == "i1":
+    if ranges.sources.followed(a) != origin.argument or returned.value.element_type == "i1":
         return None
-    low, high = analysis.interval(b, own, depth + 1).hull()
-    whole = type_range(returned.element_type)
+    low, high = ranges.of(b).hull()
+    whole = type_range(returned.value.element_type)
     if (low, high) == whole:
         return None
     return (low, high) if node.name == "stablehlo.add" else (-high, -low)
-
-
-def followed(analysis: Analysis, value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
-    """A value as it comes out of calls, as an argument goes into them, and through conversions to its own type."""
-    for _ in range(MAX_FOLLOWED):
-        node = value.node
-        if node is None:
-            block = value.block
-            if frame is None or block is None or block.owner.name != "func.func":
-                return value, frame
-            value, frame = frame.call.operand(value.number), frame.caller
-        elif node.name == "func.call" and (callee := analysis.callee(node)) is not None:
-            value, frame = callee.terminator.operand(value.number), analysis.enter(node, frame)
-        elif node.name == "stablehlo.convert" and node.operand(0).raw.type == value.raw.type:
-            value = node.operand(0)
-        else:
-            return value, frame
-    return value, frame
 
 
 def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hull]:
@@ -188,11 +134,11 @@ def uniform(like: Interval, hull: Hull) -> Interval:
     return Interval(like.shape, like.element_type, low, high)
 
 
-def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame | None, depth: int, hull: Hull) -> Hull:
+def _where_true(ranges: Ranges, origin: Carried, hull: Hull) -> Hull:
     """A hull of a scalar carried value, cut to where the loop's condition holds."""
-    argument = condition.argument(number)
+    argument = origin.in_condition.value
     low, high = hull
-    pending = [condition.terminator.operand(0)]
+    pending = [origin.loop.blocks[0].terminator.operand(0)]
     while pending:
         node = pending.pop().node
         if node is None:
@@ -201,7 +147,7 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
             pending.extend(o for o in node.operands if o.element_type == "i1")
         elif node.name == "stablehlo.compare" and node.operand(0).element_type == "i1":
             left, right = node.operands
-            if comparison_direction(node) == "NE" and analysis.interval(right, frame, depth + 1).hull() == (0, 0):
+            if comparison_direction(node) == "NE" and ranges.of(origin.initial.to(right)).hull() == (0, 0):
                 pending.append(left)
         elif node.name == "stablehlo.compare" and argument in node.operands and argument.shape == ():
             direction = comparison_direction(node)
@@ -210,7 +156,7 @@ def _where_true(analysis: Analysis, condition: Block, number: int, frame: Frame 
                 direction, left, right = MIRRORED.get(direction, direction), right, left
             if right == argument:
                 continue
-            limit = analysis.interval(right, frame, depth + 1).hull()
+            limit = ranges.of(origin.initial.to(right)).hull()
             if direction in ("LT", "LE"):
                 high = min(high, limit[1] - (direction == "LT"))
             elif direction in ("GT", "GE"):

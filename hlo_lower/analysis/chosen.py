@@ -6,19 +6,18 @@ Each function says in its docstring why what it returns is true.
 from collections.abc import Mapping
 
 from hlo_lower.analysis.along import UNKNOWN, Along, Order, Ranges, best, count_of, of_form, reach_of
-from hlo_lower.analysis.asked import Asked, Axes, Rule
+from hlo_lower.analysis.asked import Asked, Entries, Rule
 from hlo_lower.analysis.congruent import congruence
 from hlo_lower.analysis.evidence import Evidence
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.linear import Normalized
-from hlo_lower.analysis.places import Place
+from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.causes import Code
-from hlo_lower.graph import Node, Value
+from hlo_lower.graph import Node
 
 
-def _select(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int) -> Along:
+def _select(asked: Asked, node: Node, entries: Entries) -> Along:
     """A choice. Four are looked into:
 
     - one whose predicate is known, so that it is one of its branches;
@@ -29,24 +28,24 @@ def _select(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fr
     - a drop: `select(mask, x, c)`, whose elements are x's or lie in the range of c, which may repeat. It is for the
       scatter to show that what lies there is written nowhere.
     """
-    predicate, on_true, on_false = node.operands
-    low, high = asked.hull(predicate, frame)
+    predicate, on_true, on_false = map(entries.operand, node.operands)
+    low, high = asked.hull(predicate.site)
     if low == high:
-        return asked.along(on_true if low else on_false, place, axes, frame, depth + 1)
-    kept = _kept_of_negative(asked, predicate, on_true, on_false, frame)
+        return asked.of(on_true if low else on_false)
+    kept = _kept_of_negative(asked, predicate.site, on_true.site, on_false.site)
     if kept is not None:
-        found = asked.along(kept, place, axes, frame, depth + 1)
+        found = asked.of(entries.to(kept.value))
         if found.covers:
             return found
-    modular = best(_normalized(asked, value, place, axes, frame), _congruent(asked, value, place, axes, frame))
+    modular = best(_normalized(asked, entries), _congruent(asked, entries))
     if modular.gap:
         return modular
     told = UNKNOWN
     for x, c in ((on_true, on_false), (on_false, on_true)):
-        low, high = asked.hull(c, frame)
-        if (low, high) == type_range(c.element_type):
+        low, high = asked.hull(c.site)
+        if (low, high) == type_range(c.site.value.element_type):
             continue
-        found = asked.along(x, place, axes, frame, depth + 1)
+        found = asked.of(x)
         if found.gap:
             step = Evidence.at(node, Code.DISTINCT_OR_WITHIN(low, high))
             repeats = tuple(dict.fromkeys((*found.repeats, (low, high))))
@@ -55,59 +54,55 @@ def _select(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, fr
     return told
 
 
-def _kept_of_negative(
-    asked: Asked, predicate: Value, on_true: Value, on_false: Value, frame: Frame | None
-) -> Value | None:
+def _kept_of_negative(asked: Asked, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
     """For a choice by `x < 0` or `x >= 0` of which x is the branch for x >= 0: x."""
     node = predicate.node
     if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
         return None
     direction = comparison_direction(node)
-    x, bound = node.operands
-    if asked.hull(x, frame) == (0, 0):
+    x, bound = map(predicate.to, node.operands)
+    if asked.hull(x) == (0, 0):
         x, bound, direction = bound, x, MIRRORED.get(direction, direction)
     kept = {"LT": on_false, "GE": on_true}.get(direction)
-    return x if asked.hull(bound, frame) == (0, 0) and kept == x else None
+    return x if asked.hull(bound) == (0, 0) and kept == x else None
 
 
-def _normalized(asked: Asked, value: Value, place: Place, axes: Axes, frame: Frame | None) -> Along:
+def _normalized(asked: Asked, entries: Entries) -> Along:
     """A normalised even run: see `_select`."""
-    form = asked.affine.element(value, place, frame)
+    form, element_type = asked.forms.of(entries.entry), entries.site.value.element_type
     symbol = next(iter(form.terms), None)
     if not isinstance(symbol, Normalized) or form.constant or form.moved or list(form.terms.values()) != [1]:
         return UNKNOWN
-    if form.width < symbol.width or value.element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
+    if form.width < symbol.width or element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
         return UNKNOWN
-    told = of_form(symbol.inner, axes, is_exact=False)
+    told = of_form(symbol.inner, entries.axes, is_exact=False)
     if told is None:
         return UNKNOWN
-    reach = reach_of(symbol.inner, axes)
+    reach = reach_of(symbol.inner, entries.axes)
     gap = min(told.gap, symbol.offset - reach, (1 << symbol.width) - reach - symbol.offset)
     return Along(max(gap, 0), evidence=told.evidence) if gap > 0 else UNKNOWN
 
 
-def _remainder(
-    asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int
-) -> Along:
+def _remainder(asked: Asked, node: Node, entries: Entries) -> Along:
     """A remainder of what is less than the divisor is that itself; of an even run see `_congruent`."""
-    x, d = node.operands
-    low, high = asked.hull(x, frame)
-    if low >= 0 and high < asked.hull(d, frame)[0]:
-        return asked.along(x, place, axes, frame, depth + 1)
-    return _congruent(asked, value, place, axes, frame)
+    x, d = map(entries.to, node.operands)
+    low, high = asked.hull(x.site)
+    if low >= 0 and high < asked.hull(d.site)[0]:
+        return asked.of(x)
+    return _congruent(asked, entries)
 
 
-def _congruent(asked: Asked, value: Value, place: Place, axes: Axes, frame: Frame | None) -> Along:
+def _congruent(asked: Asked, entries: Entries) -> Along:
     """What is congruent modulo m to an exact even run of reach r < m: two elements differ by d modulo m, with
     gap <= d <= r, so by at least min(gap, m - r). m of them that lie in [0, m - 1] are all of those."""
-    found = congruence(asked, value, place, frame)
+    found, axes = congruence(asked, entries.entry), entries.axes
     if found is None:
         return UNKNOWN
     told = of_form(found.form, axes, is_exact=True)
     gap = 0 if told is None else min(told.gap, found.modulus - reach_of(found.form, axes))
     if told is None or gap <= 0:
         return UNKNOWN
-    low, high = asked.hull(value, frame)
+    low, high = asked.hull(entries.site)
     covers = count_of(axes) == found.modulus and low >= 0 and high < found.modulus
     return Along(gap, (), covers, Order.UNKNOWN, told.evidence)
 

@@ -7,14 +7,12 @@ says, both branches are congruent to x modulo m.
 from dataclasses import dataclass
 
 from hlo_lower.analysis.asked import Asked
-from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.budget import FOLLOWED
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.linear import Linear
-from hlo_lower.analysis.places import MOVING, Place, moved
-from hlo_lower.graph import Value
-
-MAX_FOLLOWED = 40
-"""Most ops that are followed to a remainder."""
+from hlo_lower.analysis.places import Entry, moved
+from hlo_lower.analysis.sources import Same
+from hlo_lower.graph import Node
 
 
 @dataclass(frozen=True)
@@ -25,59 +23,48 @@ class Congruence:
     modulus: int
 
 
-def congruence(
-    asked: Asked, value: Value, place: Place, frame: Frame | None, left: int = MAX_FOLLOWED
-) -> Congruence | None:
-    """The congruence of an element of an integer tensor at a place, or None.
+def congruence(asked: Asked, entry: Entry, left: int = FOLLOWED) -> Congruence | None:
+    """The congruence of an element of an integer tensor, or None.
 
     A remainder is congruent to its dividend modulo the divisor, where the dividend's form is exact; a sum with a number
     is, where it cannot wrap around; a choice is, where both branches are congruent to the same.
     """
-    node = value.node
     if left == 0:
         return None
-    if node is None:
-        block = value.block
-        if frame is None or block is None or block.owner.name != "func.func":
+    node = asked.ranges.sources.of(entry.site)
+    if isinstance(node, Same):
+        return congruence(asked, entry.of(node.site), left - 1)
+    if not isinstance(node, Node):
+        return None
+    source = moved(node, entry)
+    if source is not None:
+        return congruence(asked, source, left - 1)
+    match node.name.removeprefix("stablehlo."):
+        case "remainder":
+            x, divisor = node.operands
+            low, high = asked.hull(entry.site.to(divisor))
+            form = asked.forms.of(entry.to(x))
+            return Congruence(form, low) if low == high and low > 0 and asked.forms.is_exact(form, x) else None
+        case "add" | "subtract":
+            return _shifted(asked, node, entry, left)
+        case "select":
+            a, b = (congruence(asked, entry.to(branch), left // 2) for branch in node.operands[1:])
+            if a is None or b is None or a.modulus != b.modulus:
+                return None
+            apart = a.form.plus(b.form, -1)
+            return a if apart.is_constant and apart.constant % a.modulus == 0 else None
+        case _:
             return None
-        return congruence(asked, frame.call.operand(value.number), place, frame.caller, left - 1)
-    name = node.name.removeprefix("stablehlo.")
-    if name in MOVING:
-        source = moved(node, name, place) if all(o.is_static for o in node.operands) else None
-        return None if source is None else congruence(asked, source[0], source[1], frame, left - 1)
-    if name == "func.call":
-        body = asked.intervals.callee(node)
-        if body is None or not body.terminator.operand(value.number).is_static:
-            return None
-        return congruence(
-            asked, body.terminator.operand(value.number), place, asked.intervals.enter(node, frame), left - 1
-        )
-    if name == "remainder":
-        x, divisor = node.operands
-        low, high = asked.intervals.interval(divisor, frame).hull()
-        form = asked.affine.element(x, place, frame)
-        return Congruence(form, low) if low == high and low > 0 and asked.affine.is_exact(form, x) else None
-    if name in ("add", "subtract"):
-        return _shifted(asked, value, place, frame, left)
-    if name == "select":
-        found = [congruence(asked, branch, place, frame, left // 2) for branch in node.operands[1:]]
-        a, b = found
-        if a is None or b is None or a.modulus != b.modulus:
-            return None
-        apart = a.form.plus(b.form, -1)
-        return a if apart.is_constant and apart.constant % a.modulus == 0 else None
-    return None
 
 
-def _shifted(asked: Asked, value: Value, place: Place, frame: Frame | None, left: int) -> Congruence | None:
+def _shifted(asked: Asked, node: Node, entry: Entry, left: int) -> Congruence | None:
     """A congruent element plus or minus a number that is known."""
-    node, whole = value.node, type_range(value.element_type)
-    assert node is not None
+    whole = type_range(entry.site.value.element_type)
     x, added = node.operands
     sign = 1 if node.name == "stablehlo.add" else -1
-    low, high = asked.intervals.interval(added, frame).hull()
-    least, most = asked.intervals.interval(x, frame).hull()
+    low, high = asked.hull(entry.site.to(added))
+    least, most = asked.hull(entry.site.to(x))
     if low != high or whole is None or least + sign * low < whole[0] or most + sign * low > whole[1]:
         return None
-    found = congruence(asked, x, place, frame, left - 1)
+    found = congruence(asked, entry.to(x), left - 1)
     return None if found is None else Congruence(found.form.plus(Linear(sign * low)), found.modulus)

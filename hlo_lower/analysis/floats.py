@@ -4,23 +4,23 @@
 arithmetic; so the numbers are those of the constants, and comparing them is exact.
 """
 
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.analysis.budget import FOLLOWED
 from hlo_lower.analysis.evidence import Evidence
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval
+from hlo_lower.analysis.provider import Ranges
+from hlo_lower.analysis.site import Site
+from hlo_lower.analysis.sources import Same
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.causes import Code
-from hlo_lower.graph import Block, Node, Value
+from hlo_lower.graph import Node
 
 MAX_ELEMENTS = 1 << 16
 """Largest float tensor that is known element by element."""
-
-MAX_FOLLOWED = 40
-"""Longest chain of producers that is followed."""
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 """Element types whose numbers are exact in 64 bits."""
@@ -35,20 +35,10 @@ _COMPARED = {
 }
 
 
-Known: TypeAlias = dict[tuple[Value, Frame | None], NDArray[np.float64] | None]
+Known: TypeAlias = dict[Site, NDArray[np.float64] | None]
 
 
-class Analysis(Protocol):
-    """What gives intervals: `IndexAnalysis`."""
-
-    def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
-
-    def callee(self, call: Node) -> Block | None: ...
-
-    def enter(self, call: Node, caller: Frame | None) -> Frame: ...
-
-
-def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: int) -> Interval | None:
+def compared_floats(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The result of a float `compare` whose operands are known, or None.
 
     NumPy compares as IEEE 754 does, and so does compare_type FLOAT; a total order differs from it on zeros and NaN, so
@@ -58,58 +48,45 @@ def compared_floats(analysis: Analysis, node: Node, frame: Frame | None, depth: 
     if node.operand(0).element_type not in FLOATS or (kind is not None and "TOTALORDER" in str(kind)):
         return None
     known: Known = {}
-    left, right = (known_floats(analysis, operand, frame, depth, MAX_FOLLOWED, known) for operand in node.operands)
+    left, right = (known_floats(ranges, site.to(operand), FOLLOWED, known) for operand in node.operands)
     if left is None or right is None:
         return None
     result = _COMPARED[comparison_direction(node)](left, right)
     return Interval.exactly(result.astype(np.int64), "i1", Evidence.at(node, Code.KNOWN_FLOATS()))
 
 
-def known_floats(
-    analysis: Analysis, value: Value, frame: Frame | None, depth: int, left: int, found: Known
-) -> NDArray[np.float64] | None:
+def known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArray[np.float64] | None:
     """The elements of a float tensor of static shape that is made of constants, as 64-bit floats; or None.
 
     Args:
-      analysis: gives the intervals of predicates.
-      value: the tensor.
-      frame: the call through which it is looked at.
-      depth: how many producers have been followed before.
-      left: how many more may be followed.
+      ranges: gives the intervals of predicates.
+      site: the tensor.
+      left: how many more producers may be followed.
       found: what has been found on the way, each once: a value may be reached in many ways.
     """
-    key = (value, frame)
-    if key not in found:
-        found[key] = _known_floats(analysis, value, frame, depth, left, found) if left else None
-    return found[key]
+    if site not in found:
+        found[site] = _known_floats(ranges, site, left, found) if left else None
+    return found[site]
 
 
-def _known_floats(
-    analysis: Analysis, value: Value, frame: Frame | None, depth: int, left: int, found: Known
-) -> NDArray[np.float64] | None:
+def _known_floats(ranges: Ranges, site: Site, left: int, found: Known) -> NDArray[np.float64] | None:
+    value = site.value
     if not value.is_static or value.element_type not in FLOATS or np.prod(value.static_shape) > MAX_ELEMENTS:
         return None
-    node = value.node
-    if node is None:
-        block = value.block
-        if frame is None or block is None or block.owner.name != "func.func":
-            return None
-        return known_floats(analysis, frame.call.operand(value.number), frame.caller, depth, left - 1, found)
+    node = ranges.sources.of(site)
+    if isinstance(node, Same):
+        return known_floats(ranges, node.site, left - 1, found)
+    if not isinstance(node, Node):
+        return None
 
     def known(number: int) -> NDArray[np.float64] | None:
-        return known_floats(analysis, node.operand(number), frame, depth, left - 1, found)
+        return known_floats(ranges, site.to(node.operand(number)), left - 1, found)
 
     shape = value.static_shape
     match node.name:
         case "stablehlo.constant":
             values = node.constant()
             return None if values is None else np.asarray(values, np.float64)
-        case "func.call":
-            body = analysis.callee(node)
-            if body is None:
-                return None
-            entered, returned = analysis.enter(node, frame), body.terminator.operand(value.number)
-            return known_floats(analysis, returned, entered, depth, left - 1, found)
         case "stablehlo.broadcast_in_dim":
             operand = known(0)
             if operand is None:
@@ -124,7 +101,7 @@ def _known_floats(
             operand = known(0)
             return None if operand is None else operand.reshape(shape)
         case "stablehlo.select":
-            mask = analysis.interval(node.operand(0), frame, depth + 1)
+            mask = ranges.of(site.to(node.operand(0)))
             on_true, on_false = known(1), known(2)
             if not mask.is_constant or on_true is None or on_false is None:
                 return None

@@ -4,23 +4,16 @@ A predicate is a comparison or made of some: `and`, `or`, `not`, and one that is
 nothing is told, the interval stays what it is.
 """
 
-from typing import Protocol
-
 import numpy as np
 
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick
+from hlo_lower.analysis.provider import Ranges
+from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.graph import Node, Value
 
 MAX_DEPTH = 8
 """Nested predicates that are looked into."""
-
-
-class Analysis(Protocol):
-    """What gives intervals: `IndexAnalysis`."""
-
-    def interval(self, value: Value, frame: Frame | None = None, depth: int = 0) -> Interval: ...
 
 
 def subjects(predicate: Value, depth: int = 0) -> list[Value]:
@@ -40,39 +33,35 @@ def subjects(predicate: Value, depth: int = 0) -> list[Value]:
     return list(dict.fromkeys(found))
 
 
-def given(
-    analysis: Analysis, predicate: Value, truth: bool, subject: Value, frame: Frame | None, depth: int, nested: int = 0
-) -> Interval:
+def given(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: int = 0) -> Interval:
     """The interval of a value where a predicate is true, or false; it may leave an element no value (lo > hi).
 
     Args:
-      analysis: gives the intervals.
-      predicate: an i1 tensor of the subject's shape.
+      ranges: gives the intervals.
+      predicate: an i1 tensor of the subject's shape, looked at in the same way.
       truth: which of its values is given.
       subject: one of its `subjects`.
-      frame: the call through which both are looked at.
-      depth: how many producers have been followed so far.
       nested: how many predicates this one is a part of.
     """
-    told = analysis.interval(subject, frame, depth + 1)
+    told = ranges.of(subject)
     node = predicate.node
     if node is None or nested > MAX_DEPTH:
         return told
 
     def part(number: int, truth: bool) -> Interval:
-        return given(analysis, node.operand(number), truth, subject, frame, depth, nested + 1)
+        return given(ranges, node.operand(number), truth, subject, nested + 1)
 
     match node.name:
         case "stablehlo.compare" if node.operand(0).element_type == "i1":
             for known, other in ((0, 1), (1, 0)):
-                value = analysis.interval(node.operand(known), frame, depth + 1)
+                value = ranges.of(subject.to(node.operand(known)))
                 direction = comparison_direction(node)
                 if direction in ("EQ", "NE") and value.lo.size and value.hull()[0] == value.hull()[1]:
                     same = bool(value.hull()[0]) == (direction == "EQ")
                     return part(other, truth == same)
             return told
         case "stablehlo.compare":
-            return _compared(analysis, node, truth, subject, told, frame, depth)
+            return _compared(ranges, node, truth, subject, told)
         case "stablehlo.not":
             return part(0, not truth)
         case "stablehlo.and" | "stablehlo.or":
@@ -83,18 +72,16 @@ def given(
             return told
 
 
-def _compared(
-    analysis: Analysis, node: Node, truth: bool, subject: Value, told: Interval, frame: Frame | None, depth: int
-) -> Interval:
+def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, told: Interval) -> Interval:
     """The subject where `subject < bound`, or another comparison, is true or false."""
     left, right = node.operands
     direction = comparison_direction(node)
-    if left != subject:
-        if right != subject:
+    if left != subject.value:
+        if right != subject.value:
             return told
         left, right = right, left
         direction = MIRRORED.get(direction, direction)
-    limit = analysis.interval(right, frame, depth + 1)
+    limit = ranges.of(subject.to(right))
     if not truth:
         direction = _NEGATED[direction]
     match direction:

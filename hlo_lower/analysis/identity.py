@@ -9,9 +9,10 @@ PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
 
 def is_identity(node: Node) -> bool:
     """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
-    if node.name == "stablehlo.custom_call":
+    name = node.name
+    if name == "stablehlo.custom_call":
         return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
-    return node.name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
+    return name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
 
 
 def seen_through(value: Value) -> Value:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.frame import Frame
+from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Node, Value
+from hlo_lower.graph import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,13 @@ class Element:
     """An element that is not looked into: of a value, at coordinates that are forms themselves.
 
     Attributes:
-      value, frame: the tensor, and the call through which it is looked at.
+      site: the tensor.
       coordinates: where in it.
       why: what it is, for a reason (an argument, the result of a gather); no part of its identity.
       source: the step that says so.
     """
 
-    value: Value
-    frame: Frame | None
+    site: Site
     coordinates: tuple["Linear", ...]
     why: Cause | None = field(default=None, compare=False)
     source: Evidence | None = field(default=None, compare=False)
@@ -48,11 +47,17 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The start of a `dynamic_slice` in one dim, after the op has clamped it."""
+    """The start of a `dynamic_slice` in one dim, after the op has clamped it.
 
-    node: Node
-    frame: Frame | None
+    Attributes:
+      site: the op's result.
+      dim: the dim.
+      last: the greatest that it can be; no part of its identity.
+    """
+
+    site: Site
     dim: int
+    last: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,53 @@ A place is a linear form for each dim of a tensor.
 """
 
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.linear import ZERO, Linear, Position, Start
+from hlo_lower.analysis.site import Site
 from hlo_lower.graph import Node, Value
 
 Place: TypeAlias = tuple[Linear, ...]
+
+
+class Entry(NamedTuple):
+    """One element of a tensor.
+
+    Attributes:
+      site: the tensor.
+      place: where in it.
+    """
+
+    site: Site
+    place: Place
+
+    def to(self, value: Value) -> "Entry":
+        """The element at the same place of another tensor of the same function."""
+        return Entry(self.site.to(value), self.place)
+
+    def of(self, site: Site) -> "Entry":
+        """The element at the same place of another tensor."""
+        return Entry(site, self.place)
+
 
 MOVING = ("broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "reshape", "dynamic_slice")
 """Ops that move elements."""
 
 
-def moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
-    """For an op that moves elements: the operand, and where in it the element at a place comes from."""
+def moved(node: Node, entry: Entry) -> Entry | None:
+    """For an op that moves elements: the entry of an operand that an entry of its result is, where it is one."""
+    name = node.name.removeprefix("stablehlo.")
+    if name not in MOVING or not all(operand.is_static for operand in node.operands):
+        return None
+    if name == "dynamic_slice":
+        return before_start(node, entry)
+    found = _moved(node, name, entry.place)
+    return None if found is None else Entry(entry.site.to(found[0]), found[1])
+
+
+def _moved(node: Node, name: str, place: Place) -> tuple[Value, Place] | None:
     match name:
         case "broadcast_in_dim":
             operand = node.operand(0)
@@ -119,8 +150,10 @@ def _in_radix(flat: Linear, sizes: tuple[int, ...]) -> list[Linear] | None:
     return [flat, *reversed(found)]
 
 
-def after_start(coordinate: Linear, node: Node, frame: Frame | None, dim: int) -> Linear:
-    """A coordinate of a `dynamic_slice`, in the tensor that it is a part of."""
-    if node.operand(0).static_shape[dim] == node.result().static_shape[dim]:
-        return coordinate
-    return coordinate.plus(Linear(0, {Start(node, frame, dim): 1}))
+def before_start(node: Node, entry: Entry) -> Entry:
+    """The entry of the operand of a `dynamic_slice` that is an entry of its result."""
+    operand, place = node.operand(0), list[Linear]()
+    for dim, (coordinate, size) in enumerate(zip(entry.place, operand.static_shape, strict=True)):
+        last = size - node.result().static_shape[dim]
+        place.append(coordinate.plus(Linear(0, {Start(entry.site, dim, last): 1})) if last else coordinate)
+    return Entry(entry.site.to(operand), tuple(place))

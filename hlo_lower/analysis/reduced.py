@@ -2,22 +2,23 @@
 
 from math import prod
 
-from hlo_lower.analysis.carried import MAX_NESTED, Analysis, uniform, within
+from hlo_lower.analysis.carried import MAX_NESTED, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.provider import Ranges
+from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 
-def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, depth: int) -> Interval | None:
+def reduced(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The interval of a result of `reduce` or `reduce_window` that is one of what it folds, or a sum of few.
 
     If the body, given values in the hull of the operand and of the initial value, returns one in the same hull, so
     does the whole fold: a maximum, a selection, the index of an argmax. A sum of n values in [lo, hi] that begins
     with 0 is in [min(n lo, 0), max(n hi, 0)].
     """
-    count = len(node.results)
+    count, number = len(node.results), site.value.number
     operand, start = node.operand(number), node.operand(count + number)
     result = node.result(number)
     tensor = operand.tensor_type
@@ -25,17 +26,17 @@ def reduced(analysis: Analysis, node: Node, number: int, frame: Frame | None, de
         return None
     if result.element_type != operand.element_type or 0 in operand.static_shape or 0 in result.static_shape:
         return None
-    folded, first = (analysis.interval(v, frame, depth + 1) for v in (operand, start))
+    folded, first = (ranges.of(site.to(v)) for v in (operand, start))
     hull = min(folded.hull()[0], first.hull()[0]), max(folded.hull()[1], first.hull()[1])
     like = Interval.of_type(result.static_shape, result.element_type)
     body = node.blocks[0]
     returned = body.terminator.operand(number)
     arguments = (body.argument(number), body.argument(count + number))
     why = merge((folded.evidence, first.evidence))
-    if len(analysis.assumed) < MAX_NESTED:
+    if len(ranges.assumed) < MAX_NESTED:
         scalar = Interval.of_type((), operand.element_type)
-        assumed = {(argument, frame): uniform(scalar, hull) for argument in arguments}
-        if within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
+        assumed = {site.to(argument): uniform(scalar, hull) for argument in arguments}
+        if within(ranges.assuming(assumed).of(site.to(returned)).hull(), hull):
             return uniform(like, hull).because(Evidence.at(node, Code.FOLDED(*hull), why))
     adder = returned.node
     if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.carried import Analysis, followed
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Bounds, Interval, bounds_dtype, lesser, type_range
+from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.region import Combiner, classify_region
+from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
-from hlo_lower.graph import Node, Value
+from hlo_lower.graph import Node
 
 MAX_WIDE = 1 << 16
 """Longest sum of 64-bit numbers that is bounded element by element; their bounds are Python integers."""
@@ -65,7 +65,7 @@ def running_dim(node: Node) -> tuple[int, bool] | None:
     return dim, before == 0
 
 
-def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: int) -> Interval | None:
+def running_bounds(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The interval of a running sum, element by element; None where a sum may leave the type.
 
     A sum of elements between their bounds lies between the sums of the bounds. Where every such sum is a number of the
@@ -77,7 +77,7 @@ def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: i
     if found is None or allowed is None or element_type == "i1" or node.operand(0).element_type != element_type:
         return None
     dim, is_reversed = found
-    told, first = (analysis.interval(v, frame, depth + 1) for v in node.operands)
+    told, first = (ranges.of(site.to(v)) for v in node.operands)
     if first.hull() != (0, 0) or 0 in told.shape:
         return None
     if told.lo.dtype == object and told.shape[dim] > MAX_WIDE:
@@ -85,7 +85,7 @@ def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: i
     low, high = (_spread(b, dim, told.shape[dim]) for b in (told.lo, told.hi))
     # np.min and not .min(): NumPy makes Python integers of 64-bit bounds where one is left.
     least, most = int(np.min(np.minimum(low, 0).sum(axis=dim))), int(np.max(np.maximum(high, 0).sum(axis=dim)))
-    limit = _counted(analysis, node.operand(0), frame, depth)
+    limit = _counted(ranges, site.to(node.operand(0)))
     if least < allowed[0] or (most if limit is None else min(most, limit)) > allowed[1]:
         return None
     sums = [_summed(b, dim, is_reversed=is_reversed) for b in (low, high)]
@@ -96,13 +96,13 @@ def running_bounds(analysis: Analysis, node: Node, frame: Frame | None, depth: i
     return Interval(told.shape, element_type, sums[0], sums[1], step)
 
 
-def _counted(analysis: Analysis, value: Value, frame: Frame | None, depth: int) -> int | None:
+def _counted(ranges: Ranges, site: Site) -> int | None:
     """The most that the elements of a vector come to together, where they are counts; or None.
 
     A scatter that adds numbers that are not negative to such numbers adds each at most once, wherever it lands.
     """
-    value, frame = followed(analysis, value, frame)
-    node = value.node
+    site = ranges.sources.followed(site)
+    value, node = site.value, site.node
     if node is None or node.name != "stablehlo.scatter" or len(node.results) != 1 or len(value.shape) != 1:
         return None
     if classify_region(node.blocks[0]).common is not Combiner.ADD or not all(v.is_static for v in node.operands):
@@ -110,7 +110,7 @@ def _counted(analysis: Analysis, value: Value, frame: Frame | None, depth: int) 
     operand, _, updates = node.operands
     if len({v.element_type for v in (operand, updates, value, node.blocks[0].argument(0))}) != 1:
         return None
-    told = [analysis.interval(v, frame, depth + 1) for v in (operand, updates)]
+    told = [ranges.of(site.to(v)) for v in (operand, updates)]
     if any(t.hull()[0] < 0 for t in told):
         return None
     total = sum(int(np.broadcast_to(t.hi, t.shape).sum()) for t in told)
@@ -118,13 +118,13 @@ def _counted(analysis: Analysis, value: Value, frame: Frame | None, depth: int) 
     return total if allowed is not None and total <= allowed[1] else None
 
 
-def running_sum(analysis: Analysis, node: Node, frame: Frame | None, depth: int) -> RunningSum | None:
+def running_sum(ranges: Ranges, node: Node, site: Site) -> RunningSum | None:
     """A running sum whose elements are never negative and that never leaves its type, or None."""
-    found, bounds = running_dim(node), running_bounds(analysis, node, frame, depth)
+    found, bounds = running_dim(node), running_bounds(ranges, node, site)
     if found is None or bounds is None:
         return None
     dim, is_reversed = found
-    told = analysis.interval(node.operand(0), frame, depth + 1)
+    told = ranges.of(site.to(node.operand(0)))
     # The element that the sum begins with says nothing about a step.
     low = _spread(told.lo, dim, told.shape[dim])
     steps = np.take(low, range(low.shape[dim] - 1) if is_reversed else range(1, low.shape[dim]), axis=dim)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.analysis.carried import MAX_NESTED, Analysis, uniform, within
+from hlo_lower.analysis.carried import MAX_NESTED, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
-from hlo_lower.analysis.frame import Frame
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.region import Combiner, classify_region
+from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
@@ -24,7 +25,7 @@ MAX_POINTS = 1 << 16
 """Most points at known places that are applied one after the other."""
 
 
-def scattered(analysis: Analysis, node: Node, number: int, frame: Frame | None, depth: int) -> Interval | None:
+def scattered(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The interval of a result of a scatter, or None where nothing is told.
 
     - If the region, given values in the hull of the operand and of the updates, returns one in the same hull, so does
@@ -34,19 +35,18 @@ def scattered(analysis: Analysis, node: Node, number: int, frame: Frame | None, 
       min(n lo, 0) and at most max(n hi, 0), and if that stays in the type no sum on the way leaves it.
     - Points whose places, updates and operand are all known are applied.
     """
-    arity = len(node.results)
+    arity, number, value = len(node.results), site.value.number, site.value
     operand, updates = node.operand(number), node.operand(arity + 1 + number)
-    value = node.result(number)
     if not all(v.is_static for v in node.operands) or type_range(value.element_type) is None:
         return None
     if len({v.element_type for v in (operand, updates, value)}) != 1 or 0 in value.static_shape:
         return None
-    before = analysis.interval(operand, frame, depth + 1)
+    before = ranges.of(site.to(operand))
     if 0 in updates.static_shape:
         return before
-    written = analysis.interval(updates, frame, depth + 1)
+    written = ranges.of(site.to(updates))
     why = merge((before.evidence, written.evidence))
-    known = _applied(analysis, node, before, written, frame, depth) if arity == 1 else None
+    known = _applied(ranges, node, site, before, written) if arity == 1 else None
     if known is not None:
         return known.because(Evidence.at(node, Code.KNOWN_POINTS(), why))
     (low, high), (least, most) = before.hull(), written.hull()
@@ -56,11 +56,11 @@ def scattered(analysis: Analysis, node: Node, number: int, frame: Frame | None, 
     if len({a.element_type for a in (*arguments, value)}) != 1:
         return None
     like = Interval.of_type(value.static_shape, value.element_type)
-    if len(analysis.assumed) < MAX_NESTED:
+    if len(ranges.assumed) < MAX_NESTED:
         scalar = Interval.of_type((), value.element_type)
-        assumed = {(argument, frame): uniform(scalar, hull) for argument in arguments}
+        assumed = {site.to(argument): uniform(scalar, hull) for argument in arguments}
         returned = block.terminator.operand(number)
-        if within(analysis.assuming(assumed).interval(returned, frame, depth + 1).hull(), hull):
+        if within(ranges.assuming(assumed).of(site.to(returned)).hull(), hull):
             return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
     if classify_region(block).combiners[number] is not Combiner.ADD:
         return None
@@ -87,9 +87,7 @@ _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
 }
 
 
-def _applied(
-    analysis: Analysis, node: Node, before: Interval, written: Interval, frame: Frame | None, depth: int
-) -> Interval | None:
+def _applied(ranges: Ranges, node: Node, site: Site, before: Interval, written: Interval) -> Interval | None:
     """The result of a scatter of points into a vector, all of it known; points outside are dropped."""
     indices = node.operand(1)
     numbers = mlir.scatter_dimension_numbers(node.raw)
@@ -104,7 +102,7 @@ def _applied(
         return None
     if not (before.is_constant and written.is_constant) or max(before.shape[0], prod(written.shape)) > MAX_POINTS:
         return None
-    places = analysis.interval(indices, frame, depth + 1)
+    places = ranges.of(site.to(indices))
     if not places.is_constant:
         return None
     result: NDArray[Any] = np.array(before.values, object)

@@ -1,190 +1,164 @@
-"""Rules for what makes distinct or sorted elements: sort, top_k, gather, scatter and running sums.
+"""What a site comes from: calls, branches, loops and operations, each looked at once, here, for every analysis."""
 
-Each function says in its docstring why what it returns is true.
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from collections.abc import Mapping
-from dataclasses import replace
-
-from hlo_lower import mlir
-from hlo_lower.analysis.along import UNKNOWN, Along, Order, composed, count_of
-from hlo_lower.analysis.asked import Asked, Axes, Rule
-from hlo_lower.analysis.comparator import sort_order
-from hlo_lower.analysis.evidence import Evidence
-from hlo_lower.analysis.frame import Frame
-from hlo_lower.analysis.gathered import origin_of
-from hlo_lower.analysis.linear import Linear, Position, positions
-from hlo_lower.analysis.places import Place
-from hlo_lower.analysis.running import running_sum
-from hlo_lower.causes import Code
-from hlo_lower.graph import Node, Value
+from hlo_lower.analysis.budget import FOLLOWED
+from hlo_lower.analysis.evidence import source_of
+from hlo_lower.analysis.identity import is_identity
+from hlo_lower.analysis.site import Frames, Site
+from hlo_lower.causes import Cause, Code
+from hlo_lower.graph import Block, Graph, Node
 
 
-def _sort(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int) -> Along:
-    """A sort puts the elements of each line along its dim into another order, every operand's into the same one.
+@dataclass(frozen=True, slots=True)
+class Same:
+    """It holds what another site holds: what a call passes or returns, or what an identity takes."""
 
-    So what differs pairwise still does, and a permutation stays one: an iota that is carried along is an argsort. The
-    operand that the comparator sorts by first goes up, and if its elements differ it goes up strictly. All of that
-    holds only for a comparator that is proved to be a strict weak order.
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """It holds, as a whole, what one of several sites holds: of branches, or of all calls of a private function.
+
+    Attributes:
+      sites: of which it is one.
+      why: that it is one of them.
+      node: the node that branches; None for an argument.
     """
-    order = sort_order(node)
-    dim = len(place) - 1 if node.attribute("dimension") is None else node.integer("dimension") % len(place)
-    if order is None:
-        return UNKNOWN
-    found = asked.whole_dim(node.operand(value.number), place, dim, axes, frame, depth)
-    if found is None:
-        return UNKNOWN
-    whole, row = found
-    whole = whole.without_order()
-    if order.operand == value.number and order.is_ascending:
-        whole = replace(whole, order=Order.INCREASING if whole.is_distinct else Order.NON_DECREASING)
-    step = Evidence.at(node, Code.SORTED_ALONG(dim))
-    return asked.picked(whole.because(step), place[dim], row.size, axes)
+
+    sites: Sequence[Site]
+    why: Cause
+    node: Node | None = None
 
 
-def _top_k(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int) -> Along:
-    """The second result of a top_k numbers the elements that it picks from a line: k different ones of n, so each
-    number once, and all of them if k = n."""
-    last = len(place) - 1
-    others = positions(place[:last])
-    if value.number != 1 or not node.operand(0).is_static or others & {axis.dim for axis in axes}:
-        return UNKNOWN
-    size, of = value.static_shape[last], node.operand(0).static_shape[last]
-    numbers = Along(1, (), size == of, evidence=(Evidence.at(node, Code.PICKED(size, of)),))
-    return asked.picked(numbers, place[last], size, axes)
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A while carries it: at first the initial site, and in each iteration what the body made of the argument.
 
-
-def _gather(asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int) -> Along:
-    """`operand[index[p]]` with indices that differ, and lie inside so that none is clamped: different elements.
-
-    One component of the index vector may move along the axes; the others stay, whatever they are. The operand is looked
-    at along that dim, together with the dims that the remaining axes move along in the operand directly. A permutation
-    of a permutation is a permutation.
+    Attributes:
+      loop: the `stablehlo.while`.
+      number: which of its values.
+      initial: before the loop.
+      argument: in the body.
+      following: what the body returns.
+      inside: the body or the condition, whose argument the site is; None for the loop's result.
     """
-    operand, indices = node.operand(0), node.operand(1)
-    if not (operand.is_static and indices.is_static):
-        return UNKNOWN
-    origin, sizes = origin_of(node, place), node.integers("slice_sizes")
-    moving = {dim: asked.moves_with(indices, at, axes, frame) for dim, at in origin.starts.items()}
-    moving = {dim: along for dim, along in moving.items() if along}
-    if len(moving) > 1:
-        return UNKNOWN
-    before: list[Linear] = []
-    for dim, offset in enumerate(origin.offsets):
-        if dim in origin.starts and dim not in moving and operand.static_shape[dim] > 1:
-            # Some place that stays: the start is clamped, so it and the whole slice lie inside.
-            start = asked.fresh(operand.static_shape[dim] - sizes[dim] + 1)
-            offset = offset.plus(Linear(0, {start: 1})) if start.size > 1 else offset
-        before.append(offset)
-    if not moving:
-        return asked.along(operand, tuple(before), axes, frame, depth + 1)
-    (dim, picks), *_ = moving.items()
-    extent = operand.static_shape[dim]
-    if sizes[dim] != 1 or axes[: len(picks)] != picks:
-        return UNKNOWN
-    inner = asked.along(indices, origin.starts[dim], picks, frame, depth + 1)
-    low, high = asked.hull(indices, frame)
-    is_inside = (inner.covers and count_of(picks) <= extent) or (low >= 0 and high < extent)
-    if not is_inside:
-        low, high = _component_hull(asked, indices, node, dim, frame)
-        is_inside = low >= 0 and high < extent
-    if not is_inside or positions(before) & {axis.dim for axis in picks}:
-        return UNKNOWN
-    row = asked.fresh(extent)
-    before[dim] = Linear(0, {row: 1}) if extent > 1 else Linear(0)
-    outer = asked.along(operand, tuple(before), (row, *axes[len(picks) :]), frame, depth + 1)
-    found = composed(outer, inner, extent, count_of(picks)).because(Evidence.at(node, Code.GATHERED_APART()))
-    # Where equal indices follow each other, the faster axes begin anew without a step up.
-    is_ordered = inner.order is Order.INCREASING or len(picks) == len(axes)
-    return found if is_ordered else found.without_order()
+
+    loop: Node
+    number: int
+    initial: Site
+    argument: Site
+    following: Site
+    inside: Block | None = None
+
+    @classmethod
+    def at(cls, site: Site, loop: Node, number: int, inside: Block | None = None) -> "Carried":
+        """A value of a loop that is looked at as a site is."""
+        body = loop.blocks[1]
+        argument, following = site.to(body.argument(number)), site.to(body.terminator.operand(number))
+        return cls(loop, number, site.to(loop.operand(number)), argument, following, inside)
+
+    def beside(self, number: int) -> "Carried":
+        """Another value of the loop."""
+        return Carried.at(self.initial, self.loop, number)
+
+    @property
+    def in_condition(self) -> Site:
+        """The argument in the condition."""
+        return self.initial.to(self.loop.blocks[0].argument(self.number))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the body returns its argument as it is."""
+        return self.following == self.argument
 
 
-def _component_hull(asked: Asked, indices: Value, node: Node, dim: int, frame: Frame | None) -> tuple[int, int]:
-    """The hull of the component of an index vector that addresses a dim of the operand."""
-    numbers = mlir.gather_dimension_numbers(node.raw)
-    told, ivd = asked.intervals.interval(indices, frame), numbers.index_vector_dim
-    if ivd == len(told.shape):
-        return told.hull()
-    k = numbers.start_index_map.index(dim)
-    low, high = told.part(tuple(k if d == ivd else slice(None) for d in range(len(told.shape))))
-    return (int(low.min()), int(high.max())) if low.size else (0, -1)
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It comes from outside of the module, or from an op that says nothing of the arguments of its regions.
 
-
-def _scatter(
-    asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int
-) -> Along:
-    """`zeros.at[perm].set(v)`: where the indices are a permutation of all rows, each row is written exactly once, so
-    the result is v in another order; with `v = iota` it is the inverse of the permutation.
-
-    Rows are single elements here, along one operand dim; every other operand dim is a batching dim or is addressed by
-    the scatter position itself, so that each of its places is a case of its own.
+    Attributes:
+      why: what it is.
+      node: the op whose region's argument it is, or whose result.
     """
-    block, shape = node.blocks[0], value.static_shape
-    if len(node.results) != 1 or block.terminator.operand(0) != block.argument(1):
-        return UNKNOWN
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    indices, updates, ivd = node.operand(1), node.operand(2), int(numbers.index_vector_dim)
-    scatter_dims = updates.static_shape
-    addressed = [int(d) for d in numbers.scattered_dims_to_operand_dims]
-    if list(numbers.update_window_dims) or updates.element_type != value.element_type:
-        return UNKNOWN
-    batched = {
-        int(d): int(n) - (int(n) > ivd)
-        for d, n in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
-    }
-    if len(scatter_dims) != len(shape) or sorted((*addressed, *batched)) != list(range(len(shape))):
-        return UNKNOWN
-    symbols = [Linear(0, {asked.fresh(n): 1}) if n > 1 else Linear(0) for n in scatter_dims]
 
-    def component(k: int, at: list[Linear]) -> Place:
-        return tuple(at) if ivd == len(indices.shape) else (*at[:ivd], Linear(k), *at[ivd:])
-
-    rows: list[int] = []
-    for k, dim in enumerate(addressed):
-        form = asked.affine.element(indices, component(k, symbols), frame)
-        own = [n for n, s in enumerate(symbols) if s.terms and s.terms == form.terms and n not in batched.values()]
-        is_own = bool(own) and not form.constant and not form.moved and scatter_dims[own[0]] == shape[dim]
-        if is_own and shape[dim] <= 1 << max(form.width - 1, 0):
-            batched[dim] = own[0]
-        else:
-            rows.append(dim)
-    free = [n for n in range(len(scatter_dims)) if n not in batched.values()]
-    if len(rows) != 1 or len(free) != 1 or scatter_dims[free[0]] != shape[rows[0]]:
-        return UNKNOWN
-    dim, size = rows[0], shape[rows[0]]
-    if any(axis.dim in positions([c]) for d, c in enumerate(place) if d != dim for axis in axes):
-        return UNKNOWN
-    at = [Linear(0)] * len(scatter_dims)
-    for operand_dim, n in batched.items():
-        at[n] = place[operand_dim]
-    position: Position = asked.fresh(size)
-    at[free[0]] = Linear(0, {position: 1}) if size > 1 else Linear(0)
-    index = asked.along(indices, component(addressed.index(dim), at), (position,), frame, depth + 1)
-    if not index.covers and size > 1:
-        return UNKNOWN
-    written = asked.along(updates, tuple(at), (position,), frame, depth + 1).without_order()
-    step = Evidence.at(node, Code.WRITTEN_ONCE(), index.evidence)
-    return asked.picked(written.because(step), place[dim], size, axes)
+    why: Cause
+    node: Node | None = None
 
 
-def _running_sum(
-    asked: Asked, value: Value, node: Node, place: Place, axes: Axes, frame: Frame | None, depth: int
-) -> Along:
-    """A running sum of numbers that are at least s goes up by s from one element to the next, as long as no sum leaves
-    the type: with s >= 1 any two elements are at least s apart; with s = 0 it never goes down."""
-    found = running_sum(asked.intervals, node, frame, depth)
-    if found is None or positions([c for d, c in enumerate(place) if d != found.dim]) & {axis.dim for axis in axes}:
-        return UNKNOWN
-    order = Order.INCREASING if found.step >= 1 else Order.NON_DECREASING
-    told = Code.RUNNING_STEPS(found.step, found.total)
-    whole = Along(found.step, (), False, Order.UNKNOWN if found.is_reversed else order, (Evidence.at(node, told),))
-    return asked.picked(whole, place[found.dim], value.static_shape[found.dim], axes)
+Origin: TypeAlias = Same | OneOf | Carried | Unknown | Node
+"""A node: it is made by that from the node's operands."""
 
 
-SOURCES: Mapping[str, Rule] = {
-    "sort": _sort,
-    "chlo.top_k": _top_k,
-    "gather": _gather,
-    "scatter": _scatter,
-    "reduce_window": _running_sum,
-}
+class Sources:
+    """What the sites of one graph come from.
+
+    Attributes:
+      frames: the calls through which functions are looked at.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.frames = Frames(graph)
+
+    def of(self, site: Site) -> Origin:
+        """What a site comes from (trap 40: an argument of a private function is one of what all of its calls pass)."""
+        value, frame = site
+        node = value.node
+        if node is None:
+            return self._of_argument(site)
+        match node.name:
+            case "func.call":
+                function = self._graph.functions.get(node.callee)
+                if function is None or not function.has_body:
+                    return Unknown(Code.RESULT_OF_CALL(node.callee), node)
+                returned = function.body.terminator.operand(value.number)
+                if not returned.is_static:
+                    return Unknown(Code.RESULT_OF_CALL(node.callee), node)
+                return Same(Site(returned, self.frames.enter(node, frame)))
+            case "stablehlo.case" | "stablehlo.if":
+                branches = [site.to(block.terminator.operand(value.number)) for block in node.blocks]
+                return OneOf(branches, Code.BRANCHES(len(branches)), node)
+            case "stablehlo.while":
+                return Carried.at(site, node, value.number)
+            case _:
+                return Same(site.to(node.operand(value.number))) if is_identity(node) else node
+
+    def followed(self, site: Site) -> Site:
+        """A site as far as it is the same as another one; conversions of a type to itself are looked through."""
+        for _ in range(FOLLOWED):
+            origin = self.of(site)
+            if isinstance(origin, Same):
+                site = origin.site
+            elif (
+                isinstance(origin, Node)
+                and origin.name == "stablehlo.convert"
+                and origin.operand(0).raw.type == site.value.raw.type
+            ):
+                site = site.to(origin.operand(0))
+            else:
+                break
+        return site
+
+    def _of_argument(self, site: Site) -> Origin:
+        passed, block = site.passed, site.value.block
+        assert block is not None
+        if passed is not None:
+            return Same(passed)
+        owner = block.owner
+        if owner.name == "stablehlo.while":
+            return Carried.at(site, owner, site.value.number, block)
+        unknown = Unknown(source_of(self._graph, site.value), None if owner.name == "func.func" else owner)
+        if owner.name != "func.func":
+            return unknown
+        function = self._graph.function_of(owner)
+        if function.is_public or self._graph.has_other_reference(function.name):
+            return unknown
+        calls = self._graph.calls_of(function.name)
+        if not calls:
+            return Unknown(Code.NEVER_CALLED(function.name))
+        sites = [Site(call.operand(site.value.number)) for call in calls]
+        return OneOf(sites, Code.AT_EACH_CALL(len(sites), function.name))

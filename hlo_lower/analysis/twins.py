@@ -10,11 +10,9 @@ an order that is the same for twins, and so translates the evidence of one into 
 from collections.abc import Hashable
 
 from hlo_lower import mlir
+from hlo_lower.analysis.budget import FORMS
 from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.graph import Block, Functional, Graph, Node, Value
-
-MAX_STEPS = 100
-"""Longest chain of producers that is compared; beyond it, a value is a twin of itself only."""
 
 MAX_TRAIL = 2_000
 """Longest trail; a step of the evidence that lies beyond keeps the place of the twin."""
@@ -39,7 +37,7 @@ class Twins:
         if known is None:
             node = self._producers[value] = value.node
             # An op with regions may capture anything, and from other types than integers no fact follows.
-            if node is None or depth > MAX_STEPS or node.has_regions or not is_tracked(value):
+            if node is None or depth > FORMS.deepest or node.has_regions or not is_tracked(value):
                 key: Hashable = value
             elif not self._is_function(node):
                 key = value

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.gather.canonical import CanonicalGather
 from hlo_lower.registry import FactsByName
@@ -79,7 +79,7 @@ def is_inside(gather: CanonicalGather, analysis: IndexAnalysis) -> bool:
     """Whether every start is proved to lie in [0, its limit]."""
     if not gather.limits or not gather.count:
         return True
-    interval = analysis.interval(gather.indices)
+    interval = analysis.of(Site(gather.indices))
     vector = gather.numbers.index_vector_dim
     rank = len(gather.indices.static_shape)
     limits = np.asarray(gather.limits, object)

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from hlo_lower.analysis import IndexAnalysis, Interval
+from hlo_lower.analysis import IndexAnalysis, Interval, Site
 from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Function, Graph, Node, Value
@@ -72,7 +72,7 @@ class Demand:
         self._graph = graph
         self._sources = Sources(graph, callers)
         self._analysis = IndexAnalysis(graph).assuming(
-            {(value, None): _in_range(value) for value in entry_arguments(graph) if is_wide(value) and value.is_static}
+            {Site(value): _in_range(value) for value in entry_arguments(graph) if is_wide(value) and value.is_static}
         )
         self._asked: dict[Value, Asked] = {}
         self._fits: dict[Value, bool] = {}
@@ -175,7 +175,7 @@ class Demand:
         """What a comparison comes out as for all values, where an operand is not known to fit."""
         if all(map(self._is_within, node.operands)) or not is_tracked(node.result()):
             return None
-        least, most = self._analysis.interval(node.result()).hull()
+        least, most = self._analysis.of(Site(node.result())).hull()
         return bool(least) if least == most else None
 
     # --- what is passed on ---
@@ -251,7 +251,7 @@ class Demand:
             return False
         if node is not None and node.name == "stablehlo.reduce" and self._is_bounded_fold(node, low, high):
             return True
-        told = self._analysis.interval(value)
+        told = self._analysis.of(Site(value))
         return not prod(value.static_shape) or bool(np.all(told.lo >= low) and np.all(told.hi <= high))
 
     def _is_bounded_fold(self, node: Node, low: int, high: int) -> bool:
@@ -269,7 +269,7 @@ class Demand:
 
     def _hull(self, value: Value) -> tuple[int, int]:
         if is_tracked(value):
-            return self._analysis.interval(value).hull()
+            return self._analysis.of(Site(value)).hull()
         return type_range(value.element_type) or (0, 0)
 
     def _least(self, value: Value) -> int:

@@ -10,10 +10,10 @@ from hlo_lower.analysis import (
     IndexAnalysis,
     Interval,
     RegionFacts,
+    Site,
     classify_region,
 )
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph
 from hlo_lower.scatter.bounds import Placement, place
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
 from hlo_lower.scatter.claims import claims_of
@@ -44,7 +44,6 @@ from hlo_lower.subset import MANY_WINDOWS, Subset
 
 
 def classify(
-    graph: Graph,
     scatter: CanonicalScatter,
     analysis: IndexAnalysis,
     oob: OutOfBounds,
@@ -55,11 +54,11 @@ def classify(
 ) -> ScatterFacts:
     """All facts of a scatter under a policy and a float mode."""
     region = classify_region(scatter.region)
-    interval = analysis.interval(scatter.indices)
+    interval = analysis.of(Site(scatter.indices))
     placement = place(scatter, interval)
     windows = placement.windows()
     in_bounds = placement.in_bounds(windows, oob)
-    affine = AffineAnalysis(graph, analysis)
+    affine = AffineAnalysis(analysis)
     layout = _layout(scatter, affine, interval, region, in_bounds)
     masked = _masked_dims(scatter, layout, placement, in_bounds, oob, windows)
     guarded = (
@@ -74,7 +73,7 @@ def classify(
         solved = _solved(scatter, region, interval, windows, oob, sizes)
     distinct = UNPROVED
     if subset in MANY_WINDOWS and layout.loose and solved is None:
-        distinct = find_distinct(graph, scatter, layout, analysis, affine, interval)
+        distinct = find_distinct(scatter, layout, affine, interval)
     unique, unique_why = _unique(scatter, subset, layout, solved, distinct, trust_flags=trust_flags)
     proof = (interval.evidence,) if interval.evidence is not None else ()
     findings = (

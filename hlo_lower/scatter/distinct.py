@@ -13,15 +13,15 @@ from hlo_lower.analysis import (
     AffineAnalysis,
     Along,
     Distinctness,
+    Entries,
     Evidence,
-    IndexAnalysis,
     Interval,
     Order,
     Position,
+    Site,
 )
 from hlo_lower.analysis.places import Place
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph
 from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_place
 from hlo_lower.scatter.constant_map import solve
 from hlo_lower.scatter.layout import Layout
@@ -72,14 +72,7 @@ class _Column:
     extent: int
 
 
-def find_distinct(
-    graph: Graph,
-    scatter: CanonicalScatter,
-    layout: Layout,
-    analysis: IndexAnalysis,
-    affine: AffineAnalysis,
-    interval: Interval,
-) -> Distinct:
+def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalysis, interval: Interval) -> Distinct:
     """Find what is known of the places that the loose positions of a scatter write.
 
     Two positions that differ, at one batch coordinate, write no common element if in some operand dim their starts are
@@ -90,12 +83,10 @@ def find_distinct(
     column.
 
     Args:
-      graph: the module.
       scatter: the scatter.
       layout: its layout; the positions along runs have been merged into the window, and along them no other column
         moves.
-      analysis: ranges of index tensors.
-      affine: linear forms of their elements.
+      forms: linear forms of the elements of index tensors.
       interval: of the indices.
     """
     if layout.repeated:
@@ -106,7 +97,7 @@ def find_distinct(
         return Distinct(True, False, True, Code.NOTHING_WRITTEN())
     constant = interval.is_constant and bool(scatter.index_dims)
     unique = _of_constants(scatter, interval) if constant else None
-    facts = Distinctness(graph, analysis, affine)
+    facts = Distinctness(forms)
     loose = tuple(Position(n, scatter.scatter_shape[n]) for n in layout.loose)
     columns = _columns(scatter, layout, facts, loose, len(interval.shape))
     settled, evidence = _settled(scatter, facts, columns, loose)
@@ -128,7 +119,7 @@ def _columns(
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
             place = index_place(scatter, k, rank)
-            moves = facts.moves_with(scatter.indices, place, loose, None)
+            moves = facts.moves_with(Entries(Site(scatter.indices), place, loose))
             found.append(_Column(dim, place, moves, runs.get(dim), scatter.window[dim]))
     return found
 
@@ -149,7 +140,7 @@ def _settled(
                 continue
             # All that it moves along at once, or one of them while the others are settled.
             with_run = axes if column.run is None else tuple(sorted((*axes, column.run), key=lambda axis: axis.dim))
-            found = facts.along(scatter.indices, column.place, with_run)
+            found = facts.of(Entries(Site(scatter.indices), column.place, with_run))
             if _keeps_apart(found, column, scatter):
                 left = [axis for axis in left if axis not in axes]
                 evidence += found.evidence
@@ -185,7 +176,7 @@ def _sorted(
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
             place = index_place(scatter, k, rank)
-            moves = facts.moves_with(scatter.indices, place, left, None)
+            moves = facts.moves_with(Entries(Site(scatter.indices), place, left))
             columns.append(_Column(dim, place, moves, None, scatter.window[dim]))
     evidence = list[Evidence]()
     by_dim = sorted(columns, key=lambda c: c.dim)
@@ -196,7 +187,7 @@ def _sorted(
         if not all(_is_last(column, other, left) for other in by_dim) and left[: len(axes)] != axes:
             return False, ()
         is_last = all(_is_last(column, other, left) for other in by_dim)
-        found = facts.along(scatter.indices, column.place, left if is_last else axes)
+        found = facts.of(Entries(Site(scatter.indices), column.place, left if is_last else axes))
         if found.order is Order.UNKNOWN or (not is_last and found.order is not Order.INCREASING):
             return False, ()
         evidence += found.evidence
@@ -240,11 +231,11 @@ def _permutation(
         # A run as long as its dim begins at row 0 only if it is proved to.
         k = scatter.index_dims.index(run.operand_dim)
         axis = Position(run.scatter_dim, run.size)
-        rows = facts.along(scatter.indices, index_place(scatter, k, rank), (axis,))
+        rows = facts.of(Entries(Site(scatter.indices), index_place(scatter, k, rank), (axis,)))
         if not rows.covers:
             return None
         evidence += rows.evidence
-    found = facts.along(scatter.indices, placing[0].place, loose)
+    found = facts.of(Entries(Site(scatter.indices), placing[0].place, loose))
     return (*found.evidence, *evidence) if found.covers else None
 
 

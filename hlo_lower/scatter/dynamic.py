@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, classify_region
+from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, Site, classify_region
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
@@ -224,7 +224,7 @@ def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) ->
     indices, ivd = scatter.indices, scatter.index_vector_dim
     if not indices.is_static or 0 in indices.static_shape:
         return None
-    lo, hi = analysis.interval(indices).full()
+    lo, hi = analysis.of(Site(indices)).full()
     if ivd < len(indices.static_shape):
         lo, hi = np.take(lo, component, ivd), np.take(hi, component, ivd)
     return int(np.min(lo)), int(np.max(hi))

@@ -24,11 +24,13 @@ import numpy as np
 from hlo_lower.analysis import (
     AffineAnalysis,
     Element,
+    Entry,
     Evidence,
     Interval,
     Linear,
     Normalized,
     Position,
+    Site,
     Symbol,
     fitted,
     positions,
@@ -230,7 +232,7 @@ def _columns(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interv
     rank = len(interval.shape)
     columns: list[_Column] = []
     for k, (dim, index) in enumerate(index_columns(scatter, rank)):
-        form = affine.element(scatter.indices, index_place(scatter, k, rank))
+        form = affine.of(Entry(Site(scatter.indices), index_place(scatter, k, rank)))
         if any(not isinstance(symbol, Position) for symbol in form.terms):
             form = _constant_form(interval, index, scatter) or form
         columns.append(_Column(dim, form))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, classify_region
-from hlo_lower.graph import Graph, Value
+from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, Site, classify_region
+from hlo_lower.graph import Value
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.layout import lay_out
 
@@ -19,26 +19,25 @@ MAX_LOOKED_AT = 64
 """Producers of the indices that are looked at for a reshape."""
 
 
-def unfolded(graph: Graph, scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
+def unfolded(scatter: CanonicalScatter, analysis: IndexAnalysis) -> CanonicalScatter:
     """The scatter with its positions counted in the dims that leave the fewest windows; most often as it is.
 
     Args:
-      graph: the module.
       scatter: the scatter.
       analysis: the ranges of the module's integers.
     """
     if len(scatter.scatter_shape) != 1 or scatter.batching or not scatter.index_dims or scatter.is_empty:
         return scatter  # a batching dim counts the scatter dim as it is
     choices = list(dict.fromkeys(_shapes(scatter.indices, scatter.positions)))
-    interval = analysis.interval(scatter.indices) if choices else None
+    interval = analysis.of(Site(scatter.indices)) if choices else None
     if interval is None or interval.is_constant:
         return scatter
     assigns = not classify_region(scatter.region).reads_current
-    found, fewest = scatter, lay_out(scatter, AffineAnalysis(graph, analysis), interval, assigns=assigns).positions
+    found, fewest = scatter, lay_out(scatter, AffineAnalysis(analysis), interval, assigns=assigns).positions
     for shape in choices:
         other = replace(scatter, unfolded=shape)
         # An analysis of its own: positions of another size are the same symbols to it.
-        layout = lay_out(other, AffineAnalysis(graph, analysis), interval, assigns=assigns)
+        layout = lay_out(other, AffineAnalysis(analysis), interval, assigns=assigns)
         if layout.runs and layout.positions < fewest:
             found, fewest = other, layout.positions
     return found

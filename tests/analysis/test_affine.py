@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import AffineAnalysis, Element, IndexAnalysis, Linear, Normalized, Position, fitted, positions
+from hlo_lower.analysis import (
+    AffineAnalysis,
+    Element,
+    Entry,
+    IndexAnalysis,
+    Linear,
+    Normalized,
+    Position,
+    Site,
+    fitted,
+    positions,
+)
 from hlo_lower.causes import Code
 from hlo_lower.graph import read
 
@@ -21,9 +32,9 @@ def element_of(lines, shape=(6,), element="i32", functions="", value=None):
 
     text = f"func.func public @main({ARGUMENTS}) -> $r {{\n{lines}\nreturn %r : $r\n}}\n{functions}"
     graph = read(typed(text))
-    affine = AffineAnalysis(graph, IndexAnalysis(graph))
+    affine = AffineAnalysis(IndexAnalysis(graph))
     place = tuple(Linear(0, {Position(n, size): 1}) if size > 1 else Linear(0) for n, size in enumerate(shape))
-    return affine.element(value(graph) if value else graph.main.body.terminator.operand(0), place)
+    return affine.of(Entry(Site(value(graph) if value else graph.main.body.terminator.operand(0)), place))
 
 
 def told(form):
@@ -462,7 +473,7 @@ def test_a_slice_of_a_tensor_of_dynamic_shape_is_data():
     graph = read(text)
     place = (Linear(0, {Position(0, 3): 1}),)
     assert (
-        told(AffineAnalysis(graph, IndexAnalysis(graph)).element(graph.main.body.terminator.operand(0), place)) == DATA
+        told(AffineAnalysis(IndexAnalysis(graph)).of(Entry(Site(graph.main.body.terminator.operand(0)), place))) == DATA
     )
 
 
@@ -472,14 +483,14 @@ def test_a_value_that_is_used_twice_is_followed_once():
         f"%x{n + 1} = stablehlo.add %x{n}, %x{n} : $v\n" for n in range(STEPS)
     )  # fmt: skip
     followed = []
-    original = AffineAnalysis.element
+    original = AffineAnalysis.of
 
-    def counted(self, value, *rest):
-        followed.append(value)
-        return original(self, value, *rest)
+    def counted(self, entry):
+        followed.append(entry)
+        return original(self, entry)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AffineAnalysis, "element", counted)
+        patch.setattr(AffineAnalysis, "of", counted)
         form = element_of(lines + f"%r = stablehlo.reshape %x{STEPS} : ($v) -> $v")
     assert told(form) == (0, {0: 2**STEPS}, 1, 0)
     assert len(followed) < 10 * STEPS

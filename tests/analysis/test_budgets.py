@@ -11,8 +11,8 @@ import pytest
 import slow_modules as slow
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, Linear, Position, affine, fitted, index_facts
-from hlo_lower.analysis.budget import Budget
+from hlo_lower.analysis import AffineAnalysis, Entry, IndexAnalysis, Linear, Position, Site, affine, fitted, index_facts
+from hlo_lower.analysis.budget import FORMS, RANGES, Budget
 from hlo_lower.graph import read
 
 I32 = (-(2**31), 2**31 - 1)
@@ -23,11 +23,11 @@ def looked_at(text):
     """How many steps the interval and the form of a module's indices cost."""
     graph = read(text)
     intervals = IndexAnalysis(graph)
-    forms = AffineAnalysis(graph, intervals)
+    forms = AffineAnalysis(intervals)
     before = intervals.budget.left, forms.budget.left
     indices = graph.scatters[0].operand(1)
-    intervals.interval(indices)
-    forms.element(indices, PLACE)
+    intervals.of(Site(indices))
+    forms.of(Entry(Site(indices), PLACE))
     assert (intervals.budget.cuts, forms.budget.cuts) == (0, 0)
     return before[0] - intervals.budget.left, before[1] - forms.budget.left
 
@@ -44,16 +44,16 @@ def test_calls_that_pass_the_same_share_a_frame():
     """f_k(x) = f_{k-1}(x) + f_{k-1}(x) is looked at through one frame a function."""
     graph = read(slow.calls(12))
     intervals = IndexAnalysis(graph)
-    intervals.interval(graph.scatters[0].operand(1))
-    assert len(intervals.frames) == 13
+    intervals.of(Site(graph.scatters[0].operand(1)))
+    assert len(intervals.sources.frames) == 13
 
 
 def test_calls_that_pass_something_else_have_frames_of_their_own():
     """What differs in an argument is two things, so both are looked at."""
     graph = read(slow.calls(3, slow.ANOTHER_ARGUMENT))
     intervals = IndexAnalysis(graph)
-    intervals.interval(graph.scatters[0].operand(1))
-    assert len(intervals.frames) == 1 + 2 + 4 + 8
+    intervals.of(Site(graph.scatters[0].operand(1)))
+    assert len(intervals.sources.frames) == 1 + 2 + 4 + 8
 
 
 def test_calls_of_what_differs_each_time_are_not_one():
@@ -66,39 +66,39 @@ def test_calls_of_what_differs_each_time_are_not_one():
     text = slow.calls(2, body=drawn).replace("stablehlo.add %b, %c", "stablehlo.subtract %b, %c")
     graph = read(text)
     intervals = IndexAnalysis(graph)
-    forms = AffineAnalysis(graph, intervals)
-    assert not forms.element(graph.scatters[0].operand(1), PLACE).is_constant
-    assert len(intervals.frames) == 1 + 2 + 4
+    forms = AffineAnalysis(intervals)
+    assert not forms.of(Entry(Site(graph.scatters[0].operand(1)), PLACE)).is_constant
+    assert len(intervals.sources.frames) == 1 + 2 + 4
 
 
 @pytest.mark.parametrize("second", [slow.ANOTHER_ARGUMENT, slow.OF_THE_FIRST])
 def test_beyond_the_budget_nothing_is_known(second, monkeypatch):
     """Exponentially many calls that all differ end in unknown after as many steps as one question may cost."""
-    monkeypatch.setattr(index_facts, "MAX_WORK", 200)
-    monkeypatch.setattr(affine, "MAX_WORK", 300)
+    monkeypatch.setattr(index_facts, "RANGES", RANGES._replace(a_question=200))
+    monkeypatch.setattr(affine, "FORMS", FORMS._replace(a_question=300))
     graph = read(slow.calls(40, second))
     intervals = IndexAnalysis(graph)
-    forms = AffineAnalysis(graph, intervals)
+    forms = AffineAnalysis(intervals)
     indices, left = graph.scatters[0].operand(1), (intervals.budget.left, forms.budget.left)
-    told = intervals.interval(indices)
+    told = intervals.of(Site(indices))
     assert told.hull() == I32
-    assert (intervals.budget.left, intervals.budget.cuts > 0) == (left[0] - index_facts.MAX_WORK, True)
-    form = forms.element(indices, PLACE)
+    assert (intervals.budget.left, intervals.budget.cuts > 0) == (left[0] - 200, True)
+    form = forms.of(Entry(Site(indices), PLACE))
     assert not form.is_constant
-    assert (forms.budget.left, forms.budget.cuts > 0) == (left[1] - affine.MAX_WORK, True)
+    assert (forms.budget.left, forms.budget.cuts > 0) == (left[1] - 300, True)
 
 
 def test_a_question_beyond_its_budget_leaves_others_as_they_are(monkeypatch):
     """What is cut off answers the question but is no knowledge: the same value is known when it is asked for itself."""
     text = slow.calls(40, slow.ANOTHER_ARGUMENT, body="%z = stablehlo.constant dense<0> : {t}\n"
                       "%k = stablehlo.constant dense<3> : {t}\n%b = stablehlo.clamp %z, %a, %k : {t}")  # fmt: skip
-    monkeypatch.setattr(index_facts, "MAX_WORK", 300)
+    monkeypatch.setattr(index_facts, "RANGES", RANGES._replace(a_question=300))
     graph = read(text)
     asked_first = [IndexAnalysis(graph), IndexAnalysis(graph)]
     inner = graph.functions["f4"].body.terminator.operand(0)
-    asked_first[0].interval(graph.scatters[0].operand(1))
+    asked_first[0].of(Site(graph.scatters[0].operand(1)))
     assert asked_first[0].budget.cuts
-    assert [analysis.interval(inner).hull() for analysis in asked_first] == [(0, 48), (0, 48)]
+    assert [analysis.of(Site(inner)).hull() for analysis in asked_first] == [(0, 48), (0, 48)]
 
 
 def test_all_questions_together_have_a_budget():
@@ -119,20 +119,20 @@ def test_values_that_depend_on_each_other_do_not_multiply():
     graph = read(slow.entangled(40))
     intervals = IndexAnalysis(graph)
     indices, left = graph.scatters[0].operand(1), intervals.budget.left
-    assert intervals.interval(indices).hull() == I32
-    assert left - intervals.budget.left <= index_facts.MAX_WORK
+    assert intervals.of(Site(indices)).hull() == I32
+    assert left - intervals.budget.left <= RANGES.a_question
     assert intervals.budget.cuts
     counter = indices.node.operand(0).node.blocks[1].argument(0)
-    assert intervals.interval(counter).hull() == (0, I32[1] - 1)
+    assert intervals.of(Site(counter)).hull() == (0, I32[1] - 1)
 
 
 @pytest.mark.parametrize("count", [4, 7])
 def test_forms_of_values_that_depend_on_each_other_do_not_multiply(count):
     """Linear forms of such vectors are found within the budget of one question, however many there are."""
     graph = read(slow.entangled(count))
-    forms = AffineAnalysis(graph, IndexAnalysis(graph))
+    forms = AffineAnalysis(IndexAnalysis(graph))
     left = forms.budget.left
-    forms.element(graph.scatters[0].operand(1), PLACE)
+    forms.of(Entry(Site(graph.scatters[0].operand(1)), PLACE))
     assert left - forms.budget.left <= 60 * count**2
     assert not forms.budget.cuts
 
@@ -145,8 +145,8 @@ def test_what_is_asked_first_does_not_matter():
 
     def told(order):
         intervals = IndexAnalysis(graph)
-        forms = AffineAnalysis(graph, intervals)
-        found = {v: (intervals.interval(v).hull(), forms.element(v, PLACE[: len(v.shape)])) for v in order}
+        forms = AffineAnalysis(intervals)
+        found = {v: (intervals.of(Site(v)).hull(), forms.of(Entry(Site(v), PLACE[: len(v.shape)]))) for v in order}
         return [found[v] for v in values]
 
     assert told(values) == told(values[::-1])
@@ -165,7 +165,7 @@ def test_an_outer_value_is_looked_at_once_for_all_proofs():
         graph = graph_of(count)
         intervals = IndexAnalysis(graph)
         before = intervals.budget.left
-        intervals.interval(graph.scatters[0].operand(1))
+        intervals.of(Site(graph.scatters[0].operand(1)))
         steps.append(before - intervals.budget.left)
     assert steps[1] - steps[0] == 30
 
@@ -188,7 +188,7 @@ def test_long_constants_are_fitted_in_parts(monkeypatch):
 def test_trap_55_a_large_splat_is_one_number():
     """Indices cut out of a constant of 1 GiB are known, and take no memory of its size."""
     graph = read(slow.splat())
-    assert IndexAnalysis(graph).interval(graph.scatters[0].operand(1)).hull() == (3, 3)
+    assert IndexAnalysis(graph).of(Site(graph.scatters[0].operand(1))).hull() == (3, 3)
     tracemalloc.start()
     lowered = hl.lower(graph)
     peak = tracemalloc.get_traced_memory()[1]

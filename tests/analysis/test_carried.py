@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.graph import read
 
 I32 = (-(2**31), 2**31 - 1)
@@ -15,7 +15,7 @@ def analyse(text):
     """The hulls of what the public function returns."""
     graph = read(text)
     analysis = IndexAnalysis(graph)
-    return [analysis.interval(value).hull() for value in graph.main.body.terminator.operands]
+    return [analysis.of(Site(value)).hull() for value in graph.main.body.terminator.operands]
 
 
 def loop(
@@ -42,7 +42,7 @@ def loop(
     graph = read(text)
     analysis = IndexAnalysis(graph)
     behind = graph.main.body.terminator.operand(0)
-    return analysis.interval(behind.node.blocks[1].argument(0)).hull(), analysis.interval(behind).hull()
+    return analysis.of(Site(behind.node.blocks[1].argument(0))).hull(), analysis.of(Site(behind)).hull()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.graph import read
 
 I32 = (-(2**31), 2**31 - 1)
@@ -16,7 +16,7 @@ X, M = np.zeros(N, np.int32), np.zeros(N, np.bool_)
 def told(function, *given):
     """The interval of the first result of a function."""
     graph = read(jax.jit(function).lower(*given).as_text())
-    return IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0))
+    return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0)))
 
 
 def at(size, rows, updates, how="add", **kwargs):
@@ -116,4 +116,4 @@ def test_a_running_sum_of_64_bit_integers_is_ranged():
 }
 """
     graph = read(text)
-    assert IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0)).hull() == (0, 6)
+    assert IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0))).hull() == (0, 6)

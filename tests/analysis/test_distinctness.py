@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import AffineAnalysis, Distinctness, IndexAnalysis, Linear, Order, Position
+from hlo_lower.analysis import AffineAnalysis, Distinctness, Entries, IndexAnalysis, Linear, Order, Position, Site
 from hlo_lower.analysis.along import ONE, UNKNOWN, Along, best, of_bounds, of_form, one_of
 from hlo_lower.graph import read
 
@@ -22,8 +22,8 @@ def along(text, axes=(0,)):
     value = graph.main.body.terminator.operand(0)
     positions = [Position(d, n) for d, n in enumerate(value.static_shape)]
     place = tuple(Linear(0, {p: 1}) if p.size > 1 else Linear(0) for p in positions)
-    analysis = Distinctness(graph, intervals, AffineAnalysis(graph, intervals))
-    return analysis.along(value, place, tuple(positions[d] for d in axes))
+    analysis = Distinctness(AffineAnalysis(intervals))
+    return analysis.of(Entries(Site(value), place, tuple(positions[d] for d in axes)))
 
 
 def violated(found, row):
@@ -117,7 +117,7 @@ def test_claims_hold_when_the_program_runs(seed):
     axes = [(0,)] if len(shape) == 1 else [(0,), (1,), (0, 1), (1, 0)]
     claims = [(dims, along(lowered.as_text(), dims)) for dims in axes]
     graph = read(lowered.as_text())
-    low, high = IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0)).full()
+    low, high = IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0))).full()
     run, state = lowered.compile(), np.random.RandomState(seed)
     for kind in (0, 1, 2, 3) * 2:
         result = np.asarray(run(*(values(dtype, s, state, kind) for s in (shape, shape, ())), state.rand(*shape) < 0.5))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.graph import read
 
 I32 = (-(2**31), 2**31 - 1)
@@ -17,7 +17,7 @@ def hull(lines, functions="", arguments=f"%x: {T}", result=f"%r : {T}"):
     graph = read(
         f"func.func public @main({arguments}) -> {result.split(' : ')[1]} {{\n{lines}\nreturn {result}\n}}\n{functions}"
     )
-    return IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0)).hull()
+    return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0))).hull()
 
 
 def clamped(low, high):
@@ -105,7 +105,7 @@ def inside(calls, functions="", visibility="private"):
         + SAME.replace("private", visibility)
         + functions
     )
-    return IndexAnalysis(graph).interval(graph.functions["f"].body.argument(0)).hull()
+    return IndexAnalysis(graph).of(Site(graph.functions["f"].body.argument(0))).hull()
 
 
 def test_a_fact_holds_inside_of_a_function_only_if_it_holds_at_every_call():
@@ -293,5 +293,5 @@ def test_a_computed_value_lies_in_its_interval(chain):
     graph = read(text + "\n".join(lines) + f"\nreturn {', '.join(names)} : {types}\n}}\n")
     analysis = IndexAnalysis(graph)
     for value, concrete in zip(graph.main.body.terminator.operands, values, strict=True):
-        lo, hi = analysis.interval(value).full()
+        lo, hi = analysis.of(Site(value)).full()
         assert np.all((lo <= concrete) & (concrete <= hi)), (value.raw, concrete, lo, hi)

@@ -3,7 +3,7 @@
 import pytest
 import slow_modules as slow
 
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, Linear, Position
+from hlo_lower.analysis import AffineAnalysis, Entry, IndexAnalysis, Linear, Position, Site
 from hlo_lower.graph import read
 
 PLACE = (Linear(0, {Position(0, 16): 1}),)
@@ -24,6 +24,6 @@ def test_a_run_that_a_loop_moves_stays_a_run(order):
     """Both are runs behind the loop, whichever is asked for first."""
     graph = loop_graph()
     loop = graph.scatters[0].operand(1).node.operand(0).node
-    forms = AffineAnalysis(graph, IndexAnalysis(graph))
+    forms = AffineAnalysis(IndexAnalysis(graph))
     for number in order:
-        assert forms.element(loop.result(number + 1), PLACE).stride(0) == 1
+        assert forms.of(Entry(Site(loop.result(number + 1)), PLACE)).stride(0) == 1

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis, Interval
+from hlo_lower.analysis import IndexAnalysis, Interval, Site
 from hlo_lower.causes import Code
 from hlo_lower.graph import read
 
@@ -16,7 +16,7 @@ def interval(lines: str, result: str, arguments: str = "%x: tensor<i32>", functi
     graph = read(
         f"func.func public @main({arguments}) -> {result.split(' : ')[1]} {{\n{lines}\nreturn {result}\n}}\n{functions}"
     )
-    return IndexAnalysis(graph).interval(graph.main.body.terminator.operand(0))
+    return IndexAnalysis(graph).of(Site(graph.main.body.terminator.operand(0)))
 
 
 def hull(lines: str, element: str = "i32", arguments: str | None = None, shape: str = "") -> tuple[int, int]:

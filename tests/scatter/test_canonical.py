@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.graph import read
 from hlo_lower.scatter.canonical import NotCanonicalError, canonicalize
 
@@ -125,4 +125,4 @@ def test_indices_of_index_type_are_refused():
     graph = read(text)
     with pytest.raises(NotCanonicalError, match="index_elements"):
         canonicalize(graph.scatters[0])
-    assert IndexAnalysis(graph).interval(graph.scatters[0].operands[1]).full()[1].max() > 1 << 32
+    assert IndexAnalysis(graph).of(Site(graph.scatters[0].operands[1])).full()[1].max() > 1 << 32

@@ -45,7 +45,6 @@ def facts(
 """
     )
     return classify(
-        graph,
         canonicalize(graph.scatters[0]),
         IndexAnalysis(graph),
         OutOfBounds(oob),

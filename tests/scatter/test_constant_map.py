@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hlo_lower as hl
-from hlo_lower.analysis import IndexAnalysis
+from hlo_lower.analysis import IndexAnalysis, Site
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.constant_map import Piece, row_major_boxes, solve
 from hlo_lower.verify.reference.scatter import windows
@@ -26,7 +26,7 @@ def solved(starts, operand, window, order=(0,), *, drops_windows=True, most_piec
     case = case_of(program, columns, list(order), shape, operand, window, inserted=[], batching=batching)
     graph = hl.read(case.text)
     scatter = canonicalize(graph.scatters[0])
-    interval = IndexAnalysis(graph).interval(scatter.indices)
+    interval = IndexAnalysis(graph).of(Site(scatter.indices))
     found = solve(scatter, interval, drops_windows=drops_windows, most_pieces=most_pieces)
     touched = [d for d, (w, n) in enumerate(zip(window, operand, strict=True)) if w != n]
     return found, last_writers(case, starts, operand, touched, drops_windows=drops_windows)
@@ -159,6 +159,6 @@ def test_few_even_rows_of_a_large_operand_are_pieces_of_their_own():
         case = case_of(program, [program.constant(starts[:, 0])], [0], (3,), (300,), (1,), inserted=[], batching=())
         graph = hl.read(case.text)
         scatter = canonicalize(graph.scatters[0])
-        interval = IndexAnalysis(graph).interval(scatter.indices)
+        interval = IndexAnalysis(graph).of(Site(scatter.indices))
         found = solve(scatter, interval, drops_windows=True, most_pieces=16, dense_per_row=dense)
         assert [piece.stride for piece in found.pieces] == strides

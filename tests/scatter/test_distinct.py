@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, classify_region
+from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, Site, classify_region
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.distinct import find_distinct
 from hlo_lower.scatter.layout import lay_out
@@ -24,9 +24,9 @@ def told(graph, node):
     """What is known of a scatter, in letters; a permutation is unique, too."""
     analysis = IndexAnalysis(graph)
     scatter = canonicalize(node)
-    interval, affine = analysis.interval(scatter.indices), AffineAnalysis(graph, analysis)
+    interval, affine = analysis.of(Site(scatter.indices)), AffineAnalysis(analysis)
     layout = lay_out(scatter, affine, interval, assigns=not classify_region(scatter.region).reads_current)
-    distinct = find_distinct(graph, scatter, layout, analysis, affine, interval)
+    distinct = find_distinct(scatter, layout, affine, interval)
     assert distinct.is_unique or not distinct.is_permutation
     assert (distinct.why is not None) == distinct.is_unique
     letters = zip("PUS", (distinct.is_permutation, distinct.is_unique, distinct.is_sorted), strict=True)

@@ -26,7 +26,7 @@ def facts(program, columns, order, shape, operand, *, window=None, batching=(), 
     case = case_of(program, columns, order, shape, operand, window, combiner, inserted, batching=batching)
     graph = hl.read(case.text)
     scatter = canonicalize(graph.scatters[0])
-    return classify(graph, scatter, IndexAnalysis(graph), OutOfBounds(oob), FloatMode.EXACT)
+    return classify(scatter, IndexAnalysis(graph), OutOfBounds(oob), FloatMode.EXACT)
 
 
 def base(program, shape, dims=()):

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from hlo_lower import english, mlir
+from hlo_lower.analysis import Site
 from hlo_lower.analysis.twins import Trail
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
@@ -152,15 +153,14 @@ def _canonical(context: Context, node: Node) -> CanonicalScatter:
     refuse_side_effects(context.graph, node.blocks[0])
     scatter = canonicalize(node)
     if context.target.index_type == "i32" and scatter.has_wide_indices:
-        interval = context.analysis.interval(scatter.indices)
+        interval = context.analysis.of(Site(scatter.indices))
         scatter = replace(scatter, narrowed=True, index_range=interval.hull())
-    return unfolded(context.graph, scatter, context.analysis)
+    return unfolded(scatter, context.analysis)
 
 
 def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
     options = context.options
     facts = classify(
-        context.graph,
         scatter,
         context.analysis,
         OutOfBounds(options.oob),

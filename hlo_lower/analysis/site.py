@@ -1,7 +1,8 @@
-"""The call through which a function's body is looked at."""
+"""Sites: a value and the call through which its function is looked at. They are what every analysis walks."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node, Value
@@ -16,6 +17,55 @@ class Frame:
 
     call: Node
     caller: "Frame | None"
+
+
+class Site(NamedTuple):
+    """A value where it is looked at.
+
+    Attributes:
+      value: the value.
+      frame: the call through which its function is looked at; None stands for every call.
+    """
+
+    value: Value
+    frame: Frame | None = None
+
+    @property
+    def node(self) -> Node | None:
+        """The node whose result it is; None for an argument."""
+        return self.value.node
+
+    @property
+    def passed(self) -> "Site | None":
+        """For an argument of a function that is looked at through a call: what that call passes."""
+        value, frame = self
+        if frame is None:
+            return None
+        block = value.block
+        if block is None or block.owner.name != "func.func":
+            return None
+        return Site(frame.call.operand(value.number), frame.caller)
+
+    def to(self, value: Value) -> "Site":
+        """Another value of the same function, looked at in the same way."""
+        return Site(value, self.frame)
+
+    def sees(self, argument: "Site") -> bool:
+        """Whether it may depend on an argument of a block.
+
+        The argument of a region is seen inside of the op that holds the region, and in what is called there.
+        """
+        block = argument.value.block
+        if block is None or block.owner.name == "func.func":
+            return True  # a function's argument is seen wherever its function calls
+        at, frame = self.value.node or (self.value.block and self.value.block.owner), self.frame
+        while frame is not argument.frame:
+            if frame is None:
+                return False
+            at, frame = frame.call, frame.caller
+        while at is not None and at != block.owner:
+            at = at.parent
+        return at is not None
 
 
 class Frames:
@@ -43,7 +93,7 @@ class Frames:
         return known
 
     def _found(self, call: Node, caller: Frame | None) -> Frame:
-        passed = (call.callee, *(passed_to(operand, caller) for operand in call.operands))
+        passed = (call.callee, *(_outermost(Site(operand, caller)) for operand in call.operands))
         first = self._of_arguments.setdefault(passed, frame := Frame(call, caller))
         return first if first is frame or self._gives_the_same(call.callee) else frame
 
@@ -65,11 +115,8 @@ class Frames:
         return known
 
 
-def passed_to(value: Value, frame: Frame | None) -> tuple[Value, Frame | None]:
-    """A value where it comes from: an argument of a function as its caller sees it, as far as frames tell."""
-    while frame is not None:
-        block = value.block
-        if block is None or block.owner.name != "func.func":
-            break
-        value, frame = frame.call.operand(value.number), frame.caller
-    return value, frame
+def _outermost(site: Site) -> Site:
+    """A site where it comes from: an argument of a function as its caller sees it, as far as frames tell."""
+    while (passed := site.passed) is not None:
+        site = passed
+    return site
