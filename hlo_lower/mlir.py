@@ -307,6 +307,17 @@ def is_block_argument(value: RawValue) -> bool:
     return isinstance(value.owner, ir.Block)  # jax 0.9 does not downcast values
 
 
+def producer(value: RawValue) -> RawOperation | None:
+    """The operation whose result a value is; None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def is_used(value: RawValue) -> bool:
+    """Whether any operation takes a value."""
+    return next(iter(value.uses), None) is not None
+
+
 def argument_number(value: RawValue) -> int:
     """The position of a block argument in its block."""
     return int(cast(Any, ir.BlockArgument)(value).arg_number)
@@ -811,6 +822,58 @@ def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[Ra
 
     walk(copy, visit)
     return copy.operation
+
+
+def empty_module(location: RawLocation) -> RawModule:
+    """A module without anything in it, in the context of a location."""
+    return cast(Any, ir.Module).create(loc=location)
+
+
+def placeholder(module: RawModule, raw_type: RawType) -> RawValue:
+    """A value of a type, at the end of a module, for operations that are kept there to be copied."""
+    point, location = insert_at_end(module.body), module.operation.location
+    return create_operation(
+        "builtin.unrealized_conversion_cast", [], [raw_type], location=location, insertion_point=point
+    ).results[0]
+
+
+def copied(operation: RawOperation, insertion_point: Any) -> RawOperation:
+    """A copy of an operation, regions included, that takes the same values."""
+    return operation.clone(ip=insertion_point).operation
+
+
+def walked(operation: RawOperation) -> list[RawOperation]:
+    """An operation and all in its regions, in program order."""
+    found: list[RawOperation] = []
+    if len(operation.regions) == 0:
+        return [operation]
+    walk(operation, found.append)
+    return found
+
+
+def defined_by(operation: RawOperation) -> list[RawValue]:
+    """The results of an operation, and the arguments of its blocks."""
+    return [*operation.results, *_arguments(operation)]
+
+
+def locations_within(operation: RawOperation) -> list[RawLocation]:
+    """The locations of an operation and of all in its regions, arguments of blocks included."""
+    located = (part for op in walked(operation) for part in (op, *_arguments(op)))
+    return [part.location for part in located]
+
+
+def set_locations(operation: RawOperation, locations: Sequence[RawLocation]) -> None:
+    """Give an operation and all in its regions locations, in the order of `locations_within`."""
+    parts = [part for op in walked(operation) for part in (op, *_arguments(op))]
+    for part, location in zip(parts, locations, strict=True):
+        if isinstance(part, ir.BlockArgument):
+            cast(Any, part).set_location(location)
+        else:
+            part.location = location
+
+
+def _arguments(operation: RawOperation) -> list[RawValue]:
+    return [a for region in operation.regions for block in region.blocks for a in block.arguments]
 
 
 # --- interpreting -----------------------------------------------------------------------------------------------

@@ -23,70 +23,75 @@ Trail = tuple[mlir.RawLocation, ...]
 
 
 class Twins:
-    """Numbers for values and regions; twins have the same."""
+    """Numbers for values and regions; twins have the same.
+
+    Raw objects are looked at, not the view's: this is asked of every scatter.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._is_function = Functional(graph)
-        self._numbers: dict[Value, int] = {}
-        self._producers: dict[Value, Node | None] = {}
-        self._operands: dict[Node, tuple[Value, ...]] = {}
+        self._numbers: dict[mlir.RawValue, int] = {}
+        self._producers: dict[mlir.RawValue, tuple[mlir.RawLocation, tuple[mlir.RawValue, ...]] | None] = {}
         self._classes: dict[Hashable, int] = {}
-        self._trails: dict[Value, Trail] = {}
+        self._is_tracked: dict[mlir.RawType, bool] = {}
 
-    def number(self, value: Value, depth: int = 0) -> int:
+    def number(self, value: Value) -> int:
         """The number of a value."""
+        return self._number(value.raw, 0)
+
+    def _number(self, value: mlir.RawValue, depth: int) -> int:
         known = self._numbers.get(value)
         if known is None:
-            node = self._producers[value] = value.node
+            key, raw = value, mlir.producer(value)
+            operands: tuple[mlir.RawValue, ...] = ()
             # An op with regions may capture anything, and from other types than integers no fact follows.
-            if node is None or depth > MAX_STEPS or node.has_regions or not is_tracked(value):
-                key: Hashable = value
-            elif not self._is_function(node):
-                key = value
-            else:
-                operands = self._operands[node] = node.operands
-                numbers = tuple(self.number(operand, depth + 1) for operand in operands)
-                key = (node.name, value.number, numbers, _attributes(node), value.raw.type)
-            known = self._classes.setdefault(key, len(self._classes))
-            self._numbers[value] = known
+            if raw is not None and depth <= MAX_STEPS and len(raw.regions) == 0 and self._follows(value, raw):
+                operands = tuple(raw.operands)
+                numbers = tuple(self._number(operand, depth + 1) for operand in operands)
+                key = (raw.name, mlir.result_number(value), numbers, _attributes(raw), value.type)
+            known = self._numbers[value] = self._classes.setdefault(key, len(self._classes))
+            self._producers[value] = None if raw is None else (raw.location, operands)
         return known
+
+    def _follows(self, value: mlir.RawValue, raw: mlir.RawOperation) -> bool:
+        """Whether a value is one that facts are about, and a function of the operands of what computes it."""
+        tracked = self._is_tracked.get(value.type)
+        if tracked is None:
+            tracked = self._is_tracked[value.type] = is_tracked(Value(value))
+        return tracked and self._is_function(Node(raw))
 
     def trail(self, value: Value) -> Trail:
         """The locations of what a value is computed by."""
-        known = self._trails.get(value)
-        if known is None:
-            known = self._trails[value] = self._trail(value)
-        return known
-
-    def _trail(self, value: Value) -> Trail:
         found: list[mlir.RawLocation] = []
         seen: set[int] = set()
-        pending = [value]
+        pending = [value.raw]
         while pending and len(found) < MAX_TRAIL:
             current = pending.pop()
-            number = self.number(current)
+            number = self._number(current, 0)
             if number not in seen:
                 seen.add(number)
-                node = self._producers[current]
-                if node is not None:
-                    found.append(node.raw.location)
-                    pending.extend(self._operands.get(node, ()))
+                made = self._producers[current]
+                if made is not None:
+                    found.append(made[0])
+                    pending.extend(made[1])
         return tuple(found)
 
     def region(self, block: Block) -> int:
         """The number of a region of one block."""
-        names: dict[Value, Hashable] = {argument: ("argument", n) for n, argument in enumerate(block.arguments)}
-        lines: list[Hashable] = [tuple(argument.raw.type for argument in block.arguments)]
-        for n, node in enumerate(block.nodes):
-            if node.has_regions or node.name == "stablehlo.constant" or not self._is_function(node):
-                lines.append(node)
+        arguments = list(block.raw.arguments)
+        names: dict[mlir.RawValue, Hashable] = {argument: ("argument", n) for n, argument in enumerate(arguments)}
+        lines: list[Hashable] = [tuple(argument.type for argument in arguments)]
+        for n, operation in enumerate(block.raw.operations):
+            raw = operation.operation
+            if len(raw.regions) or raw.name == "stablehlo.constant" or not self._is_function(Node(raw)):
+                lines.append(raw)
                 continue
-            operands = tuple(names.get(v) or ("captured", v) for v in node.operands)
-            results = node.results
+            operands = tuple(names.get(v) or ("captured", v) for v in raw.operands)
+            results = list(raw.results)
             names.update({result: ("result", n, k) for k, result in enumerate(results)})
-            lines.append((node.name, operands, _attributes(node), tuple(result.raw.type for result in results)))
+            lines.append((raw.name, operands, _attributes(raw), tuple(result.type for result in results)))
         return self._classes.setdefault(tuple(lines), len(self._classes))
 
 
-def _attributes(node: Node) -> Hashable:
-    return tuple(mlir.attributes_of(node.raw).items())
+def _attributes(raw: mlir.RawOperation) -> Hashable:
+    return tuple(mlir.attributes_of(raw).items())
