@@ -160,13 +160,21 @@ def verify_module(module: RawModule) -> str | None:
     return "the module does not verify"
 
 
-def print_module(module: RawModule, *, locations: bool = False, generic: bool = False) -> str:
-    """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does."""
-    if generic:
-        return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=locations))
-    if locations:
-        return str(module.operation.get_asm(enable_debug_info=True))
-    return str(module)
+def print_module(
+    module: RawModule, *, locations: bool = False, generic: bool = False, is_verified: bool = False
+) -> str:
+    """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does.
+
+    Args:
+      module: the module.
+      locations, generic: with locations, and in the generic form.
+      is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
+    """
+    return str(
+        module.operation.get_asm(
+            print_generic_op_form=generic, enable_debug_info=locations, assume_verified=is_verified
+        )
+    )
 
 
 def module_bytecode(module: RawModule) -> bytes:
@@ -604,6 +612,17 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
     return found
 
 
+def attribute_key(operation: RawOperation) -> tuple[object, ...]:
+    """The same as something to compare by, in the order in which they stand."""
+    attributes = operation.attributes
+    if not len(attributes):
+        return ()
+    try:
+        return tuple([(name, attributes[name]) for name in attributes])
+    except TypeError:
+        return tuple(attributes_of(operation).items())
+
+
 def symbols_in(operation: RawOperation) -> set[str]:
     """The `@symbols` that an operation's attributes name, at any depth."""
     return set(re.findall(r'@"?([\w.$-]+)', str(operation.get_asm(skip_regions=True))))
@@ -824,30 +843,52 @@ def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[Ra
     return copy.operation
 
 
-def empty_module(location: RawLocation) -> RawModule:
-    """A module without anything in it, in the context of a location."""
-    return cast(Any, ir.Module).create(loc=location)
+def template_of(
+    operations: Sequence[RawOperation], taken: Sequence[RawValue], given: Sequence[RawValue], location: RawLocation
+) -> RawOperation:
+    """A function that stands nowhere, with copies of operations of one block, for `inlined`.
+
+    Args:
+      operations: in program order; they take results of each other, and `taken`.
+      taken: what becomes the arguments; where one stands there twice, the first one counts.
+      given: what it returns.
+      location: of the function.
+    """
+    function = cast(Any, ir.Operation).create("func.func", regions=1, loc=location)
+    block = append_block(function, 0, [value.type for value in taken], location)
+    copies = dict(reversed(list(zip(taken, block.arguments, strict=True))))
+    for operation in operations:
+        copies.update(zip(operation.results, clone_into(operation, block, copies).results, strict=True))
+    returned = [copies[value] for value in given]
+    create_operation("func.return", returned, [], location=location, insertion_point=insert_at_end(block))
+    return function
 
 
-def placeholder(module: RawModule, raw_type: RawType) -> RawValue:
-    """A value of a type, at the end of a module, for operations that are kept there to be copied."""
-    point, location = insert_at_end(module.body), module.operation.location
-    return create_operation(
-        "builtin.unrealized_conversion_cast", [], [raw_type], location=location, insertion_point=point
-    ).results[0]
-
-
-def copied(operation: RawOperation, insertion_point: Any) -> RawOperation:
-    """A copy of an operation, regions included, that takes the same values."""
-    return operation.clone(ip=insertion_point).operation
+def inlined(
+    template: RawOperation, values: Sequence[RawValue], before: RawOperation
+) -> tuple[list[RawOperation], list[RawValue]]:
+    """Copies of the operations of a template on these values, right before an operation, and what it returns then."""
+    function = template.clone().operation
+    block = function.regions[0].blocks[0]
+    for argument, value in zip(block.arguments, values, strict=True):
+        argument.replace_all_uses_with(value)
+    *operations, last = [op.operation for op in block.operations]
+    given = list(last.operands)
+    for operation in operations:
+        operation.move_before(before)
+    function.erase()
+    return operations, given
 
 
 def walked(operation: RawOperation) -> list[RawOperation]:
     """An operation and all in its regions, in program order."""
-    found: list[RawOperation] = []
-    if len(operation.regions) == 0:
-        return [operation]
-    walk(operation, found.append)
+    found, pending = list[RawOperation](), [operation]
+    while pending:  # a walk of the bindings takes ten times as long for a few operations
+        current = pending.pop()
+        found.append(current)
+        if len(current.regions):
+            blocks = (block for region in current.regions for block in region.blocks)
+            pending += reversed([inner.operation for block in blocks for inner in block.operations])
     return found
 
 

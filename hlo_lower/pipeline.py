@@ -1,8 +1,5 @@
 """The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -112,7 +109,7 @@ class Lowered:
     @cached_property
     def stablehlo(self) -> str:
         """The module as StableHLO text, whatever the target's dialect: what XLA runs."""
-        return to_text(self.graph)
+        return to_text(self.graph, is_verified=True)  # `lower` did that
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode, in the target's dialect, locations kept."""
@@ -161,18 +158,6 @@ class Lowered:
             )
 
 
-@contextmanager
-def _collection_paused() -> Generator[None]:
-    """Keep Python's cycle collector from running: each run walks all objects of JAX, and there are no cycles here."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def classify(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> tuple[ScatterRecord, ...]:
@@ -189,7 +174,7 @@ def classify(
     options = options or Options()
     known = registry or installed_registry()
     is_built = not options.target.restricts_only_scatter
-    with lowering(), _collection_paused():
+    with lowering():
         if is_built or options.legalize or options.demote_i64:
             graph = _copied(graph)
             _make_plain(Context(graph, options, known))
@@ -216,7 +201,7 @@ def lower(
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
       NotLoweredError: a scatter has no lowering.
     """
-    with lowering(), _collection_paused():
+    with lowering():
         return _lower(source, options or Options(), name, registry)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 from hlo_lower import mlir
 from hlo_lower.analysis.index_facts import is_tracked
-from hlo_lower.graph import Block, Functional, Graph, Node, Value
+from hlo_lower.graph import FUNCTIONS, Block, Functional, Graph, Node, Value
 
 MAX_STEPS = 100
 """Longest chain of producers that is compared; beyond it, a value is a twin of itself only."""
@@ -31,7 +31,7 @@ class Twins:
     def __init__(self, graph: Graph) -> None:
         self._is_function = Functional(graph)
         self._numbers: dict[mlir.RawValue, int] = {}
-        self._producers: dict[mlir.RawValue, tuple[mlir.RawLocation, tuple[mlir.RawValue, ...]] | None] = {}
+        self._made: dict[mlir.RawValue, tuple[mlir.RawOperation, tuple[mlir.RawValue, ...]]] = {}
         self._classes: dict[Hashable, int] = {}
         self._is_tracked: dict[mlir.RawType, bool] = {}
 
@@ -41,38 +41,42 @@ class Twins:
 
     def _number(self, value: mlir.RawValue, depth: int) -> int:
         known = self._numbers.get(value)
-        if known is None:
-            key, raw = value, mlir.producer(value)
-            operands: tuple[mlir.RawValue, ...] = ()
-            # An op with regions may capture anything, and from other types than integers no fact follows.
-            if raw is not None and depth <= MAX_STEPS and len(raw.regions) == 0 and self._follows(value, raw):
+        if known is not None:
+            return known
+        key, raw, operands = value, mlir.producer(value), ()
+        # An op with regions may capture anything, and from other types than integers no fact follows.
+        if raw is not None and depth <= MAX_STEPS and not len(raw.regions):
+            name, own_type = raw.name, value.type
+            if self._is_followed(own_type, value) and (name in FUNCTIONS or self._is_function(Node(raw))):
                 operands = tuple(raw.operands)
-                numbers = tuple(self._number(operand, depth + 1) for operand in operands)
-                key = (raw.name, mlir.result_number(value), numbers, _attributes(raw), value.type)
-            known = self._numbers[value] = self._classes.setdefault(key, len(self._classes))
-            self._producers[value] = None if raw is None else (raw.location, operands)
+                numbers = tuple([self._number(operand, depth + 1) for operand in operands])
+                key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
+        known = self._numbers[value] = self._classes.setdefault(key, len(self._classes))
+        if raw is not None:
+            self._made[value] = raw, operands
         return known
 
-    def _follows(self, value: mlir.RawValue, raw: mlir.RawOperation) -> bool:
-        """Whether a value is one that facts are about, and a function of the operands of what computes it."""
-        tracked = self._is_tracked.get(value.type)
-        if tracked is None:
-            tracked = self._is_tracked[value.type] = is_tracked(Value(value))
-        return tracked and self._is_function(Node(raw))
+    def _is_followed(self, own_type: mlir.RawType, value: mlir.RawValue) -> bool:
+        """Whether a value is of a type that facts are about."""
+        found = self._is_tracked.get(own_type)
+        if found is None:
+            found = self._is_tracked[own_type] = is_tracked(Value(value))
+        return found
 
     def trail(self, value: Value) -> Trail:
-        """The locations of what a value is computed by."""
+        """The locations of what a value is computed by; before anything of that is changed."""
+        self._number(value.raw, 0)
         found: list[mlir.RawLocation] = []
         seen: set[int] = set()
         pending = [value.raw]
         while pending and len(found) < MAX_TRAIL:
             current = pending.pop()
-            number = self._number(current, 0)
+            number = self._numbers[current]
             if number not in seen:
                 seen.add(number)
-                made = self._producers[current]
+                made = self._made.get(current)
                 if made is not None:
-                    found.append(made[0])
+                    found.append(made[0].location)
                     pending.extend(made[1])
         return tuple(found)
 
@@ -83,15 +87,13 @@ class Twins:
         lines: list[Hashable] = [tuple(argument.type for argument in arguments)]
         for n, operation in enumerate(block.raw.operations):
             raw = operation.operation
-            if len(raw.regions) or raw.name == "stablehlo.constant" or not self._is_function(Node(raw)):
+            name = raw.name
+            is_function = name in FUNCTIONS or self._is_function(Node(raw))
+            if name == "stablehlo.constant" or len(raw.regions) or not is_function:
                 lines.append(raw)
                 continue
             operands = tuple(names.get(v) or ("captured", v) for v in raw.operands)
             results = list(raw.results)
             names.update({result: ("result", n, k) for k, result in enumerate(results)})
-            lines.append((raw.name, operands, _attributes(raw), tuple(result.type for result in results)))
+            lines.append((name, operands, mlir.attribute_key(raw), tuple(result.type for result in results)))
         return self._classes.setdefault(tuple(lines), len(self._classes))
-
-
-def _attributes(raw: mlir.RawOperation) -> Hashable:
-    return tuple(mlir.attributes_of(raw).items())

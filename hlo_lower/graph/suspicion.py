@@ -32,8 +32,13 @@ def could_kill(text: str) -> bool:
     if "affine_" in bare:  # an expression nests without brackets
         return True
     lines = bare.split("\n")
-    if any(len(line) > LONGEST_SHAPE and _LONG_SHAPE.search(line) for line in lines) or _depth(bare) > DEEPEST:
+    is_long = max(map(len, lines)) > LONGEST_SHAPE
+    if is_long and any(len(line) > LONGEST_SHAPE and _LONG_SHAPE.search(line) for line in lines):
         return True
+    if _depth(bare) > DEEPEST:
+        return True
+    if "\n#" not in bare and "\n!" not in bare and bare[:1] not in ("#", "!"):
+        return False
     aliases = [line for line in lines if line[:1] in ("#", "!")]
     return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
 

@@ -23,61 +23,40 @@ from hlo_lower.rewrite.decision import Chosen
 
 
 @dataclass(frozen=True)
-class _Op:
-    """An op of a lowering, with the ops in its regions: those of a walk, itself first.
-
-    Attributes:
-      raw: the op, in a module of its own.
-      taken: which op of the walk takes with which operand the value of which number, where that is from outside of it.
-      locations: for each op of the walk, then each argument of its blocks, the places of its location among those of
-        the scatter (`mlir.locations_within`); none where all are that of the scatter itself, and of nothing else.
-    """
-
-    raw: mlir.RawOperation
-    taken: tuple[tuple[int, int, int], ...]
-    locations: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """A lowering that can be repeated. Values have numbers: the op's operands, then the results of what is built.
+    """A lowering that can be repeated.
 
     Attributes:
       decision: the rule.
-      module: holds what is copied: what was built for the first op may be erased before the last twin is lowered.
+      template: a function of the op's operands that is what was built, and returns what replaces the op's results. It
+        stands in no module: what was built itself may be erased before the last twin is lowered.
       operands: for each operand the number of the first one that is the same value.
       results: types of the op's results.
-      ops: what is built.
-      given: the numbers of the values that replace the op's results.
+      places: for each op of the template, each op in its regions and each argument of their blocks: where its location
+        stands among those of the op and its region (`mlir.locations_within`); () where all are the op's own.
     """
 
     decision: Chosen
-    module: mlir.RawModule
+    template: mlir.RawOperation
     operands: tuple[int, ...]
     results: tuple[mlir.RawType, ...]
-    ops: tuple[_Op, ...]
-    given: tuple[int, ...]
+    places: tuple[tuple[tuple[int, ...], ...], ...]
 
     def built_for(self, node: Node) -> list[mlir.RawValue] | None:
         """Build in front of a twin; gives what replaces its results, or None, and nothing built, where it differs."""
         raw = node.raw
-        values, point, here = list(raw.operands), mlir.insert_before(raw), raw.location
-        if _alike(values) != self.operands or tuple(result.type for result in raw.results) != self.results:
+        operands, here = list(raw.operands), raw.location
+        if _alike(operands) != self.operands or tuple([result.type for result in raw.results]) != self.results:
             return None
-        own = mlir.locations_within(raw) if any(op.locations for op in self.ops) else []
-        if any(own[n] != own[places[0]] for op in self.ops for places in op.locations for n in places):
+        own = mlir.locations_within(raw) if self.places else []
+        if any(own[n] != own[same[0]] for places in self.places for same in places for n in same):
             return None
-        for op in self.ops:
-            copy = mlir.copied(op.raw, point)
-            walked = mlir.walked(copy) if op.locations or any(n for n, _, _ in op.taken) else [copy]
-            for n, k, number in op.taken:
-                walked[n].operands[k] = values[number]
-            if op.locations:
-                mlir.set_locations(copy, [own[places[0]] for places in op.locations])
-            else:
-                copy.location = here
-            values.extend(copy.results)
-        return [values[number] for number in self.given]
+        built, given = mlir.inlined(self.template, operands, raw)
+        for op in built:
+            op.location = here
+        for op, places in zip(built, self.places, strict=False):
+            mlir.set_locations(op, [own[same[0]] for same in places])
+        return given
 
 
 def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Sequence[Value]) -> Recipe | None:
@@ -91,47 +70,37 @@ def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Seque
     """
     raw = node.raw
     tops = [made.raw for made in built if made.raw.parent == raw.parent]
-    if not _is_of_package(decision.choice.rule) or any(top.block != raw.block for top in tops):
+    known = {*raw.operands, *(value for top in tops for value in top.results)}
+    if not _is_of_package(decision.choice.rule) or any(value.raw not in known for value in values):
         return None
-    operands, places, module = list(raw.operands), mlir.locations_within(raw), mlir.empty_module(raw.location)
-    numbers = {value: n for n, value in reversed(list(enumerate(operands)))}
-    copies = {value: mlir.placeholder(module, value.type) for value in numbers}
-    ops: list[_Op] = []
-    for top in tops:
-        taken, locations = _taken(top, numbers), _places(top, places)
-        if taken is None or locations is None:
-            return None
-        copy = mlir.clone_into(top, module.body, copies)
-        copies.update(zip(top.results, copy.results, strict=True))
-        numbers.update({value: len(operands) + k for k, value in enumerate(top.results)})
-        operands.extend(top.results)
-        ops.append(_Op(copy, taken, locations))
-    if any(value.raw not in numbers for value in values):
+    if any(top.block != raw.block or not _takes_only(top, known) for top in tops):
         return None
-    types = tuple(result.type for result in raw.results)
-    given = tuple(numbers[value.raw] for value in values)
-    return Recipe(decision, module, _alike(list(raw.operands)), types, tuple(ops), given)
+    own = mlir.locations_within(raw)
+    places = [[_where(at, own) for at in mlir.locations_within(top)] for top in tops]
+    if not all(same for of_op in places for same in of_op):
+        return None
+    is_plain = all(same == (0,) for of_op in places for same in of_op)
+    operands = list(raw.operands)
+    return Recipe(
+        decision,
+        mlir.template_of(tops, operands, [value.raw for value in values], raw.location),
+        _alike(operands),
+        tuple(result.type for result in raw.results),
+        () if is_plain else tuple(map(tuple, places)),
+    )
 
 
-def _taken(top: mlir.RawOperation, numbers: dict[mlir.RawValue, int]) -> tuple[tuple[int, int, int], ...] | None:
-    """What an op takes from outside of itself; None where that is no operand, or where it names a function."""
+def _takes_only(top: mlir.RawOperation, known: set[mlir.RawValue]) -> bool:
+    """Whether an op takes nothing from around it but these values, and names no function."""
     walked = mlir.walked(top)
-    inside = {value for op in walked for value in mlir.defined_by(op)} - set(top.results)
-    found: list[tuple[int, int, int]] = []
-    for n, op in enumerate(walked):
-        outer = [(k, value) for k, value in enumerate(op.operands) if value not in inside]
-        if Node(op).body_name or any(value not in numbers for _, value in outer):
-            return None
-        found += [(n, k, numbers[value]) for k, value in outer]
-    return tuple(found)
+    inside = {value for op in walked for value in mlir.defined_by(op)}
+    return all(value in known or value in inside for op in walked for value in op.operands) and not any(
+        Node(op).body_name for op in walked
+    )
 
 
-def _places(top: mlir.RawOperation, places: Sequence[mlir.RawLocation]) -> tuple[tuple[int, ...], ...] | None:
-    """Where the locations within an op stand among those of the scatter; None where one does not."""
-    found = tuple(tuple(n for n, other in enumerate(places) if other == at) for at in mlir.locations_within(top))
-    if not all(found):
-        return None
-    return () if found == ((0,),) else found
+def _where(location: mlir.RawLocation, own: Sequence[mlir.RawLocation]) -> tuple[int, ...]:
+    return tuple(n for n, other in enumerate(own) if other == location)
 
 
 def _alike(values: list[mlir.RawValue]) -> tuple[int, ...]:

@@ -153,13 +153,9 @@ def _key(context: Context, node: Node) -> Hashable:
         *same,
         tuple(map(constant_dims, updates)),
         spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
-        _attributes(node),
+        mlir.attribute_key(node.raw),
         context.unreduced.get(node),
     )
-
-
-def _attributes(node: Node) -> Hashable:
-    return tuple(mlir.attributes_of(node.raw).items())
 
 
 def _canonical(context: Context, node: Node) -> CanonicalScatter:
