@@ -9,7 +9,7 @@ from functools import cached_property
 from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.graph import Node, erase_uncalled
+from hlo_lower.graph import erase_uncalled
 from hlo_lower.graph.nested import Nested, inner_first
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context

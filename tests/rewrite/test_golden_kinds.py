@@ -9,8 +9,8 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options
 
 import hlo_lower as hl
-from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite import engine
+from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite.kinds import default_registry
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -51,7 +51,7 @@ class ScatterSubject(Subject):
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """What is known of a scatter and of its twins, and what was told of the first one, which is where the evidence lies."""
+    """What is known of a scatter and of its twins, and what is told of the first one, where the evidence lies."""
 
     scatter: CanonicalScatter
     facts: ScatterFacts
