@@ -333,7 +333,8 @@ def argument_number(value: RawValue) -> int:
 
 def result_number(value: RawValue) -> int:
     """The position of an operation's result among its results."""
-    return int(cast(Any, ir.OpResult)(value).result_number)
+    number = getattr(value, "result_number", None)  # jax 0.9 does not downcast values
+    return int(cast(Any, ir.OpResult)(value).result_number) if number is None else number
 
 
 def scatter_dimension_numbers(operation: RawOperation) -> Any:

@@ -45,9 +45,9 @@ class Twins:
             return known
         key, raw, operands = value, mlir.producer(value), ()
         # An op with regions may capture anything, and from other types than integers no fact follows.
-        if raw is not None and depth <= MAX_STEPS and not len(raw.regions):
+        if raw is not None and depth <= MAX_STEPS:
             name, own_type = raw.name, value.type
-            if self._is_followed(own_type, value) and (name in FUNCTIONS or self._is_function(Node(raw))):
+            if self._is_followed(own_type, value) and not len(raw.regions) and self._is_function_of(name, raw):
                 operands = tuple(raw.operands)
                 numbers = tuple([self._number(operand, depth + 1) for operand in operands])
                 key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
@@ -62,6 +62,9 @@ class Twins:
         if found is None:
             found = self._is_tracked[own_type] = is_tracked(Value(value))
         return found
+
+    def _is_function_of(self, name: str, raw: mlir.RawOperation) -> bool:
+        return name in FUNCTIONS or self._is_function(Node(raw))
 
     def trail(self, value: Value) -> Trail:
         """The locations of what a value is computed by; before anything of that is changed."""
@@ -88,8 +91,7 @@ class Twins:
         for n, operation in enumerate(block.raw.operations):
             raw = operation.operation
             name = raw.name
-            is_function = name in FUNCTIONS or self._is_function(Node(raw))
-            if name == "stablehlo.constant" or len(raw.regions) or not is_function:
+            if name == "stablehlo.constant" or len(raw.regions) or not self._is_function_of(name, raw):
                 lines.append(raw)
                 continue
             operands = tuple(names.get(v) or ("captured", v) for v in raw.operands)
