@@ -160,13 +160,21 @@ def verify_module(module: RawModule) -> str | None:
     return "the module does not verify"
 
 
-def print_module(module: RawModule, *, locations: bool = False, generic: bool = False) -> str:
-    """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does."""
-    if generic:
-        return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=locations))
-    if locations:
-        return str(module.operation.get_asm(enable_debug_info=True))
-    return str(module)
+def print_module(
+    module: RawModule, *, locations: bool = False, generic: bool = False, is_verified: bool = False
+) -> str:
+    """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does.
+
+    Args:
+      module: the module.
+      locations, generic: with locations, and in the generic form.
+      is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
+    """
+    return str(
+        module.operation.get_asm(
+            print_generic_op_form=generic, enable_debug_info=locations, assume_verified=is_verified
+        )
+    )
 
 
 def module_bytecode(module: RawModule) -> bytes:
@@ -307,6 +315,17 @@ def is_block_argument(value: RawValue) -> bool:
     return isinstance(value.owner, ir.Block)  # jax 0.9 does not downcast values
 
 
+def producer(value: RawValue) -> RawOperation | None:
+    """The operation whose result a value is; None for a block argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def is_used(value: RawValue) -> bool:
+    """Whether any operation takes a value."""
+    return next(iter(value.uses), None) is not None
+
+
 def argument_number(value: RawValue) -> int:
     """The position of a block argument in its block."""
     return int(cast(Any, ir.BlockArgument)(value).arg_number)
@@ -314,7 +333,8 @@ def argument_number(value: RawValue) -> int:
 
 def result_number(value: RawValue) -> int:
     """The position of an operation's result among its results."""
-    return int(cast(Any, ir.OpResult)(value).result_number)
+    number = getattr(value, "result_number", None)  # jax 0.9 does not downcast values
+    return int(cast(Any, ir.OpResult)(value).result_number) if number is None else number
 
 
 def scatter_dimension_numbers(operation: RawOperation) -> Any:
@@ -593,6 +613,17 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
     return found
 
 
+def attribute_key(operation: RawOperation) -> tuple[object, ...]:
+    """The same as something to compare by, in the order in which they stand."""
+    attributes = operation.attributes
+    if not len(attributes):
+        return ()
+    try:
+        return tuple([(name, attributes[name]) for name in attributes])
+    except TypeError:
+        return tuple(attributes_of(operation).items())
+
+
 def symbols_in(operation: RawOperation) -> set[str]:
     """The `@symbols` that an operation's attributes name, at any depth."""
     return set(re.findall(r'@"?([\w.$-]+)', str(operation.get_asm(skip_regions=True))))
@@ -811,6 +842,80 @@ def _cloned(operation: RawOperation, insertion_point: Any, replacements: dict[Ra
 
     walk(copy, visit)
     return copy.operation
+
+
+def template_of(
+    operations: Sequence[RawOperation], taken: Sequence[RawValue], given: Sequence[RawValue], location: RawLocation
+) -> RawOperation:
+    """A function that stands nowhere, with copies of operations of one block, for `inlined`.
+
+    Args:
+      operations: in program order; they take results of each other, and `taken`.
+      taken: what becomes the arguments; where one stands there twice, the first one counts.
+      given: what it returns.
+      location: of the function.
+    """
+    function = cast(Any, ir.Operation).create("func.func", regions=1, loc=location)
+    block = append_block(function, 0, [value.type for value in taken], location)
+    copies = dict(reversed(list(zip(taken, block.arguments, strict=True))))
+    for operation in operations:
+        copies.update(zip(operation.results, clone_into(operation, block, copies).results, strict=True))
+    returned = [copies[value] for value in given]
+    create_operation("func.return", returned, [], location=location, insertion_point=insert_at_end(block))
+    return function
+
+
+def inlined(
+    template: RawOperation, values: Sequence[RawValue], before: RawOperation
+) -> tuple[list[RawOperation], list[RawValue]]:
+    """Copies of the operations of a template on these values, right before an operation, and what it returns then."""
+    function = template.clone().operation
+    block = function.regions[0].blocks[0]
+    for argument, value in zip(block.arguments, values, strict=True):
+        argument.replace_all_uses_with(value)
+    *operations, last = [op.operation for op in block.operations]
+    given = list(last.operands)
+    for operation in operations:
+        operation.move_before(before)
+    function.erase()
+    return operations, given
+
+
+def walked(operation: RawOperation) -> list[RawOperation]:
+    """An operation and all in its regions, in program order."""
+    found, pending = list[RawOperation](), [operation]
+    while pending:  # a walk of the bindings takes ten times as long for a few operations
+        current = pending.pop()
+        found.append(current)
+        if len(current.regions):
+            blocks = (block for region in current.regions for block in region.blocks)
+            pending += reversed([inner.operation for block in blocks for inner in block.operations])
+    return found
+
+
+def defined_by(operation: RawOperation) -> list[RawValue]:
+    """The results of an operation, and the arguments of its blocks."""
+    return [*operation.results, *_arguments(operation)]
+
+
+def locations_within(operation: RawOperation) -> list[RawLocation]:
+    """The locations of an operation and of all in its regions, arguments of blocks included."""
+    located = (part for op in walked(operation) for part in (op, *_arguments(op)))
+    return [part.location for part in located]
+
+
+def set_locations(operation: RawOperation, locations: Sequence[RawLocation]) -> None:
+    """Give an operation and all in its regions locations, in the order of `locations_within`."""
+    parts = [part for op in walked(operation) for part in (op, *_arguments(op))]
+    for part, location in zip(parts, locations, strict=True):
+        if isinstance(part, ir.BlockArgument):
+            cast(Any, part).set_location(location)
+        else:
+            part.location = location
+
+
+def _arguments(operation: RawOperation) -> list[RawValue]:
+    return [a for region in operation.regions for block in region.blocks for a in block.arguments]
 
 
 # --- interpreting -----------------------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 """The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +19,7 @@ from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
-from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
+from hlo_lower.rewrite.scatters import LoweredScatters, classify_scatters, lower_scatters
 from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.scatter.record import ScatterRecord
 
@@ -41,7 +38,6 @@ class Lowered:
 
     Attributes:
       graph: the rewritten module.
-      records: one per scatter of the input, in program order.
       scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
       unsupported: those of them that no rule fits.
       kept: those of them that the target takes as they are.
@@ -55,12 +51,10 @@ class Lowered:
     def __init__(
         self,
         graph: Graph,
-        records: tuple[ScatterRecord, ...],
+        scatters: LoweredScatters,
         op_count: int,
         options: Options,
         *,
-        unsupported: int = 0,
-        kept: int = 0,
         registry: CompositeLoweringRegistry | None = None,
         changes: tuple[Change, ...] = (),
         demotion: Demotion | None = None,
@@ -69,11 +63,15 @@ class Lowered:
         self.changes = changes
         self.demotion = demotion
         self.registry = registry
-        self.unsupported, self.kept = unsupported, kept
+        self._scatters = scatters
+        self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
         self.graph = graph
-        self.records = records
         self.op_count = op_count
-        self.scatters_left = sum(1 for record in records if not record.rule)
+
+    @property
+    def records(self) -> tuple[ScatterRecord, ...]:
+        """One per scatter of the input, in program order; written when they are first asked for."""
+        return self._scatters.records
 
     @cached_property
     def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
@@ -111,7 +109,7 @@ class Lowered:
     @cached_property
     def stablehlo(self) -> str:
         """The module as StableHLO text, whatever the target's dialect: what XLA runs."""
-        return to_text(self.graph)
+        return to_text(self.graph, is_verified=True)  # `lower` did that
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode, in the target's dialect, locations kept."""
@@ -160,18 +158,6 @@ class Lowered:
             )
 
 
-@contextmanager
-def _collection_paused() -> Generator[None]:
-    """Keep Python's cycle collector from running: each run walks all objects of JAX, and there are no cycles here."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def classify(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> tuple[ScatterRecord, ...]:
@@ -188,7 +174,7 @@ def classify(
     options = options or Options()
     known = registry or installed_registry()
     is_built = not options.target.restricts_only_scatter
-    with lowering(), _collection_paused():
+    with lowering():
         if is_built or options.legalize or options.demote_i64:
             graph = _copied(graph)
             _make_plain(Context(graph, options, known))
@@ -215,7 +201,7 @@ def lower(
       InputError: the input cannot be read, or a pattern of only or skip matches nothing.
       NotLoweredError: a scatter has no lowering.
     """
-    with lowering(), _collection_paused():
+    with lowering():
         return _lower(source, options or Options(), name, registry)
 
 
@@ -233,9 +219,8 @@ def _lower(
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    counts = {"unsupported": scatters.unsupported, "kept": scatters.kept}
     made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
-    return Lowered(graph, scatters.records, op_count, options, registry=registry, **counts, **made_plain)
+    return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
 
 
 def _copied(source: Graph, name: str | None = None) -> Graph:

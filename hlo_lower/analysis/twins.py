@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from hlo_lower import mlir
 from hlo_lower.analysis.budget import FORMS
 from hlo_lower.analysis.index_facts import is_tracked
-from hlo_lower.graph import Block, Functional, Graph, Node, Value
+from hlo_lower.graph import FUNCTIONS, Block, Functional, Graph, Node, Value
 
 MAX_TRAIL = 2_000
 """Longest trail; a step of the evidence that lies beyond keeps the place of the twin."""
@@ -21,70 +21,79 @@ Trail = tuple[mlir.RawLocation, ...]
 
 
 class Twins:
-    """Numbers for values and regions; twins have the same."""
+    """Numbers for values and regions; twins have the same.
+
+    Raw objects are looked at, not the view's: this is asked of every scatter.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._is_function = Functional(graph)
-        self._numbers: dict[Value, int] = {}
-        self._producers: dict[Value, Node | None] = {}
-        self._operands: dict[Node, tuple[Value, ...]] = {}
+        self._numbers: dict[mlir.RawValue, int] = {}
+        self._made: dict[mlir.RawValue, tuple[mlir.RawOperation, tuple[mlir.RawValue, ...]]] = {}
         self._classes: dict[Hashable, int] = {}
-        self._trails: dict[Value, Trail] = {}
+        self._is_tracked: dict[mlir.RawType, bool] = {}
 
-    def number(self, value: Value, depth: int = 0) -> int:
+    def number(self, value: Value) -> int:
         """The number of a value."""
+        return self._number(value.raw, 0)
+
+    def _number(self, value: mlir.RawValue, depth: int) -> int:
         known = self._numbers.get(value)
-        if known is None:
-            node = self._producers[value] = value.node
-            # An op with regions may capture anything, and from other types than integers no fact follows.
-            if node is None or depth > FORMS.deepest or node.has_regions or not is_tracked(value):
-                key: Hashable = value
-            elif not self._is_function(node):
-                key = value
-            else:
-                operands = self._operands[node] = node.operands
-                numbers = tuple(self.number(operand, depth + 1) for operand in operands)
-                key = (node.name, value.number, numbers, _attributes(node), value.raw.type)
-            known = self._classes.setdefault(key, len(self._classes))
-            self._numbers[value] = known
+        if known is not None:
+            return known
+        key, raw, operands = value, mlir.producer(value), ()
+        # An op with regions may capture anything, and from other types than integers no fact follows.
+        if raw is not None and depth <= FORMS.deepest:
+            name, own_type = raw.name, value.type
+            if self._is_followed(own_type, value) and not len(raw.regions) and self._is_function_of(name, raw):
+                operands = tuple(raw.operands)
+                numbers = tuple([self._number(operand, depth + 1) for operand in operands])
+                key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
+        known = self._numbers[value] = self._classes.setdefault(key, len(self._classes))
+        if raw is not None:
+            self._made[value] = raw, operands
         return known
+
+    def _is_followed(self, own_type: mlir.RawType, value: mlir.RawValue) -> bool:
+        """Whether a value is of a type that facts are about."""
+        found = self._is_tracked.get(own_type)
+        if found is None:
+            found = self._is_tracked[own_type] = is_tracked(Value(value))
+        return found
+
+    def _is_function_of(self, name: str, raw: mlir.RawOperation) -> bool:
+        return name in FUNCTIONS or self._is_function(Node(raw))
 
     def trail(self, value: Value) -> Trail:
-        """The locations of what a value is computed by."""
-        known = self._trails.get(value)
-        if known is None:
-            known = self._trails[value] = self._trail(value)
-        return known
-
-    def _trail(self, value: Value) -> Trail:
+        """The locations of what a value is computed by; before anything of that is changed."""
+        self._number(value.raw, 0)
         found: list[mlir.RawLocation] = []
         seen: set[int] = set()
-        pending = [value]
+        pending = [value.raw]
         while pending and len(found) < MAX_TRAIL:
             current = pending.pop()
-            number = self.number(current)
+            number = self._numbers[current]
             if number not in seen:
                 seen.add(number)
-                node = self._producers[current]
-                if node is not None:
-                    found.append(node.raw.location)
-                    pending.extend(self._operands.get(node, ()))
+                made = self._made.get(current)
+                if made is not None:
+                    found.append(made[0].location)
+                    pending.extend(made[1])
         return tuple(found)
 
     def region(self, block: Block) -> int:
         """The number of a region of one block."""
-        names: dict[Value, Hashable] = {argument: ("argument", n) for n, argument in enumerate(block.arguments)}
-        lines: list[Hashable] = [tuple(argument.raw.type for argument in block.arguments)]
-        for n, node in enumerate(block.nodes):
-            if node.has_regions or node.name == "stablehlo.constant" or not self._is_function(node):
-                lines.append(node)
+        arguments = list(block.raw.arguments)
+        names: dict[mlir.RawValue, Hashable] = {argument: ("argument", n) for n, argument in enumerate(arguments)}
+        lines: list[Hashable] = [tuple(argument.type for argument in arguments)]
+        for n, operation in enumerate(block.raw.operations):
+            raw = operation.operation
+            name = raw.name
+            if name == "stablehlo.constant" or len(raw.regions) or not self._is_function_of(name, raw):
+                lines.append(raw)
                 continue
-            operands = tuple(names.get(v) or ("captured", v) for v in node.operands)
-            results = node.results
+            operands = tuple(names.get(v) or ("captured", v) for v in raw.operands)
+            results = list(raw.results)
             names.update({result: ("result", n, k) for k, result in enumerate(results)})
-            lines.append((node.name, operands, _attributes(node), tuple(result.raw.type for result in results)))
+            lines.append((name, operands, mlir.attribute_key(raw), tuple(result.type for result in results)))
         return self._classes.setdefault(tuple(lines), len(self._classes))
-
-
-def _attributes(node: Node) -> Hashable:
-    return tuple(mlir.attributes_of(node.raw).items())

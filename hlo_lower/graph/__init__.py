@@ -2,7 +2,7 @@
 
 from hlo_lower.graph.binding import bind, checked_sizes, is_symbolic, open_sizes
 from hlo_lower.graph.builder import Builder
-from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled, replace_results
+from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.graph.effects import FUNCTIONS, PLACEMENT_NOTES, Functional
 from hlo_lower.graph.reader import Source, read, text_of
 from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
@@ -28,7 +28,6 @@ __all__ = [
     "is_symbolic",
     "open_sizes",
     "read",
-    "replace_results",
     "text_of",
     "to_bytecode",
     "to_portable_artifact",

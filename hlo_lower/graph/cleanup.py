@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from hlo_lower import mlir
-from hlo_lower.graph.view import Graph, Node, Value
+from hlo_lower.graph.view import Graph, Node
 
 PURE_OPS = frozenset(
     f"stablehlo.{name}"
@@ -26,25 +26,20 @@ def erase(graph: Graph, node: Node) -> set[str]:
     Returns:
       The functions of which a call was erased with them, for `erase_uncalled`.
     """
-    called = _called_in(node)
+    called, taken = _taken(node.raw)
     # Each once: the bindings must not touch an erased operation again, not even to hash it. What is erased had no user
     # left, so no later one brings it back.
-    pending = dict.fromkeys(_producers(node))
+    pending = dict.fromkeys(taken)
     node.raw.erase()
     while pending:
         producer, _ = pending.popitem()
-        if any(r.is_used for r in producer.results) or not _is_pure(graph, producer):
+        if any(mlir.is_used(result) for result in producer.results) or not _is_pure(graph, Node(producer)):
             continue
-        called |= _called_in(producer)
-        pending.update(dict.fromkeys(_producers(producer)))
-        producer.raw.erase()
+        inner, taken = _taken(producer)
+        called |= inner
+        pending.update(dict.fromkeys(taken))
+        producer.erase()
     return called
-
-
-def replace_results(node: Node, values: Sequence[Value]) -> None:
-    """Put values in the place of a node's results, everywhere; the node itself stays."""
-    for result, value in zip(node.results, values, strict=True):
-        result.raw.replace_all_uses_with(value.raw)
 
 
 def erase_built(built: Sequence[Node], beside: Node) -> None:
@@ -96,26 +91,19 @@ def _called_in(node: Node) -> set[str]:
     return called
 
 
-def _producers(node: Node) -> list[Node]:
-    return [producer for value in _taken(node) if (producer := value.node) is not None]
-
-
-def _taken(node: Node) -> list[Value]:
-    """What a node takes from around it: its operands, and what its regions capture; not what they define."""
-    taken = list(node.operands)
-    inside: set[Node] = set()
-    used: list[Value] = []
-
-    def visit(outer: Node) -> None:
-        for block in outer.blocks:
-            for inner in block.nodes:
-                inside.add(inner)
-                used.extend(inner.operands)
-                visit(inner)
-
-    visit(node)
-    taken.extend(value for value in used if (producer := value.node) is not None and producer not in inside)
-    return taken
+def _taken(raw: mlir.RawOperation) -> tuple[set[str], list[mlir.RawOperation]]:
+    """The functions that an operation calls, and what gives the values that it takes from around it: its operands, and
+    what its regions capture."""
+    called: set[str] = set()
+    inside = mlir.walked(raw)
+    for op in inside:
+        if op.name == "func.call":
+            called.add(Node(op).callee)
+    values = [value for op in inside for value in op.operands]
+    if len(inside) > 1:
+        own = set(inside)
+        return called, [p for p in map(mlir.producer, values) if p is not None and p not in own]
+    return called, [p for p in map(mlir.producer, values) if p is not None]
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:

@@ -30,6 +30,8 @@ class Functional:
 
     def __call__(self, node: Node) -> bool:
         """Whether a node, with what it calls and what stands in its regions, is a function of its operands."""
+        if node.name in FUNCTIONS and not node.has_regions:
+            return True
         if node.body_name:
             return self._body(node.body_name)
         called: set[str] = set()

@@ -44,14 +44,12 @@ class Nested:
         found: list[Node] = []
         called: list[str] = []
 
-        def visit(raw: mlir.RawOperation) -> None:
+        for raw in mlir.walked(node.raw):
             inner = Node(raw)
             if inner.name == self._op and inner != node:
                 found.append(inner)
             if inner.body_name:
                 called.append(inner.body_name)
-
-        mlir.walk(node.raw, visit)
         return found, called
 
 

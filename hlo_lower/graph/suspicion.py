@@ -8,6 +8,7 @@ the stack. Its bindings abort at a source location whose file is not UTF-8, whic
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 DEEPEST = 256
 LONGEST_SHAPE = 4096
@@ -15,13 +16,13 @@ LONGEST_SHAPE = 4096
 
 _ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
-_LONG_SHAPE = re.compile(rf"[0-9x?]{{{LONGEST_SHAPE + 1}}}")
+_SHAPES = bytes(ord("x") if chr(code) in "0123456789x?" else ord(" ") for code in range(256))
+_LONG_SHAPE = b"x" * (LONGEST_SHAPE + 1)
 _ALIAS = re.compile(r"[#!][\w.$-]+")
 
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"([{<")] = 1
 _STEP[list(b")]}>")] = -1
-_OF_NO_STEP = bytes(code for code in range(256) if not _STEP[code])
 
 
 def could_kill(text: str) -> bool:
@@ -31,11 +32,14 @@ def could_kill(text: str) -> bool:
     bare = _without_strings(text)
     if "affine_" in bare:  # an expression nests without brackets
         return True
-    lines = bare.split("\n")
-    if any(len(line) > LONGEST_SHAPE and _LONG_SHAPE.search(line) for line in lines) or _depth(bare) > DEEPEST:
+    letters = bare.encode(errors="replace")
+    codes = np.frombuffer(letters, np.uint8)
+    if _LONG_SHAPE in letters.translate(_SHAPES) or _depth(codes) > DEEPEST:
         return True
-    aliases = [line for line in lines if line[:1] in ("#", "!")]
-    return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
+    begin = codes[np.flatnonzero(codes[:-1] == ord("\n")) + 1]
+    if np.count_nonzero((begin == ord("#")) | (begin == ord("!"))) < DEEPEST:  # the first line is one more
+        return False
+    return _alias_depth([line for line in bare.split("\n") if line[:1] in ("#", "!")]) > DEEPEST
 
 
 def _without_strings(text: str) -> str:
@@ -63,10 +67,12 @@ def _is_utf_8(escapes: str) -> bool:
     return True
 
 
-def _depth(bare: str) -> int:
-    """The deepest nesting of brackets."""
-    kept = bare.replace("->", "").encode(errors="replace").translate(None, _OF_NO_STEP)
-    level = np.cumsum(_STEP[np.frombuffer(kept, np.uint8)], dtype=np.int32)
+def _depth(codes: NDArray[np.uint8]) -> int:
+    """The deepest nesting of brackets; the one in `->` is none."""
+    steps = _STEP[codes]
+    closing = np.flatnonzero(codes == ord(">"))
+    steps[closing[codes[closing - 1] == ord("-")]] = 0
+    level = np.cumsum(steps[steps != 0], dtype=np.int32)
     return int((level - np.minimum.accumulate(level)).max()) if len(level) else 0
 
 

@@ -162,7 +162,7 @@ class Node(_View):
     @property
     def name(self) -> str:
         """The operation's full name ("stablehlo.scatter")."""
-        return str(self.raw.name)
+        return self.raw.name
 
     @property
     def operands(self) -> tuple[Value, ...]:
@@ -223,9 +223,10 @@ class Node(_View):
     @property
     def body_name(self) -> str:
         """The function that stands for a node: of a call, or of a composite (its decomposition); "" of others."""
-        if self.name == "func.call":
+        name = self.raw.name
+        if name == "func.call":
             return self.callee
-        return mlir.symbol_name(self.raw.attributes["decomposition"]) if self.name == "stablehlo.composite" else ""
+        return mlir.symbol_name(self.raw.attributes["decomposition"]) if name == "stablehlo.composite" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,13 +324,13 @@ class Graph:
 
     def function_of(self, node: Node) -> Function:
         """The function that holds a node, however deeply nested."""
-        current = node
+        current = node.raw
         while current.name != "func.func":
             parent = current.parent
             if parent is None:
                 raise ValueError(f"{node.name} is in no function")
-            current = parent
-        return Function(current)
+            current = parent.operation
+        return Function(Node(current))
 
     def location(self, node: Node) -> Location:
         """Where a node comes from: its source location, or its place in the module's own text."""

@@ -4,9 +4,9 @@ from hlo_lower import mlir
 from hlo_lower.graph.view import Graph
 
 
-def to_text(graph: Graph) -> str:
-    """The module as text: with locations if it came with them, else as `str(module)`."""
-    return mlir.print_module(graph.module, locations=graph.has_locations)
+def to_text(graph: Graph, *, is_verified: bool = False) -> str:
+    """The module as text: with locations if it came with them, else as `str(module)`; see `mlir.print_module`."""
+    return mlir.print_module(graph.module, locations=graph.has_locations, is_verified=is_verified)
 
 
 def to_bytecode(graph: Graph) -> bytes:

@@ -10,6 +10,7 @@ from hlo_lower.graph import Graph, Node
 from hlo_lower.options import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.preference import Preference
+from hlo_lower.scatter.spread import is_partitioned
 from hlo_lower.scatter.unreduced import unreduced_scatters
 from hlo_lower.targets import Target
 
@@ -49,6 +50,11 @@ class Context:
     def unreduced(self) -> Mapping[Node, str]:
         """The scatters that the module calls unreduced."""
         return unreduced_scatters(self.graph)
+
+    @cached_property
+    def is_partitioned(self) -> bool:
+        """Whether the module is for several devices."""
+        return is_partitioned(self.graph.module.operation)
 
     @cached_property
     def preference(self) -> Preference:

@@ -1,18 +1,19 @@
 """The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import cast
 
-from hlo_lower import english
+from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError, RegistryError
-from hlo_lower.graph import Builder, Node, Value, erase, erase_built, erase_uncalled, replace_results
+from hlo_lower.graph import Builder, Node, Value, erase, erase_built, erase_uncalled
 from hlo_lower.graph.sizes import retyped
 from hlo_lower.lowerings.sharding import keep_attributes
 from hlo_lower.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.rewrite.kind import Form, Subject
+from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
 
@@ -24,8 +25,11 @@ class Engine:
       uncalled: functions that may have lost their last call, for `erase_uncalled`.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, repeated: Collection[Hashable] = ()) -> None:
+        """Args: context: the module. repeated: what is the twin of another op, as `Subject.twins`."""
         self._context = context
+        self._repeated = repeated
+        self._recipes: dict[Hashable, Recipe | None] = {}
         self._tried: dict[Hashable, dict[str, Cause]] = {}
         self.uncalled: set[str] = set()
 
@@ -61,6 +65,8 @@ class Engine:
         Raises:
           NotLoweredError: as `choose`; or a rule raises, or gives what cannot replace the op.
         """
+        if (decision := self._replayed(subject, tell)) is not None:
+            return decision
         tried = self._tried.setdefault(subject.twins, {}) if subject.twins is not None else dict[str, Cause]()
         while True:
             decision = self.choose(subject, tuple(tried.items()))
@@ -80,8 +86,21 @@ class Engine:
                 tell(kept)
                 return kept
             tell(decision)
-            self._replace(subject, values, build)
+            values = keep_attributes(node, values, build, subject.kind.owns(node), mesh=subject.mesh)
+            if subject.twins in self._repeated and subject.twins not in self._recipes:
+                self._recipes[subject.twins] = recipe_of(node, decision, build.built, values)
+            self._replace(node, [value.raw for value in values])
             return decision
+
+    def _replayed(self, subject: Subject, tell: Tell) -> Decision | None:
+        """Lower an op as its twin was lowered; None where it has none, or that cannot be repeated."""
+        recipe = self._recipes.get(subject.twins)
+        values = None if recipe is None else recipe.built_for(subject.node)
+        if recipe is None or values is None:
+            return None
+        tell(recipe.decision)
+        self._replace(subject.node, values)
+        return recipe.decision
 
     # --- candidates ---
 
@@ -142,11 +161,10 @@ class Engine:
             erase_uncalled(graph, brought)
             graph.forget()
 
-    def _replace(self, subject: Subject, values: Sequence[Value], build: Builder) -> None:
-        """Put values in the place of an op, with its attributes, and erase it."""
-        node = subject.node
-        values = keep_attributes(node, values, build, subject.kind.owns(node), mesh=subject.mesh)
-        replace_results(node, values)
+    def _replace(self, node: Node, values: Sequence[mlir.RawValue]) -> None:
+        """Put values in the place of an op, and erase it."""
+        for result, value in zip(node.raw.results, values, strict=True):
+            result.replace_all_uses_with(value)
         self.uncalled |= {node.body_name} - {""}
         self.uncalled |= erase(self._context.graph, node)
 

@@ -1,13 +1,15 @@
 """The scatters of a module: all of them read, then lowered, inner ones first, each told once and in program order."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.graph import Node, erase_uncalled
+from hlo_lower.graph import erase_uncalled
 from hlo_lower.graph.nested import Nested, inner_first
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
@@ -27,14 +29,21 @@ class LoweredScatters:
     """What became of the scatters of a module.
 
     Attributes:
-      records: one per scatter, in program order.
+      told: gives the record of each, in program order, once somebody asks.
+      left: how many of them still stand.
       unsupported: how many of them have no lowering.
       kept: how many of them the target takes as they are.
     """
 
-    records: tuple[ScatterRecord, ...]
+    told: tuple[Callable[[], ScatterRecord], ...]
+    left: int
     unsupported: int
     kept: int
+
+    @cached_property
+    def records(self) -> tuple[ScatterRecord, ...]:
+        """One record per scatter, in program order."""
+        return tuple(record() for record in self.told)
 
 
 def read_scatters(context: Context) -> list[ScatterSubject]:
@@ -50,7 +59,7 @@ def classify_scatters(context: Context) -> tuple[ScatterRecord, ...]:
     engine, records = Engine(context), list[ScatterRecord]()
     for subject in read_scatters(context):
         decision = subject.decided or engine.choose(subject)
-        records.append(_record(context, subject, _or_last_resort(subject, decision)))
+        records.append(_record(subject.describe(), _or_last_resort(subject, decision)))
     return tuple(records)
 
 
@@ -68,7 +77,7 @@ def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatte
     assert context.preference
     subjects = read_scatters(context)
     asked = {subject.number for subject in _asked_for(context, subjects)}
-    run = _Run(context, {subject.node: subject for subject in subjects}, asked, is_trial)
+    run = _Run(context, subjects, asked, is_trial)
     with mlir.active(context.graph.context):
         for subject in _in_order(context, subjects):
             run.lower(subject)
@@ -76,7 +85,8 @@ def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatte
     erase_uncalled(context.graph, run.engine.uncalled)
     decisions = [run.decisions[subject.number] for subject in subjects if subject.number in asked]
     return LoweredScatters(
-        tuple(run.records[subject.number] for subject in subjects),
+        tuple(run.told[subject.number] for subject in subjects),
+        left=sum(not isinstance(decision, Chosen) for decision in run.decisions.values()),
         unsupported=sum(isinstance(decision, Refused) for decision in decisions),
         kept=sum(isinstance(decision, Kept) for decision in decisions),
     )
@@ -87,14 +97,16 @@ class _Run:
     """Scatters that are lowered one after the other, and what became of each, by number."""
 
     context: Context
-    subjects: dict[Node, ScatterSubject]
+    subjects: Sequence[ScatterSubject]
     asked: set[int]
     is_trial: bool
     decisions: dict[int, Decision] = field(default_factory=dict[int, Decision])
-    records: dict[int, ScatterRecord] = field(default_factory=dict[int, ScatterRecord])
+    told: dict[int, Callable[[], ScatterRecord]] = field(default_factory=dict[int, Callable[[], ScatterRecord]])
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.context)
+        counts = Counter(subject.twins for subject in self.subjects if subject.twins is not None)
+        self.engine = Engine(self.context, {twins for twins, count in counts.items() if count > 1})
+        self._left: list[int] = []
         self._nested = Nested(self.context.graph, SCATTER)
 
     def raise_first(self, decisions: Iterable[Decision | None]) -> None:
@@ -106,10 +118,13 @@ class _Run:
     def lower(self, subject: ScatterSubject) -> None:
         """Lower one scatter, if it is asked for, and tell what became of it."""
 
+        describe, is_lowered = subject.describe, not self.is_trial  # and nothing else that would keep what is read
+
         def tell(decision: Decision) -> None:
-            decision = _or_last_resort(subject, decision)
-            self.decisions[subject.number] = decision
-            self.records[subject.number] = _record(self.context, subject, decision, is_lowered=not self.is_trial)
+            decision = self.decisions[subject.number] = _or_last_resort(subject, decision)
+            self.told[subject.number] = lambda: _record(describe(), decision, is_lowered=is_lowered)
+            if not isinstance(decision, Chosen):
+                self._left.append(subject.number)
 
         if subject.number not in self.asked:
             tell(ON_REQUEST)
@@ -121,12 +136,11 @@ class _Run:
     def _holds(self, subject: ScatterSubject) -> Refused | None:
         """A scatter cannot be lowered for a target without any where one that is kept stands in its computation."""
         target = self.context.target
-        left = [n for n, d in self.decisions.items() if not isinstance(d, Chosen)]
-        if not left or target.refuses_op(SCATTER) is None:
+        if not self._left or target.refuses_op(SCATTER) is None:
             return None
-        inner = [self.subjects[node] for node in self._nested.within(subject.node) if node in self.subjects]
-        held = next((other for other in reversed(inner) if other.number in left), None)
-        return None if held is None else _held(self.context, subject, held)
+        numbers = [self.context.numbers.get(node) for node in self._nested.within(subject.node)]
+        held = next((number for number in reversed(numbers) if number in self._left), None)
+        return None if held is None else _held(self.context, subject, self.subjects[held - 1])
 
 
 def _held(context: Context, subject: ScatterSubject, inner: ScatterSubject) -> Refused:
@@ -163,11 +177,8 @@ def _or_last_resort(subject: ScatterSubject, decision: Decision) -> Decision:
     return (subject.last_resort() or decision) if isinstance(decision, Refused) else decision
 
 
-def _record(
-    context: Context, subject: ScatterSubject, decision: Decision, *, is_lowered: bool = False
-) -> ScatterRecord:
-    """What is told of a scatter and of what became of it."""
-    record = subject.describe()
+def _record(record: ScatterRecord, decision: Decision, *, is_lowered: bool = False) -> ScatterRecord:
+    """What is told of a scatter, with what became of it."""
     match decision:
         case Chosen(facts=facts, choice=choice):
             regime = facts.regime.value if isinstance(facts, ScatterFacts) and facts.forms else None

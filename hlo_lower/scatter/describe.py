@@ -1,6 +1,7 @@
 """The record of a classified scatter: what reports tell of it, as data."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -15,19 +16,56 @@ from hlo_lower.scatter.record import Fact, ScatterRecord, Written
 from hlo_lower.subset import Subset
 
 Moved: TypeAlias = tuple[Trail, Trail]
-"""The trails of a twin and of the scatter itself: where the one's evidence lies, and the other's."""
 
 
-def describe(
-    graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts, moved: Moved = ((), ())
-) -> ScatterRecord:
+@dataclass(frozen=True)
+class Place:
+    """Where a scatter stands, kept from before it is lowered.
+
+    Attributes:
+      graph: the module.
+      number: the scatter's number.
+      function: the name of the function that holds it.
+      location: as the module has it, to be read when somebody asks.
+    """
+
+    graph: Graph
+    number: int
+    function: str
+    location: mlir.RawLocation
+
+    @classmethod
+    def of(cls, graph: Graph, number: int, node: Node) -> "Place":
+        """The place of a node."""
+        return cls(graph, number, graph.function_of(node).name, node.raw.location)
+
+
+def of_twin(record: ScatterRecord, facts: ScatterFacts, place: Place, moved: Moved) -> ScatterRecord:
+    """What is told of the twin of a scatter: the same, but for where it stands and where its evidence lies.
+
+    Args:
+      record, facts: of the other one.
+      place: of this one.
+      moved: the trails of the other one and of this one: where the one's evidence lies, and the other's.
+    """
+    location = place.graph.place(place.location)
+    return replace(
+        record,
+        number=place.number,
+        function=place.function,
+        location=str(location),
+        scope=location.scope,
+        facts=_facts(place.graph, facts, moved),
+    )
+
+
+def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
     """What is told of a scatter, beside its rule.
 
     Args:
       graph: the module.
       number: the scatter's number.
       scatter, facts: the scatter and what is known of it.
-      moved: for a twin, whose facts are those of another one: the trails of the other one and of this one.
     """
     location = graph.location(scatter.node)
     return ScatterRecord(
@@ -48,12 +86,12 @@ def describe(
         in_bounds=facts.in_bounds.value,
         bounds=_named(graph, facts.bounds),
         unique=facts.unique.value,
-        facts=_facts(graph, facts, moved),
+        facts=_facts(graph, facts),
         claims=facts.claims,
     )
 
 
-def _facts(graph: Graph, facts: ScatterFacts, moved: Moved) -> tuple[Fact, ...]:
+def _facts(graph: Graph, facts: ScatterFacts, moved: Moved = ((), ())) -> tuple[Fact, ...]:
     """The findings; where their steps lie is looked up when somebody reads them."""
     return tuple(Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings)
 

@@ -31,13 +31,17 @@ def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
     module = scatter
     while module.parent is not None:
         module = module.parent.operation
-    if "mhlo.num_partitions" not in module.attributes:
-        return frozenset()
-    if mlir.integer_of(module.attributes["mhlo.num_partitions"]) == 1:
+    if not is_partitioned(module):
         return frozenset()
     found = _of_operation(scatter, 0)
     found = _behind(scatter.operands[0]) if found is None else found
     return _ahead(scatter.results[0]) if found is None else found
+
+
+def is_partitioned(module: mlir.RawOperation) -> bool:
+    """Whether a module is for several devices."""
+    count = "mhlo.num_partitions"
+    return count in module.attributes and mlir.integer_of(module.attributes[count]) != 1
 
 
 def _dims(text: str) -> frozenset[int] | None:

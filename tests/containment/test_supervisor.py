@@ -66,17 +66,17 @@ def test_a_file_that_was_written_whole_stays(outcome, tmp_path):
 
 def test_reading_that_takes_too_long_is_ended(outcome):
     """The message says how long it was given; running and compiling have no limit."""
-    code, _, err = outcome("with reading('m.mlir', 10):\n    time.sleep(600)", "board.BASE_SECONDS = 0.3")
+    code, _, err = outcome("with reading('m.mlir', 10):\n    time.sleep(600)", "status_board.BASE_SECONDS = 0.3")
     assert code == 2
     assert err.startswith("m.mlir: was not read after 0 s, the time for a module of 10 bytes\n")
-    assert outcome("time.sleep(1)\nreturn 0", "board.BASE_SECONDS = 0.3")[0] == 0
+    assert outcome("time.sleep(1)\nreturn 0", "status_board.BASE_SECONDS = 0.3")[0] == 0
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
 def test_reading_that_takes_too_much_memory_is_ended(outcome):
     """The message says how much it was given."""
     body = "with reading('m.mlir', 10):\n    taken = b'x' * (400 << 20)\n    time.sleep(600)"
-    code, _, err = outcome(body, "board.BASE_MEMORY = 200 << 20")
+    code, _, err = outcome(body, "status_board.BASE_MEMORY = 200 << 20")
     assert code == 2
     assert err.startswith("m.mlir: took more than 0.2 GiB to read, the memory for a module of 10 bytes\n")
 
@@ -84,7 +84,7 @@ def test_reading_that_takes_too_much_memory_is_ended(outcome):
 def test_lowering_that_takes_too_long_is_ended(outcome):
     """A child that computes in Python and never returns is ended, with a message of four lines and no output."""
     body = "with reading('m.mlir', 10):\n    pass\nwith lowering():\n    while True:\n        pass"
-    code, out, err = outcome(body, "board.LOWERING_SECONDS = 0.3")
+    code, out, err = outcome(body, "status_board.LOWERING_SECONDS = 0.3")
     assert (code, out) == (3, "")
     assert err.splitlines() == [
         "m.mlir: was not lowered after 0 s, the time for a module of 10 bytes",
@@ -97,7 +97,7 @@ def test_lowering_that_takes_too_long_is_ended(outcome):
 def test_what_is_read_while_lowering_has_the_time_for_reading(outcome):
     """A copy that is read on the way does not begin the time for lowering anew, nor end it."""
     body = "with lowering():\n    while True:\n        with reading('cut-out', 10):\n            pass"
-    code, _, err = outcome(body, "board.LOWERING_SECONDS = 0.3")
+    code, _, err = outcome(body, "status_board.LOWERING_SECONDS = 0.3")
     assert code == 3
     assert err.startswith("m.mlir: was not lowered after 0 s, the time for a module of 10 bytes\n")
 
@@ -105,14 +105,14 @@ def test_what_is_read_while_lowering_has_the_time_for_reading(outcome):
 def test_lowering_that_ends_in_time_says_nothing(outcome):
     """What comes after the lowering has no limit again."""
     body = "with lowering():\n    pass\ntime.sleep(1)\nreturn 0"
-    assert outcome(body, "board.LOWERING_SECONDS = 0.3") == (0, "", "")
+    assert outcome(body, "status_board.LOWERING_SECONDS = 0.3") == (0, "", "")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
 def test_lowering_that_takes_too_much_memory_is_ended(outcome):
     """The message says how much it was given."""
     body = "with lowering():\n    taken = b'x' * (400 << 20)\n    time.sleep(600)"
-    code, _, err = outcome(body, "board.BASE_MEMORY = 200 << 20")
+    code, _, err = outcome(body, "status_board.BASE_MEMORY = 200 << 20")
     assert code == 3
     assert err.startswith("m.mlir: took more than 0.2 GiB to lower, the memory for a module of 0 bytes\n")
 

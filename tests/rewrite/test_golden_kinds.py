@@ -9,8 +9,8 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options
 
 import hlo_lower as hl
+from hlo_lower.rewrite import engine
 from hlo_lower.rewrite.built_ops import BUILT_OPS
-from hlo_lower.rewrite.engine import Engine
 from hlo_lower.rewrite.kinds import default_registry
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -55,15 +55,16 @@ def test_a_rule_gives_its_canonical_form(path, targets, tmp_path, capsys):
 def built(monkeypatch):
     """What rules built while it is used: by the rule, the names of ops but those of the op's own region."""
     found = {}
-    replace = Engine._replace
+    keep = engine.keep_attributes
 
-    def noting(self, subject, values, build):
-        own = {inner.name for block in subject.node.blocks for inner in block.nodes}
-        names.update({node.name for node in build.built} - own - {"stablehlo.return"})
-        replace(self, subject, values, build)
+    def noting(node, values, build, *args, **kwargs):
+        values = keep(node, values, build, *args, **kwargs)
+        own = {inner.name for block in node.blocks for inner in block.nodes}
+        names.update({made.name for made in build.built} - own - {"stablehlo.return"})
+        return values
 
     names = set()
-    monkeypatch.setattr(Engine, "_replace", noting)
+    monkeypatch.setattr(engine, "keep_attributes", noting)
     return found, names
 
 

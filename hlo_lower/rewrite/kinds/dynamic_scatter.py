@@ -50,6 +50,7 @@ class DynamicScatterKind(Kind):
             return refused_as_it_stands(self, context, node, error.cause)
         oob, float_mode = OutOfBounds(options.oob), FloatMode(options.float_mode)
         facts = classify_dynamic(graph, scatter, context.analysis, oob, float_mode)
+        record = describe_dynamic(graph, number, scatter, facts)
 
         dtype = ", ".join(v.element_type for v in scatter.operands)
         told = f"combiner={facts.combiner.value} positions={facts.positions.value} dtype={dtype}"
@@ -62,7 +63,7 @@ class DynamicScatterKind(Kind):
             given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
             told=f"{told} oob={facts.oob.value}",
             number=number,
-            describe=lambda: describe_dynamic(graph, number, scatter, facts),
+            describe=lambda: record,
             **about(context, node),
         )
 

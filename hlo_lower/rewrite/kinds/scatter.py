@@ -1,6 +1,6 @@
 """`stablehlo.scatter` of static shape, and what scatters of any shape have in common."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -10,17 +10,17 @@ from hlo_lower.analysis import Site
 from hlo_lower.analysis.twins import Trail
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Node
+from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings import FAMILIES, class_name
 from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Kept, Refused
-from hlo_lower.rewrite.kind import Kind, Stage, Subject, nothing
+from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.native import kept_by
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify
-from hlo_lower.scatter.describe import describe, describe_refused
+from hlo_lower.scatter.describe import Place, describe, describe_refused, of_twin
 from hlo_lower.scatter.effects import refuse_side_effects
 from hlo_lower.scatter.facts import DOMAINS, Dialect, FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
@@ -39,7 +39,7 @@ class ScatterSubject(Subject):
 
     Attributes:
       number: in program order, from 1.
-      describe: gives what is told of it, before what became of it; it has to stand still.
+      describe: gives what is told of it, before what became of it; it may be gone by then.
       decided: what is certain of it without any rule.
       last_resort: gives what becomes of it where there is no rule, if the target takes it then.
     """
@@ -50,12 +50,16 @@ class ScatterSubject(Subject):
     last_resort: Callable[[], Kept | None] = lambda: None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Read:
-    """What is known of a scatter and of its twins, and where the evidence of the first one lies."""
+    """What is known of a scatter and of its twins, and what is told of the first one, where the evidence lies."""
 
     scatter: CanonicalScatter
     facts: ScatterFacts
+    forms: Sequence[Form]
+    told: str
+    kept: Kept | None
+    record: ScatterRecord
     trail: Trail
 
 
@@ -74,49 +78,43 @@ class ScatterKind(Kind):
             return None
         if (refused := refused_as_unreduced(self, context, node)) is not None:
             return refused
-        indices, key = node.operand(len(node.raw.results)), _key(context, node)
+        key = _key(context, node)
         known = context.read.get(key)
         if isinstance(known, _Read):
-            moved = known.trail, context.twins.trail(indices)
-            return self._subject(context, key, replace(known.scatter, node=node), known.facts, moved)
+            place = Place.of(context.graph, context.numbers[node], node)
+            record, facts, moved = known.record, known.facts, (known.trail, context.twins.trail(_indices(node)))
+            return self._subject(context, node, known, lambda: of_twin(record, facts, place, moved))
         try:
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
             return refused_as_it_stands(self, context, node, error.cause)
-        facts = _classified(context, scatter)
-        context.read[key] = _Read(scatter, facts, context.twins.trail(indices))
-        return self._subject(context, key, scatter, facts, ((), ()))
+        read = context.read[key] = _read(context, scatter, _classified(context, scatter))
+        record = read.record
+        return self._subject(context, node, read, lambda: record)
 
     def _subject(
-        self,
-        context: Context,
-        key: Hashable,
-        scatter: CanonicalScatter,
-        facts: ScatterFacts,
-        moved: tuple[Trail, Trail],
+        self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]
     ) -> ScatterSubject:
-        graph, target, node = context.graph, context.target, scatter.node
-        number = context.numbers[node]
+        graph, target = context.graph, context.target
+
+        def scatter() -> CanonicalScatter:
+            return replace(read.scatter, node=node)
 
         def last_resort() -> Kept | None:
-            kept = kept_by(target, scatter, facts, "no_lowering")
+            kept = kept_by(target, scatter(), read.facts, "no_lowering")
             return Kept(kept) if kept else None
 
-        dtype = ", ".join(v.element_type for v in scatter.operands)
-        told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
-        told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
-        kept = kept_by(target, scatter, facts, "always")
         return ScatterSubject(
             kind=self,
             node=node,
             label=SCATTER,
-            forms=context.preference.forms(facts),
-            given=lambda told, build: ScatterLowering(scatter, told, graph, build),
-            told=f"{told} oob={facts.oob.value}",
-            twins=key,
-            number=number,
-            describe=lambda: describe(graph, number, scatter, facts, moved),
-            decided=Kept(kept) if kept else None,
+            forms=read.forms,
+            given=lambda told, build: ScatterLowering(scatter(), told, graph, build),
+            told=read.told,
+            twins=read,
+            number=context.numbers[node],
+            describe=describe,
+            decided=read.kept,
             last_resort=last_resort,
             **about(context, node),
         )
@@ -125,23 +123,40 @@ class ScatterKind(Kind):
         return class_name(rule)
 
 
+def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts) -> _Read:
+    """What is told of a scatter and of its twins, while nothing of the module is changed."""
+    dtype = ", ".join(v.element_type for v in scatter.operands)
+    told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
+    told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
+    kept = kept_by(context.target, scatter, facts, "always")
+    return _Read(
+        scatter,
+        facts,
+        forms=context.preference.forms(facts),
+        told=f"{told} oob={facts.oob.value}",
+        kept=Kept(kept) if kept else None,
+        record=describe(context.graph, context.numbers[scatter.node], scatter, facts),
+        trail=context.twins.trail(scatter.indices),
+    )
+
+
+def _indices(node: Node) -> Value:
+    return node.operand(len(node.raw.results))
+
+
 def _key(context: Context, node: Node) -> Hashable:
     """Equal for scatters that differ only in where they stand."""
-    indices = node.operand(len(node.raw.results))
+    indices = _indices(node)
     types = tuple(operand.type for operand in node.raw.operands)
     same = (types, context.twins.number(indices), context.twins.region(node.blocks[0]))
     updates = list(node.raw.operands)[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
     return (
         *same,
         tuple(map(constant_dims, updates)),
-        spread_dims(node.raw),
-        _attributes(node),
+        spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
+        mlir.attribute_key(node.raw),
         context.unreduced.get(node),
     )
-
-
-def _attributes(node: Node) -> Hashable:
-    return tuple(mlir.attributes_of(node.raw).items())
 
 
 def _canonical(context: Context, node: Node) -> CanonicalScatter:
@@ -212,7 +227,8 @@ def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSub
 
 
 def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, error: NotLoweredError) -> ScatterSubject:
-    number, oob = context.numbers[node], context.options.oob
+    number = context.numbers[node]
+    record = describe_refused(context.graph, number, node, context.options.oob, reason)
     return ScatterSubject(
         kind=kind,
         node=node,
@@ -220,6 +236,6 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, erro
         forms=(),
         given=nothing,
         number=number,
-        describe=lambda: describe_refused(context.graph, number, node, oob, reason),
+        describe=lambda: record,
         decided=Refused(error, reason),
     )
