@@ -59,7 +59,7 @@ class Written:
     index: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScatterRecord:
     """One scatter, classified; after lowering also how it was lowered.
 
@@ -86,6 +86,11 @@ class ScatterRecord:
       why_not: the rules that were not chosen.
       facts: every fact with its evidence.
       claims: what is claimed of the indices at run time (`hlo_lower.scatter.predicates`); None of a dynamic shape.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> record
+      <ScatterRecord 1 at decode.mlir:2: Tile assign on 8x4xf32 -> guarded_dynamic_update_slice>
     """
 
     number: int
@@ -111,3 +116,8 @@ class ScatterRecord:
     why_not: tuple[Rejection, ...] = ()
     facts: tuple[Fact, ...] = field(default=())
     claims: Claims | None = None
+
+    def __repr__(self) -> str:
+        sizes = "".join(f"{'?' if size is None else size}x" for size in self.operand_shape)
+        what = f"{self.subset} {self.combiner} on {sizes}{self.dtype}"
+        return f"<ScatterRecord {self.number} at {self.location}: {what} -> {self.rule or 'no rule'}>"

@@ -44,7 +44,7 @@ Status = Literal["equal", "differs", "only run", "not judged"]
 How = Literal["as it stands", "widened", "proved"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegionVerdict:
     """The verdict on the regions that are alike.
 
@@ -83,6 +83,11 @@ class RegionVerdict:
     reason: str = ""
     inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
     rules: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        what = f"scatters {', '.join(map(str, self.scatters))} in " if self.scatters else ""
+        told = f"{self.how}, {self.runs} runs" if self.status == "equal" else self.difference or self.reason
+        return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
 
 
 _Key = tuple[str, str, tuple[tuple[int, tuple[int, ...]], ...]]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModuleVerdict:
     """The verdict on the whole module.
 
@@ -39,8 +40,14 @@ class ModuleVerdict:
     not_exercised: tuple[str, ...] = ()
     how: str = "bit for bit"
 
+    def __repr__(self) -> str:
+        told = self.difference or (
+            self.reason if self.status == "not run" else f"{_counted(self.runs, 'run')}, {self.how}"
+        )
+        return f"<ModuleVerdict {self.status}: {told}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What verification found.
 
@@ -65,6 +72,17 @@ class Verdict:
     plain: ModuleVerdict | None = None
     accepts_runs: bool = False
     claims: ClaimsVerdict | None = None
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self._in_a_word()}: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line of the repr, and all lines below it."""
+        lines = "\n".join(self.lines())
+        return f"<p><b>{self._in_a_word()}</b>: {escape(self.summary())}</p>\n<pre>{escape(lines)}</pre>"
+
+    def _in_a_word(self) -> str:
+        return "verified" if self.ok else "differs" if self.differs else "not verified"
 
     @property
     def differs(self) -> bool:
