@@ -143,6 +143,10 @@ class RuleRow:
       place: file and line.
       builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
       refused: what the target does not take of these, or "".
+
+    Example:
+      >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
+      True
     """
 
     name: str
@@ -203,6 +207,11 @@ class SizeRow:
       value: a number, or a cost in nanoseconds.
       what: what it is of.
       measured: what its default was set by.
+
+    Example:
+      >>> [row] = [row for row in hl.sizes() if row.name == "few_windows"]
+      >>> row.what
+      'most windows that get ops of their own'
     """
 
     name: str

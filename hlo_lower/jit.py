@@ -42,6 +42,11 @@ class LoweredFunction(Generic[P, R]):
 
     Attributes:
       options: how it is lowered.
+
+    Example:
+      >>> put = hl.jit(lambda cache, row, at: cache.at[at].set(row))
+      >>> put.lowered(np.zeros((8, 4), np.float32), np.ones(4, np.float32), 3).scatters_left
+      0
     """
 
     __wrapped__: Callable[P, R]

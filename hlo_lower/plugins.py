@@ -26,7 +26,12 @@ WITHOUT = "HLO_LOWER_NO_PLUGINS"
 
 
 class PluginError(HloLowerError):
-    """An installed distribution adds rules that cannot be used."""
+    """An installed distribution adds rules that cannot be used.
+
+    Example:
+      >>> issubclass(hl.PluginError, hl.HloLowerError)
+      True
+    """
 
 
 @dataclass(frozen=True)

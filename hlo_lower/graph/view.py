@@ -269,9 +269,9 @@ class Graph:
     Example:
       >>> graph = hl.read("decode.mlir")
       >>> graph
-      <Graph decode.mlir: 7 ops, 1 scatter, 1 function>
+      <Graph decode.mlir: 5 ops, 1 scatter, 1 function>
       >>> graph.name, graph.op_count
-      ('decode.mlir', 7)
+      ('decode.mlir', 5)
     """
 
     def __init__(self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None) -> None:

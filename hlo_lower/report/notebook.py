@@ -4,6 +4,7 @@ from html import escape
 
 from hlo_lower.report.html import scatters_html
 from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.wording import plural
 from hlo_lower.scatter.record import ScatterRecord
 
 
@@ -20,8 +21,7 @@ class Records(tuple[ScatterRecord, ...]):
 
     def _repr_html_(self) -> str:
         """The table of the report, alike scatters in one row."""
-        file = self[0].file if self else ""
-        return notebook_html(f"{file}: {len(self):,} scatter{'s' * (len(self) != 1)}", self)
+        return notebook_html(f"{self[0].file}: {plural(len(self), 'scatter')}" if self else "0 scatters", self)
 
 
 def notebook_html(headline: str, records: tuple[ScatterRecord, ...], notes: tuple[str, ...] = ()) -> str:

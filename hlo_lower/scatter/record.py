@@ -16,6 +16,11 @@ class Fact:
       name: the fact ("in_bounds", "unique", "subset", ...).
       value: its value as text ("always", "proved", "Tile", ...).
       causes: gives what proves it, step by step, causes first, each with its place.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> next(fact.value for fact in record.facts if fact.name == "subset")
+      'Tile'
     """
 
     name: str
@@ -39,7 +44,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rule that was not chosen, and why: everything that stands in its way."""
+    """A rule that was not chosen, and why: everything that stands in its way.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> "scatter_to_while" in [rejection.rule for rejection in record.why_not]
+      True
+    """
 
     rule: str
     reasons: tuple[Cause, ...]
@@ -53,6 +64,11 @@ class Written:
       counts: how many windows; of a run of rows their number in each of its dims; none where it is not known.
       index: for each operand dim what is written of it: ":", "3", "0:4", "pos", "i:i+16", and "b" for the coordinate
         of a batch; none where it is not known.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> record.writes.index
+      ('i', ':')
     """
 
     counts: tuple[int, ...] = ()

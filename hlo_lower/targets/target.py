@@ -127,8 +127,8 @@ class Target:
 
     def __repr__(self) -> str:
         refused = sorted(self.refused)
-        more = f" and {len(refused) - SHOWN} more ops" if len(refused) > SHOWN else ""
-        parts = [f"takes {len(self.ops)} ops"] if self.ops is not None else []
+        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+        parts = [f"takes {len(self.ops)} op{'s' * (len(self.ops) != 1)}"] if self.ops is not None else []
         parts += [f"refuses {', '.join(refused[:SHOWN])}{more}"] if refused else []
         parts += [f"on {len(self.dtypes)} element types"] if self.dtypes is not None else []
         parts += [f"not on {', '.join(sorted(self.refused_dtypes))}"] if self.refused_dtypes else []

@@ -30,6 +30,10 @@ class ModuleVerdict:
       on_path: the scatters that the differing result depends on.
       not_exercised: what the runs say nothing about, each with the reason.
       how: what the runs were compared by, and on how many devices where the module is for several.
+
+    Example:
+      >>> hl.verify("decode.mlir", hl.lower("decode.mlir"), level="full", runs=2).module
+      <ModuleVerdict equal: 2 runs, bit for bit>
     """
 
     status: Literal["equal", "differs", "not run"]
@@ -62,6 +66,11 @@ class Verdict:
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
+
+    Example:
+      >>> verdict = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions")
+      >>> verdict.ok, verdict.counts(), verdict.exit_code
+      (True, {'as it stands': 1}, 0)
     """
 
     regions: tuple[RegionVerdict, ...]
