@@ -145,7 +145,7 @@ class Lowered:
           InputError: the target reads linalg, of which there is none; or it cannot be written for that version.
         """
         self._refuse_linalg("a portable artifact")
-        asked: object = version
+        asked: Any = version
         if not isinstance(asked, str | None) or not re.fullmatch(r"\d+\.\d+\.\d+", asked or "0.0.0"):
             told = f"{shown(version)} is no version of StableHLO"
             raise InputError("version", told, next_step='write version="1.0.0", or leave it out')
