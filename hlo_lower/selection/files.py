@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import cast
 
-from hlo_lower.arguments import shown
+from hlo_lower.arguments import is_listed, shown
 from hlo_lower.errors import InputError
 
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo", ".vhlo", ".portable", ".exported", ".jax_exported", ".jax")
@@ -66,7 +66,7 @@ def select(paths: Sequence[str | PathLike[str] | Selected]) -> tuple[Selected, .
 
 def _check_paths(paths: object) -> None:
     """Check that paths are given, and not the text of a module, which has none."""
-    given = cast(Sequence[object], paths) if isinstance(paths, (list, tuple)) else [paths]
+    given = cast(Sequence[object], paths) if is_listed(paths) else [paths]
     for path in given:
         is_text = isinstance(path, str) and ("\n" in path or "\0" in path)
         if is_text or not isinstance(path, (str, PathLike, Selected)):
