@@ -17,34 +17,50 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hlo_lower.api import RuleRow, SizeRow, bind, classify, export, jit, lower, read, rules, sizes, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
-    from hlo_lower.graph import Graph
+    from hlo_lower.graph import Graph, Source
+    from hlo_lower.jit import LoweredFunction
+    from hlo_lower.options import Options
     from hlo_lower.pipeline import Lowered
     from hlo_lower.plugins import PluginError
-    from hlo_lower.registry import RuleList
+    from hlo_lower.registry import CompositeLoweringRegistry, RuleList
     from hlo_lower.report import ModuleReport
-    from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord
+    from hlo_lower.report.notebook import Records
+    from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord, Written
     from hlo_lower.selection import classify_modules
-    from hlo_lower.targets import Target
+    from hlo_lower.targets import Target, TargetLike
+    from hlo_lower.verify import Inputs, Level, ModuleVerdict, RegionVerdict, Verdict
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompositeLoweringRegistry",
     "DifferenceError",
     "Fact",
     "Graph",
     "HloLowerError",
     "InputError",
+    "Inputs",
+    "Level",
     "Lowered",
+    "LoweredFunction",
     "ModuleReport",
+    "ModuleVerdict",
     "NotLoweredError",
+    "Options",
     "PluginError",
+    "Records",
+    "RegionVerdict",
     "RegistryError",
     "Rejection",
     "RuleList",
     "RuleRow",
     "ScatterRecord",
     "SizeRow",
+    "Source",
     "Target",
+    "TargetLike",
+    "Verdict",
+    "Written",
     "__version__",
     "bind",
     "classify",
@@ -63,14 +79,18 @@ _HOMES = {
         *("RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"),
     ),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
-    "hlo_lower.graph": ("Graph",),
+    "hlo_lower.graph": ("Graph", "Source"),
+    "hlo_lower.jit": ("LoweredFunction",),
+    "hlo_lower.options": ("Options",),
     "hlo_lower.pipeline": ("Lowered",),
     "hlo_lower.plugins": ("PluginError",),
-    "hlo_lower.registry": ("RuleList",),
+    "hlo_lower.registry": ("CompositeLoweringRegistry", "RuleList"),
     "hlo_lower.report": ("ModuleReport",),
-    "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord"),
+    "hlo_lower.report.notebook": ("Records",),
+    "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord", "Written"),
     "hlo_lower.selection": ("classify_modules",),
-    "hlo_lower.targets": ("Target",),
+    "hlo_lower.targets": ("Target", "TargetLike"),
+    "hlo_lower.verify": ("Inputs", "Level", "ModuleVerdict", "RegionVerdict", "Verdict"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

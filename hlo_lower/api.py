@@ -1,26 +1,27 @@
 """The public functions; docs/usage.md shows them in use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Unpack
 
 from hlo_lower import english
 from hlo_lower.export import export
-from hlo_lower.graph import Graph, Source, checked_sizes, read
+from hlo_lower.graph import Graph, Source, read
 from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
-from hlo_lower.options import Options, names_of
+from hlo_lower.options import Keywords, Options, options_of
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
-from hlo_lower.plugins import installed_registry
+from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.report.notebook import Records
 from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite.kinds import KINDS, title_of
-from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.targets import Target, TargetLike, target_of
+from hlo_lower.targets import Target, TargetLike
 from hlo_lower.verified import check, verify
 from hlo_lower.verify import Level
+from hlo_lower.verify.effort import checked_level
 
 __all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"]
 
@@ -28,37 +29,37 @@ __all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "
 def classify(
     source: Source | Graph,
     *,
-    target: TargetLike = "stablehlo",
-    oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] | None = None,
-    trust_flags: bool = False,
-    prefer: Sequence[str] = (),
+    options: Options | None = None,
     registry: CompositeLoweringRegistry | None = None,
-) -> tuple[ScatterRecord, ...]:
+    **keywords: Unpack[Keywords],
+) -> Records:
     """Classify every scatter of a module.
 
     Args:
       source: the module: whatever `read` takes, or a graph.
-      target: the consumer that the rules are chosen for: the name of a built-in one, the path of a target file
-        (`hlo_lower.targets.target_file`), or a `Target`.
-      oob: out-of-bounds policy: "xla" drops a window that is not wholly inside, "spec" drops its outside elements.
-      float_mode: whether a rule may reassociate float reductions.
-      trust_flags: take `unique_indices = true` as a proof.
-      prefer: rules to take wherever they are right ("last_writer"), and entries of the target's table of sizes with
-        other values ("few_windows=64"; `hlo_lower.scatter.sizes`).
+      options: how it would be lowered, as an `Options`; or its keywords (target, oob, float_mode, prefer, ...) here.
       registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
 
     Returns:
-      One record per scatter, in program order, with the rule that would lower it ("" where there is none).
+      One record per scatter, in program order, with the rule that would lower it ("" where there is none). In a
+      notebook they are a table.
 
     Raises:
-      InputError: the module cannot be read, the target does not exist, its file does not describe one, or there is no
-        such rule or size to prefer.
+      InputError: the module cannot be read, the target does not exist, its file does not describe one, there is no
+        such rule or size to prefer, or an argument is of a wrong type or none of its choices.
       PluginError: the rules of an installed distribution cannot be used.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir", target="iree")
+      >>> record.subset, record.combiner, record.rule
+      ('Tile', 'assign', 'guarded_dynamic_update_slice')
     """
-    options = Options(target_of(target), oob, float_mode or "", trust_flags, prefer=names_of(prefer))
-    graph = source if isinstance(source, Graph) else read(source)
-    return _classify(graph, options=options, registry=registry)
+    chosen = options_of(options, keywords)
+    return Records(_classify(_graph(source), options=chosen, registry=registry))
+
+
+def _graph(source: Source | Graph, name: str | None = None) -> Graph:
+    return source if isinstance(source, Graph) else read(source, name)
 
 
 def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None = None) -> Graph:
@@ -70,61 +71,62 @@ def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None =
         arguments without a name.
       name: name for messages and records.
 
+    Returns:
+      A graph of its own.
+
     Raises:
       InputError: the source cannot be read, a name is unknown or missing, or the sizes contradict the module.
+
+    Example:
+      >>> exported = hl.export(lambda x: x + 1, shapes=["b, 64"])
+      >>> "tensor<4x64xf32>" in hl.lower(hl.bind(exported, {"b": 4})).text
+      True
     """
-    return _bind(source if isinstance(source, Graph) else read(source, name), sizes)
+    return _bind(_graph(source, name), sizes)
 
 
 def lower(
     source: Source | Graph,
     *,
-    target: TargetLike = "stablehlo",
-    oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] | None = None,
-    trust_flags: bool = False,
-    keep_unsupported: bool = False,
-    only: Sequence[str] = (),
-    skip: Sequence[str] = (),
-    bind: Mapping[str, int] | None = None,
-    prefer: Sequence[str] = (),
-    legalize: bool | None = None,
-    demote_i64: bool | None = None,
-    linalg_ops: Literal["named", "generic"] = "named",
-    name: str | None = None,
+    options: Options | None = None,
     registry: CompositeLoweringRegistry | None = None,
+    name: str | None = None,
     verify: Level | None = None,
+    **keywords: Unpack[Keywords],
 ) -> Lowered:
     """Lower the scatters of a module to plain ops.
 
     Args:
       source: a path, text, bytes, a `jax.export.Exported`, a `jax.stages.Lowered` or a graph (see `read`).
-      target, oob, float_mode, trust_flags, prefer, registry: as in `classify`.
-      keep_unsupported: leave a scatter without a rule instead of raising; `Lowered.scatters_left` counts them.
-      only, skip: patterns of locations, scopes, functions or numbers ("#3"): lower only these, or all but these.
-      legalize: make chlo ops, known mhlo custom calls and composites plain StableHLO first (`Lowered.changes` tells
-        what); by default as the target says.
-      demote_i64: make 64-bit integers 32 bits wide first, arguments and results included (`Lowered.demotion` tells what
-        that rests on); by default as the target says.
-      linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
-      bind: symbolic sizes to bind first, {"b": 4, "s": 16} (see `hlo_lower.bind`); without it a scatter of dynamic
-        shape is lowered as such, with sizes taken at run time.
+      options: how, as an `Options`, which says what each of these is; or its keywords here: target, oob, float_mode,
+        trust_flags, keep_unsupported (`Lowered.scatters_left` counts what is left), only, skip, prefer, legalize
+        (`Lowered.changes` tells what), demote_i64 (`Lowered.demotion` tells what that rests on), linalg_ops, and bind;
+        without sizes to bind a scatter of dynamic shape is lowered as such, with sizes taken at run time.
+      registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
       name: name for messages and records.
       verify: what is verified before the result is returned: "regions", "auto" or "full", as in `verify`; by default
         nothing.
 
+    Returns:
+      The lowered module: `.text`, `.bytecode()`, `.exported`, `.records`, `.notes`.
+
     Raises:
-      InputError: the source cannot be read, the target does not exist, a pattern matches nothing, sizes do not fit, or
-        there is no such rule or size to prefer.
+      InputError: the source cannot be read, the target does not exist, a pattern matches nothing, sizes do not fit,
+        there is no such rule or size to prefer, or an argument is of a wrong type or none of its choices.
       NotLoweredError: a scatter has no lowering that the target takes.
       DifferenceError: the result is not verified to be equal.
       PluginError: the rules of an installed distribution cannot be used.
+
+    Example:
+      >>> hl.lower("decode.mlir", target="iree")
+      <Lowered decode.mlir for iree: 1 scatter, 0 left; rules guarded_dynamic_update_slice>
+      >>> hl.lower("decode.mlir", only="#1", verify="regions").scatters_left
+      0
     """
-    kept = (tuple(only), tuple(skip), tuple(checked_sizes({} if bind is None else bind).items()))
-    plain: dict[str, Any] = {"legalize": legalize, "demote_i64": demote_i64, "linalg_ops": linalg_ops}
-    how = (target_of(target), oob, float_mode or "", trust_flags, keep_unsupported)
-    options = Options(*how, *kept, prefer=names_of(prefer), **plain)
-    lowered = _lower(source, options=options, name=name, registry=registry)
+    chosen = options_of(options, keywords)
+    if verify is not None:
+        checked_level("verify", verify)
+    lowered = _lower(source, options=chosen, name=name, registry=registry)
     if verify is not None:
         check(source, lowered, verify)
     return lowered
@@ -141,6 +143,10 @@ class RuleRow:
       place: file and line.
       builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
       refused: what the target does not take of these, or "".
+
+    Example:
+      >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
+      True
     """
 
     name: str
@@ -151,17 +157,35 @@ class RuleRow:
     refused: str
 
 
-def rules(target: TargetLike = "stablehlo", registry: CompositeLoweringRegistry | None = None) -> tuple[RuleRow, ...]:
+def rules(
+    target: TargetLike | None = None,
+    registry: CompositeLoweringRegistry | None = None,
+    *,
+    options: Options | None = None,
+) -> tuple[RuleRow, ...]:
     """The canonical form of every class under a target, from the registry, the most specific rules first.
 
     What a target refuses of a rule is told of the ops that its golden modules have; what it builds elsewhere is looked
     at there.
 
+    Args:
+      target: the consumer; by default "stablehlo".
+      registry: the rules; by default the built-in ones and those of installed plug-ins.
+      options: in place of target: its target counts.
+
+    Returns:
+      A row for each rule.
+
     Raises:
       InputError: there is no such target, or its file does not describe one.
       PluginError: the rules of an installed distribution cannot be used.
+
+    Example:
+      >>> [row] = [row for row in hl.rules("litert") if row.name == "while"]
+      >>> row.classes
+      'anything'
     """
-    described, known = target_of(target), registry or installed_registry()
+    described, known = _target(target, options), registry_of(registry)
     ops = [kind.name for kind in KINDS]
     found = [rule for op in ops for rule in known.rules(op)]
     rows = sorted(found, key=lambda rule: (ops.index(rule.op), -len(rule.constraints), rule.name))
@@ -183,6 +207,11 @@ class SizeRow:
       value: a number, or a cost in nanoseconds.
       what: what it is of.
       measured: what its default was set by.
+
+    Example:
+      >>> [row] = [row for row in hl.sizes() if row.name == "few_windows"]
+      >>> row.what
+      'most windows that get ops of their own'
     """
 
     name: str
@@ -191,14 +220,30 @@ class SizeRow:
     measured: str
 
 
-def sizes(target: TargetLike = "stablehlo") -> tuple[SizeRow, ...]:
+def sizes(target: TargetLike | None = None, *, options: Options | None = None) -> tuple[SizeRow, ...]:
     """What the forms of a scatter cost on a target, each entry with the measurement that set its default.
+
+    Args:
+      target: the consumer; by default "stablehlo".
+      options: in place of target: its target counts.
+
+    Returns:
+      A row for each entry of the table.
 
     Raises:
       InputError: there is no such target, or its file does not describe one.
+
+    Example:
+      >>> {row.name: row.value for row in hl.sizes()}["few_windows"]
+      16
     """
-    table = target_of(target).sizes
+    table = _target(target, options).sizes
     return tuple(
         SizeRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
         for entry in table.entries()
     )
+
+
+def _target(target: TargetLike | None, options: Options | None) -> Target:
+    given: Keywords = {} if target is None else {"target": target}
+    return options_of(options, given).target

@@ -23,6 +23,13 @@ class HloLowerError(Exception):
       facts: what is known about the thing that failed, one line, or empty.
       nearest: what would have been accepted, one line each, or empty.
       next_step: a command or an action that helps, one line, or empty.
+
+    Example:
+      >>> try:
+      ...     hl.lower("decode.mlir", target="tpu9")
+      ... except hl.HloLowerError as error:
+      ...     print(error.what, error.exit_code)
+      no target named 'tpu9' 2
     """
 
     where: str
@@ -44,20 +51,54 @@ class HloLowerError(Exception):
 
 
 class InputError(HloLowerError):
-    """The input cannot be read, or an option does not fit it."""
+    """The input cannot be read, or an option does not fit it.
+
+    Example:
+      >>> hl.lower("decode.mlir", oob="zzz")
+      Traceback (most recent call last):
+      hlo_lower.errors.InputError: oob: 'zzz' is not one of its values
+        facts:   oob is 'xla' or 'spec'
+        next:    write oob='xla', or leave it out
+    """
 
 
 class NotLoweredError(HloLowerError):
-    """A scatter has no lowering under the target and options asked for."""
+    """A scatter has no lowering under the target and options asked for.
+
+    Example:
+      >>> npu = hl.Target("npu", ops={"stablehlo.add", "func.func", "func.return"})
+      >>> try:
+      ...     hl.lower("decode.mlir", target=npu)
+      ... except hl.NotLoweredError as error:
+      ...     print(error.what, error.exit_code)
+      stablehlo.scatter: no lowering for target npu 3
+    """
 
     exit_code = EXIT_NOT_LOWERED
 
 
 class DifferenceError(HloLowerError):
-    """The two versions of a module compute different results."""
+    """The two versions of a module compute different results.
+
+    Example:
+      >>> issubclass(hl.DifferenceError, hl.HloLowerError), hl.DifferenceError.exit_code
+      (True, 1)
+    """
 
     exit_code = EXIT_DIFFERS
 
 
 class RegistryError(Exception):
-    """The rules contradict each other: a mistake of whoever registered them, found when the registry is built."""
+    """The rules contradict each other: a mistake of whoever registered them, found when the registry is built.
+
+    Example:
+      >>> from hlo_lower.rewrite.kinds import default_registry
+      >>> rules = hl.RuleList()
+      >>> @rules.lowers("stablehlo.scater")
+      ... def scatter_to_nothing(op): ...
+      >>> try:
+      ...     default_registry().extend(rules)
+      ... except hl.RegistryError as error:
+      ...     print("scater" in str(error))
+      True
+    """

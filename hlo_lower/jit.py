@@ -10,23 +10,26 @@ each signature, and that is when the module is exported and lowered.
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from types import MethodType
-from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 import jax
 import jax.core
 import jax.export
 
+from hlo_lower.arguments import function, known_names, parted, shown
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.export.locations import portable_locations, source_folder
 from hlo_lower.export.user_code import one_line
-from hlo_lower.options import Options, names_of
+from hlo_lower.options import NAMES, Keywords, Options, options_of
 from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import lower as _lower
+from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.targets import TargetLike, target_of
 from hlo_lower.verified import check
 from hlo_lower.verify import Level
+from hlo_lower.verify.effort import checked_level
 
 _jax: Any = jax  # its annotations leave jit, tree and custom_jvp partly unknown
 
@@ -39,6 +42,11 @@ class LoweredFunction(Generic[P, R]):
 
     Attributes:
       options: how it is lowered.
+
+    Example:
+      >>> put = hl.jit(lambda cache, row, at: cache.at[at].set(row))
+      >>> put.lowered(np.zeros((8, 4), np.float32), np.ones(4, np.float32), 3).scatters_left
+      0
     """
 
     __wrapped__: Callable[P, R]
@@ -59,7 +67,12 @@ class LoweredFunction(Generic[P, R]):
         self._registry = registry
         self._verify: Level | None = verify
         self._static = placing
-        self._compiled: Any = _jax.jit(self._traced(self._run), **placing, **donating)
+        try:
+            self._compiled: Any = _jax.jit(self._traced(self._run), **placing, **donating)
+        except (TypeError, ValueError) as error:
+            told = ", ".join(f"{name}={shown(value)}" for name, value in {**placing, **donating}.items())
+            next_step = "positions are whole numbers, names are texts: static_argnums=(0,), static_argnames=('n',)"
+            raise InputError("hl.jit", f"jax.jit refuses it: {one_line(error)}", told, next_step=next_step) from error
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the lowered function.
@@ -198,42 +211,37 @@ def _only_called(exported: jax.export.Exported, name: str) -> Callable[..., Any]
     return lambda *args, **kwargs: called(args, kwargs)
 
 
-class JitOptions(TypedDict, total=False):
-    """The keywords of `jit`."""
+class Placing(TypedDict, total=False):
+    """The keywords of `jax.jit` that `jit` takes: which arguments are static, which are given away."""
 
-    target: TargetLike
-    oob: Literal["xla", "spec"]
-    float_mode: Literal["exact", "reassociate"] | None
-    trust_flags: bool
-    keep_unsupported: bool
-    prefer: Sequence[str]
-    registry: CompositeLoweringRegistry | None
-    verify: Level | None
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
     donate_argnums: int | Sequence[int] | None
     donate_argnames: str | Iterable[str] | None
 
 
+class JitKeywords(Keywords, Placing, total=False):
+    """The keywords of `jit`: those of `Options`, and the others."""
+
+    options: Options | None
+    registry: CompositeLoweringRegistry | None
+    verify: Level | None
+
+
+PLACING = tuple(Placing.__annotations__)
+
+
 @overload
-def jit(fn: Callable[P, R], **options: Unpack[JitOptions]) -> LoweredFunction[P, R]: ...
+def jit(fn: Callable[P, R], **keywords: Unpack[JitKeywords]) -> LoweredFunction[P, R]: ...
 @overload
-def jit(fn: None = None, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], LoweredFunction[P, R]]: ...
+def jit(fn: None = None, **keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], LoweredFunction[P, R]]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
     *,
-    target: TargetLike = "stablehlo",
-    oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] | None = None,
-    trust_flags: bool = False,
-    keep_unsupported: bool = False,
-    prefer: Sequence[str] = (),
+    options: Options | None = None,
     registry: CompositeLoweringRegistry | None = None,
     verify: Level | None = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
+    **keywords: Any,
 ) -> Any:
     """Compile a function from its lowered module: `jax.jit`, with every scatter lowered.
 
@@ -244,7 +252,9 @@ def jit(
 
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
-      target, oob, float_mode, trust_flags, keep_unsupported, prefer, registry: as in `lower`.
+      options: how it is lowered, as an `Options`; or its keywords (target, oob, ...) here. 64-bit integers are left as
+        wide as they are: the arguments are JAX's.
+      registry: as in `lower`.
       verify: as in `lower`; it happens where JAX traces the function, once for each signature.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.
 
@@ -254,19 +264,30 @@ def jit(
       and the lowered module is not verified to be equal.
 
     Raises:
-      InputError: the target does not exist, or takes no StableHLO.
+      InputError: the target does not exist, or takes no StableHLO; fn is no function; or an argument is of a wrong type
+        or none of its choices.
+
+    Example:
+      >>> put = hl.jit(lambda cache, row, at: cache.at[at].set(row), target="iree")
+      >>> float(put(np.zeros((8, 4), np.float32), np.ones(4, np.float32), 3).sum())
+      4.0
     """
-    consumer = target_of(target)
-    if consumer.dialect != "stablehlo":
-        raise InputError(
-            "hl.jit", f"JAX compiles StableHLO, and a module for {consumer.name} leaves in {consumer.dialect}"
-        )
-    how = (consumer, oob, float_mode or "", trust_flags, keep_unsupported)
-    options = Options(*how, prefer=names_of(prefer), demote_i64=False)  # its arguments are JAX's, as wide as they are
-    static = {"static_argnums": static_argnums, "static_argnames": static_argnames}
-    donated = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
+    known_names("jit", keywords, (*NAMES, *PLACING))
+    placing, meaning = parted(keywords, PLACING)
+    chosen = replace(options_of(options, meaning), demote_i64=False)
+    if chosen.target.dialect != "stablehlo":
+        what = f"JAX compiles StableHLO, and a module for {chosen.target.name} leaves in {chosen.target.dialect}"
+        raise InputError("hl.jit", what)
+    if verify is not None:
+        checked_level("verify", verify)
+    registry_of(registry)
+    static, donated = parted(placing, STATIC)
 
     def wrap(fn: Callable[..., Any]) -> LoweredFunction[..., Any]:
-        return LoweredFunction(fn, options, registry, static, donated, verify)
+        function("hl.jit", fn, "hl.jit takes the Python function: hl.jit(f), or @hl.jit above it")
+        return LoweredFunction(fn, chosen, registry, static, donated, verify)
 
     return wrap if fn is None else wrap(fn)
+
+
+STATIC = ("static_argnums", "static_argnames")

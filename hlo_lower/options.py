@@ -1,54 +1,177 @@
-"""How a module is lowered: the keywords of `lower` and the flags of `hlo-lower convert`, as one value."""
+"""How a module is lowered, as one value: what `lower`, `classify`, `verify`, `jit` and the command line share."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypedDict, Unpack, cast
 
-from hlo_lower.targets import STABLEHLO, Target
+from hlo_lower.arguments import is_listed, known_names, one_of, shown, texts
+from hlo_lower.errors import InputError
+from hlo_lower.targets import Target, TargetLike, target_of
+
+Bound = tuple[tuple[str, int], ...]
+"""Sizes that are bound, in the order in which they were given."""
 
 
-@dataclass(frozen=True)
+class Choices(TypedDict, total=False):
+    """The keywords of `Options` but the target; `Options` says what each is."""
+
+    oob: Literal["xla", "spec"]
+    float_mode: Literal["exact", "reassociate", ""] | None
+    trust_flags: bool
+    keep_unsupported: bool
+    only: str | Sequence[str]
+    skip: str | Sequence[str]
+    bind: Mapping[str, int] | Bound | None
+    prefer: str | Sequence[str]
+    legalize: bool | None
+    demote_i64: bool | None
+    linalg_ops: Literal["named", "generic"]
+
+
+class Keywords(Choices, total=False):
+    """The keywords of `Options`, as the public functions take them beside `options`."""
+
+    target: TargetLike
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Options:
-    """How to lower; the keywords of `lower` and the flags of `hlo-lower convert`.
+    """How to lower: a value that `lower`, `classify`, `verify`, `jit`, `rules` and others take as `options=`.
+
+    The same keywords can be given to these functions themselves.
+
+    Args:
+      target: the name of a built-in consumer, the path of a target file, or a `Target`; by default "stablehlo".
+      **choices: the other attributes. A str for only, skip or prefer is one pattern or name; bind takes a mapping.
 
     Attributes:
       target: the consumer.
-      oob: "xla" drops whole windows that are out of bounds, "spec" single elements.
-      float_mode: "exact" keeps the order of float reductions, "reassociate" allows another; "" becomes the target's, or
-        "exact" where it has none.
+      oob: "xla" drops a window that is not wholly inside, "spec" its outside elements.
+      float_mode: "exact" keeps the order of float reductions, "reassociate" allows another; None or "" becomes the
+        target's, or "exact" where it has none.
       trust_flags: take `unique_indices = true` as a proof.
       keep_unsupported: leave a scatter that no rule fits instead of failing.
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
-      sizes: symbolic sizes that are bound before lowering (see `hlo_lower.graph.bind`).
+      bind: symbolic sizes that are bound before lowering, in pairs (see `hlo_lower.bind`).
       prefer: rules that are taken wherever they are right ("last_writer"), and entries of the target's table of sizes
         with other values ("few_windows=64").
       legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
       demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
+
+    Raises:
+      InputError: a value is of a wrong type or none of the choices, or the target does not exist.
+
+    Example:
+      >>> options = hl.Options(target="iree", only="llama.py:*")
+      >>> options
+      Options(target='iree', only=('llama.py:*',))
+      >>> hl.lower("decode.mlir", options=hl.Options(oob="spec")).scatters_left
+      0
     """
 
-    target: Target = STABLEHLO
+    target: Target
     oob: Literal["xla", "spec"] = "xla"
-    float_mode: Literal["exact", "reassociate", ""] = ""
+    float_mode: Literal["exact", "reassociate"] = "exact"
     trust_flags: bool = False
     keep_unsupported: bool = False
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
-    sizes: tuple[tuple[str, int], ...] = ()
+    bind: Bound = ()
     prefer: tuple[str, ...] = ()
-    legalize: bool | None = None
-    demote_i64: bool | None = None
+    legalize: bool = False
+    demote_i64: bool = False
     linalg_ops: Literal["named", "generic"] = "named"
 
-    def __post_init__(self) -> None:
-        """Take what the target says where nothing is given."""
-        object.__setattr__(self, "float_mode", self.float_mode or self.target.float_mode or "exact")
+    def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
+        known_names("Options", choices, NAMES)
+        given: dict[str, Any] = {**choices}
+        found = target_of(target)
+        values: dict[str, Any] = {"target": found}
+        for name, allowed in WORDS.items():
+            values[name] = one_of(name, given.get(name, allowed[0]), allowed)
+        values["float_mode"] = values["float_mode"] or found.float_mode or "exact"
         for name in ("legalize", "demote_i64"):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, getattr(self.target, name))
+            if values[name] is None:
+                values[name] = getattr(found, name)
+        for name, example in PATTERNS.items():
+            values[name] = texts(name, given.get(name, ()), example)
+        values["bind"] = _bound(given.get("bind"))
+        for field in fields(self):
+            object.__setattr__(self, field.name, values[field.name])
+
+    def __repr__(self) -> str:
+        told = [f"target={self.target.name!r}"]
+        plain = Options(self.target)
+        names = [field.name for field in fields(self)][1:]
+        told += [f"{n}={getattr(self, n)!r}" for n in names if getattr(self, n) != getattr(plain, n)]
+        return f"Options({', '.join(told)})"
 
 
-def names_of(prefer: Sequence[str]) -> tuple[str, ...]:
-    """What is preferred as `Options.prefer` holds it; a str is one name, not its letters."""
-    return (prefer,) if isinstance(prefer, str) else tuple(prefer)
+WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
+    "oob": ("xla", "spec"),
+    "float_mode": (None, "exact", "reassociate", ""),
+    "trust_flags": (False, True),
+    "keep_unsupported": (False, True),
+    "legalize": (None, False, True),
+    "demote_i64": (None, False, True),
+    "linalg_ops": ("named", "generic"),
+}
+"""What is one of a few values, the default first."""
+
+PATTERNS = {"only": "llama.py:88", "skip": "#3", "prefer": "last_writer"}
+"""What is texts, each with an example."""
+
+NAMES = tuple(Keywords.__annotations__)
+"""The keywords of `Options`."""
+
+
+def options_of(
+    options: Options | None, keywords: Keywords | Mapping[str, object], base: Options | None = None
+) -> Options:
+    """The options that a public function was given, as a value or by keywords.
+
+    Args:
+      options: the value.
+      keywords: some of the keywords.
+      base: what keywords that are not given are taken from; by default the defaults.
+
+    Raises:
+      InputError: both are given, a keyword does not exist, or its value is wrong.
+    """
+    known_names("options", keywords, NAMES)
+    if options is None:
+        given: Any = keywords
+        return Options(**given) if base is None else replace(base, **given)
+    if not isinstance(options, Options):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError(
+            "options",
+            f"{shown(options)} is not an hl.Options",
+            facts=f"it is of type {type(options).__name__}",
+            next_step='write options=hl.Options(target="iree")',
+        )
+    if keywords:
+        raise InputError(
+            "options",
+            f"options and keywords are given at once: {', '.join(keywords)}",
+            facts="each of them could contradict the options",
+            next_step=f"dataclasses.replace(options, {next(iter(keywords))}=...) makes other options",
+        )
+    return options
+
+
+def _bound(sizes: object) -> Bound:
+    """Symbolic sizes as pairs: of a mapping, or as they stand in other options."""
+    if sizes is None or sizes == ():
+        return ()
+    from hlo_lower.shapes.sizes import SizesError, named_sizes  # which imports JAX: few options have sizes
+
+    try:
+        given: object = dict(cast(Bound, sizes)) if is_listed(sizes) else sizes
+        return tuple(named_sizes(given).items())
+    except SizesError as error:
+        raise InputError("bind", error.what, next_step=error.next_step) from None
+    except (TypeError, ValueError):
+        what = f"{shown(sizes)} is no mapping of names to sizes"
+        raise InputError("bind", what, next_step='write {"b": 4, "s": 16}') from None

@@ -1,5 +1,6 @@
 """The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -7,14 +8,16 @@ from typing import Any
 import jax.export
 
 from hlo_lower import mlir
+from hlo_lower.arguments import shown
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.legalize import Demotion, demote_i64
 from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.options import Options
-from hlo_lower.plugins import installed_registry
+from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.report.notebook import Records, notebook_html
 from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
@@ -46,6 +49,11 @@ class Lowered:
       registry: the rules that were given; None where they were those that are installed.
       changes: what was legalized first, kept or left, beside scatters.
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
+
+    Example:
+      >>> lowered = hl.lower("decode.mlir")
+      >>> "stablehlo.scatter" in lowered.text, lowered.records[0].rule
+      (False, 'guarded_dynamic_update_slice')
     """
 
     def __init__(
@@ -68,10 +76,23 @@ class Lowered:
         self.graph = graph
         self.op_count = op_count
 
-    @property
-    def records(self) -> tuple[ScatterRecord, ...]:
+    @cached_property
+    def records(self) -> Records:
         """One per scatter of the input, in program order; written when they are first asked for."""
-        return self._scatters.records
+        return Records(self._scatters.records)
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self._told()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line of the repr, the table of the scatters, and the notes."""
+        return notebook_html(f"Lowered {self._told()}", self.records, self.notes)
+
+    def _told(self) -> str:
+        count, rules = len(self.records), dict.fromkeys(record.rule for record in self.records if record.rule)
+        told = f"{count:,} scatter{'s' * (count != 1)}, {self.scatters_left:,} left"
+        shown = f"; rules {', '.join(rules)}" if rules else ""
+        return f"{self.graph.name} for {self.options.target.name}: {told}{shown}"
 
     @cached_property
     def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
@@ -119,10 +140,18 @@ class Lowered:
         """The module as a portable artifact of a StableHLO version, by default the current one.
 
         Raises:
-          InputError: the target reads linalg, of which there is none.
+          InputError: the target reads linalg, of which there is none; or it cannot be written for that version.
         """
         self._refuse_linalg("a portable artifact")
-        return to_portable_artifact(self.graph, version)
+        asked: Any = version
+        if not isinstance(asked, str | None) or not re.fullmatch(r"\d+\.\d+\.\d+", asked or "0.0.0"):
+            told = f"{shown(version)} is no version of StableHLO"
+            raise InputError("version", told, next_step='write version="1.0.0", or leave it out')
+        try:
+            return to_portable_artifact(self.graph, version)
+        except ValueError as error:
+            told = f"the module cannot be written for StableHLO {version}: {error}"
+            raise InputError(self.graph.name, told, next_step="leave the version out, or ask for a newer one") from None
 
     @cached_property
     def exported(self) -> jax.export.Exported:
@@ -172,7 +201,9 @@ def classify(
       registry: the rules; by default the built-in ones and those of installed plug-ins.
     """
     options = options or Options()
-    known = registry or installed_registry()
+    known = registry_of(registry)
+    if options.bind:
+        graph = bind(graph, dict(options.bind))
     is_built = not options.target.restricts_only_scatter
     with lowering():
         if is_built or options.legalize or options.demote_i64:
@@ -209,10 +240,10 @@ def _lower(
     source: Source | Graph, options: Options, name: str | None, registry: CompositeLoweringRegistry | None
 ) -> Lowered:
     graph = _copied(source, name) if isinstance(source, Graph) else read(source, name)
-    if options.sizes:
-        graph = bind(graph, dict(options.sizes))
+    if options.bind:
+        graph = bind(graph, dict(options.bind))
     op_count = graph.op_count
-    known = registry or installed_registry()
+    known = registry_of(registry)
     changes, demotion = _make_plain(Context(graph, options, known))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
@@ -237,7 +268,7 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
       NotLoweredError: its integers cannot be narrowed.
     """
     graph = _copied(source)
-    changes, demotion = _make_plain(Context(graph, options, registry or installed_registry()))
+    changes, demotion = _make_plain(Context(graph, options, registry_of(registry)))
     return PlainForm(to_text(graph), changes, demotion)
 
 

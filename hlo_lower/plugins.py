@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from hlo_lower.errors import HloLowerError, RegistryError
+from hlo_lower.arguments import shown
+from hlo_lower.errors import HloLowerError, InputError, RegistryError
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.rewrite.kinds import default_registry
 
@@ -25,7 +26,12 @@ WITHOUT = "HLO_LOWER_NO_PLUGINS"
 
 
 class PluginError(HloLowerError):
-    """An installed distribution adds rules that cannot be used."""
+    """An installed distribution adds rules that cannot be used.
+
+    Example:
+      >>> issubclass(hl.PluginError, hl.HloLowerError)
+      True
+    """
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,25 @@ def installed_registry() -> CompositeLoweringRegistry:
       PluginError: a plug-in cannot be imported, is no `RuleList`, or contradicts another one or the built-in rules.
     """
     return _registry(not os.environ.get(WITHOUT))
+
+
+def registry_of(registry: CompositeLoweringRegistry | None) -> CompositeLoweringRegistry:
+    """The registry that a caller gives, or the installed one.
+
+    Raises:
+      InputError: it is none.
+      PluginError: as `installed_registry`.
+    """
+    if registry is None:
+        return installed_registry()
+    if isinstance(registry, CompositeLoweringRegistry):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return registry
+    raise InputError(
+        "registry",
+        f"{shown(registry)} is not a registry",
+        facts=f"it is of type {type(registry).__name__}",
+        next_step="registry = hlo_lower.rewrite.kinds.default_registry(); registry.extend(rules) adds an hl.RuleList",
+    )
 
 
 @cache

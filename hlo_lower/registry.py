@@ -177,6 +177,14 @@ class RuleList:
     """Rules of one family, written down where they are defined; `CompositeLoweringRegistry.extend` takes them in.
 
     A plug-in is such a list under a name of the entry point group `hlo_lower.rules`.
+
+    Example:
+      >>> rules = hl.RuleList()
+      >>> @rules.lowers("stablehlo.scatter", form="the operand, wrongly")
+      ... def scatter_to_my_operand(op):
+      ...     return op.scatter.promoted_operands(op.build)
+      >>> len(rules.entries)
+      1
     """
 
     def __init__(self) -> None:
@@ -209,6 +217,13 @@ class CompositeLoweringRegistry:
 
     Args:
       domains: for each op the facts that describe it, each with its finite set of values.
+
+    Example:
+      >>> from hlo_lower.rewrite.kinds import default_registry
+      >>> registry = default_registry()
+      >>> registry.extend(hl.RuleList())
+      >>> hl.lower("decode.mlir", registry=registry).scatters_left
+      0
     """
 
     def __init__(self, domains: Mapping[str, Mapping[str, Iterable[Enum]]]) -> None:

@@ -2,53 +2,42 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Unpack
 
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.arguments import known_names, parted
 from hlo_lower.errors import DifferenceError
-from hlo_lower.graph import Graph, Source, checked_sizes, is_symbolic, open_sizes, read, to_text
+from hlo_lower.graph import Graph, Source, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
 from hlo_lower.mlir import ScatterNumbers
-from hlo_lower.options import Options
+from hlo_lower.options import NAMES, Keywords, Options, options_of
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
+from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.applied import apply
 from hlo_lower.scatter.predicates import Claims, broken
-from hlo_lower.targets import STABLEHLO, TargetLike, target_of
-from hlo_lower.verify import MEMORY_BUDGET, Level, ModuleVerdict, Progress, Verdict, verify_plain
+from hlo_lower.verify import MEMORY_BUDGET, Effort, EffortKeywords, Inputs, Level, ModuleVerdict, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
 
 PROVE_SECONDS = 10.0
 """In which a proof of a region is sought."""
 
-Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
-"""Arguments of a module, by position or by name."""
+
+class VerifyKeywords(Keywords, EffortKeywords, total=False):
+    """The keywords of `verify`: those of `Options`, of which None is "as it was lowered", and of `Effort`."""
 
 
 def verify(
     source: Source | Graph,
     lowered: Source | Graph | Lowered,
     *,
-    target: TargetLike | None = None,
-    oob: Literal["xla", "spec"] | None = None,
-    float_mode: Literal["exact", "reassociate"] | None = None,
-    trust_flags: bool | None = None,
-    legalize: bool | None = None,
-    demote_i64: bool | None = None,
+    options: Options | None = None,
     registry: CompositeLoweringRegistry | None = None,
-    level: Level = "auto",
-    inputs: Inputs = None,
-    bind: Mapping[str, int] | None = None,
-    seed: int = 0,
-    runs: int = 3,
-    prove: bool = False,
-    accept_runs: bool = False,
-    jobs: int = 1,
-    progress: Progress | None = None,
+    **keywords: Unpack[VerifyKeywords],
 ) -> Verdict:
     """Verify that two versions of a module are the same function, whoever wrote the second one.
 
@@ -57,47 +46,49 @@ def verify(
 
     Args:
       source, lowered: the two versions; what the scatters of the first one mean out of bounds is said by `oob`.
-      oob, float_mode, trust_flags: as they were given to `lower`; by default what lowered says, where it is a
-        `Lowered`, else the defaults of `lower` for the target.
+      options, or oob, float_mode, trust_flags: as they were given to `lower`; by default what lowered says, where it is
+        a `Lowered`, else the defaults of `lower` for the target.
       target, legalize, demote_i64, registry: likewise; what was narrowed or legalized first is made anew and compared
         with the module as it was given, then the lowered one with that (`Verdict.plain`).
-      level: "regions" judges the regions alone, "full" runs the whole module too, "auto" runs it if it fits.
-      inputs: arguments of the whole module; by default seeded random ones.
       bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
         version has symbolic sizes, a few small ones that fit.
-      seed, runs: of the random inputs.
+      level: "regions" judges the regions alone, "full" runs the whole module too, "auto" (the default) runs it if it
+        fits.
+      inputs: arguments of the whole module; by default seeded random ones.
+      seed, runs: of the random inputs; 0 and 3 by default.
       prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
       accept_runs: whether what could not be judged, only run, counts as verified.
-      jobs: how many processes judge regions; with 1 this one does.
+      jobs: how many processes judge regions; with 1, the default, this one does.
       progress: called with a stage, how much of it is done and how much there is.
 
+    Returns:
+      The verdict: `.ok`, `.differs`, `.lines()`, `.to_json()`.
+
     Raises:
-      InputError: a version cannot be read or run.
+      InputError: a version cannot be read or run, or an argument is of a wrong type or none of its choices.
+
+    Example:
+      >>> lowered = hl.lower("decode.mlir")
+      >>> hl.verify("decode.mlir", lowered, level="regions")
+      <Verdict verified: 1 region as it stands>
+      >>> hl.verify("decode.mlir", lowered.text.replace("compare GE", "compare GT"), level="regions").ok
+      False
     """
-    made_with = lowered.options if isinstance(lowered, Lowered) else None
-    bind = None if bind is None else checked_sizes(bind)
-    sizes = dict(made_with.sizes) if made_with is not None and bind is None else bind
+    known_names("verify", keywords, (*EFFORT, *NAMES))
+    how, meaning = parted(keywords, EFFORT)
+    effort, asked = Effort(**how), _options_of(lowered, options, meaning)
+    registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
+    registry_of(registry)
+    sizes = dict(asked.bind)
     before = _text_of(source, sizes)
     after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
-    if bind and is_symbolic(after):
-        after = _text_of(after, open_sizes(after, bind))
-    by_default = made_with or Options(STABLEHLO if target is None else target_of(target))
-    asked = replace(
-        by_default,
-        target=by_default.target if target is None else target_of(target),
-        oob=by_default.oob if oob is None else oob,
-        float_mode=float_mode or (made_with.float_mode if made_with else ""),
-        trust_flags=by_default.trust_flags if trust_flags is None else trust_flags,
-        legalize=by_default.legalize if legalize is None else legalize,
-        demote_i64=by_default.demote_i64 if demote_i64 is None else demote_i64,
-    )
-    about_plain = None
+    if sizes and is_symbolic(after):
+        after = _text_of(after, open_sizes(after, sizes))
+    about_plain, inputs = None, effort.inputs
     if asked.legalize or asked.demote_i64:
-        plain = plain_form(
-            read(before), asked, registry or (lowered.registry if isinstance(lowered, Lowered) else None)
-        )
+        plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
-        about_plain = _verify_plain(before, plain, near=near, seed=seed, runs=runs)
+        about_plain = _verify_plain(before, plain, near=near, seed=effort.seed, runs=effort.runs)
         before, inputs = plain.text, _narrowed(inputs, plain.demotion)
     verdict = _verify(
         before,
@@ -106,18 +97,28 @@ def verify(
         reassociated=asked.float_mode == "reassociate",
         trust_flags=asked.trust_flags,
         reads_inside=asked.target.gather == "in_bounds",
-        level=level,
+        level=effort.level,
         inputs=inputs,
-        seed=seed,
-        runs=runs,
-        prove_s=PROVE_SECONDS if prove else 0.0,
-        accept_runs=accept_runs,
-        jobs=jobs,
+        seed=effort.seed,
+        runs=effort.runs,
+        prove_s=PROVE_SECONDS if effort.prove else 0.0,
+        accept_runs=effort.accept_runs,
+        jobs=effort.jobs,
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
-        progress=progress,
+        progress=effort.progress,
     )
     return replace(verdict, plain=about_plain)
+
+
+EFFORT = tuple(EffortKeywords.__annotations__)
+"""The keywords of `verify` that are not those of `Options`."""
+
+
+def _options_of(lowered: object, options: Options | None, keywords: Mapping[str, object]) -> Options:
+    """What a module was lowered with, and what is said of it; of None nothing is said."""
+    given = {name: value for name, value in keywords.items() if value is not None}
+    return options_of(options, given, lowered.options if isinstance(lowered, Lowered) else None)
 
 
 def _verify_plain(before: str, plain: PlainForm, *, near: bool, seed: int, runs: int) -> ModuleVerdict | None:

@@ -1,5 +1,6 @@
 """What is checked before the work, so that a mistyped option does not cost a minute."""
 
+import argparse
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -8,14 +9,14 @@ from hlo_lower.cli.output import STANDARD
 from hlo_lower.errors import InputError
 
 if TYPE_CHECKING:
-    from hlo_lower.targets import Target
+    from hlo_lower.options import Options
 
 
-def check_target(name: str) -> "Target":
-    """Check that there is such a target, and that its file, where it is one, describes one."""
-    from hlo_lower.targets import target_of
+def options_from(args: argparse.Namespace) -> "Options":
+    """The flags of a command as options; a target that does not exist, or whose file describes none, is refused."""
+    from hlo_lower.options import NAMES, Options
 
-    return target_of(name)
+    return Options(**{name: value for name, value in vars(args).items() if name in NAMES})
 
 
 def check_inputs(inputs: str | None, level: str) -> None:

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, check_target
+from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, options_from
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_linalg, add_plain, add_policy
@@ -14,8 +14,8 @@ from hlo_lower.cli.streams import complain, fit, page_of
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
 
 if TYPE_CHECKING:
+    from hlo_lower.options import Options
     from hlo_lower.report import ModuleReport
-    from hlo_lower.targets import Target
     from hlo_lower.verify import Verdict
 
 VERIFY_LEVELS = ("auto", "regions", "full", "off")
@@ -56,23 +56,12 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.report import ModuleReport
 
-    target = _check(args)
+    options = _check(args)
     inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
-    how: dict[str, Any] = {
-        "target": target,
-        "oob": args.oob,
-        "float_mode": args.float_mode,
-        "trust_flags": args.trust_flags,
-        "prefer": args.prefer,
-        "legalize": args.legalize,
-        "demote_i64": args.demote_i64,
-    }
-    kept = {"keep_unsupported": args.keep_unsupported, "only": args.only, "skip": args.skip, "bind": args.bind}
-    kept |= {"linalg_ops": args.linalg_ops}
     lower = hl.lower  # which imports JAX, before the clock runs
     start = time.perf_counter()
-    lowered = lower(source, name=args.input, **kept, **how)
+    lowered = lower(source, name=args.input, options=options)
     data = lowered_bytes(lowered, args.emit or form_for(args.output))
     converted = time.perf_counter()
     verdict = _verified(args, source, lowered, inputs)
@@ -85,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
         args.input,
         lowered.op_count,
         lowered.records,
-        target.name,
-        args.oob,
+        options.target.name,
+        options.oob,
         scatters_left=lowered.scatters_left,
         verification=verdict.summary() if verdict else None,
         convert_seconds=converted - start,
@@ -102,15 +91,15 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _check(args: argparse.Namespace) -> "Target":
-    target = check_target(args.target)
+def _check(args: argparse.Namespace) -> "Options":
+    options = options_from(args)
     check_inputs(args.inputs, args.verify)
     check_one_standard("output", [args.output, args.report or ""])
     check_writable(args.output)
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
-    return target
+    return options
 
 
 def _verified(args: argparse.Namespace, source: Any, lowered: Any, inputs: Any) -> "Verdict | None":

@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_explained, check_one_standard, check_target
+from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.options import add_policy, positive
 from hlo_lower.cli.output import STANDARD, check_writable
@@ -14,8 +14,8 @@ from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK
 
 if TYPE_CHECKING:
+    from hlo_lower.options import Options
     from hlo_lower.report import ModuleReport
-    from hlo_lower.targets import Target
 
 KINDS = ("insert_slice", "reduction_add", "general")
 FORMATS = ("text", "json", "markdown", "html")
@@ -52,10 +52,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify each module, show the report, and say in the exit code whether all was well."""
-    target = check_target(args.target)
+    options = options_from(args)
     check_one_standard("input", args.files)
     check_writable(args.output)
-    reports = _reports(args, target)
+    reports = _reports(args, options)
     most = max((len(report.records) for report in reports), default=0)
     check_explained(args.explain, most, args.files)
     errors = [report.error for report in reports if report.error is not None]
@@ -71,26 +71,26 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_BAD_INPUT if errors else EXIT_NOT_LOWERED if failing else EXIT_OK
 
 
-def _reports(args: argparse.Namespace, target: "Target") -> "Sequence[ModuleReport]":
+def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleReport]":
     """A report for each module; of one that was named alone and cannot be read the error is raised."""
     from hlo_lower.report.progress import progress
     from hlo_lower.selection import classify_modules, default_jobs
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
-        return [_classified(args.files[0], target, args.oob)]
+        return [_classified(args.files[0], options)]
     modules = selected_modules(args.files)
     jobs = args.jobs or default_jobs(len(modules))
     with progress() as tell:
-        return classify_modules(modules, target=target, oob=args.oob, jobs=jobs, timeout=args.timeout, progress=tell)
+        return classify_modules(modules, options=options, jobs=jobs, timeout=args.timeout, progress=tell)
 
 
-def _classified(file: str, target: "Target", oob: Literal["xla", "spec"]) -> "ModuleReport":
+def _classified(file: str, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.report import ModuleReport
 
     graph = hl.read(module_source(file), name=file)
-    records = hl.classify(graph, target=target, oob=oob)
-    return ModuleReport(file, graph.op_count, records, target.name, oob)
+    records = hl.classify(graph, options=options)
+    return ModuleReport(file, graph.op_count, records, options.target.name, options.oob)
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from hlo_lower.cli.checks import check_one_standard, check_target
+from hlo_lower.cli.checks import check_one_standard, options_from
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
 from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_plain, add_policy, count
 from hlo_lower.cli.output import check_writable, write_whole
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
-    target = check_target(args.target)
+    options = options_from(args)
     for path in (args.report, args.save_inputs):
         if path:
             check_writable(path)
@@ -50,14 +50,8 @@ def run(args: argparse.Namespace) -> int:
         verdict = hl.verify(
             before,
             after,
-            target=target,
-            oob=args.oob,
-            float_mode=args.float_mode,
-            trust_flags=args.trust_flags,
-            legalize=args.legalize,
-            demote_i64=args.demote_i64,
+            options=options,
             inputs=inputs,
-            bind=args.bind,
             seed=args.seed,
             runs=args.runs,
             prove=args.prove,

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 
+from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
 from hlo_lower.export.element_types import ACCEPTED as ELEMENT_TYPES
 from hlo_lower.export.element_types import element_type
@@ -29,6 +30,8 @@ def specs_of(fn: Callable[..., Any], args: Sequence[Any], shapes: Sequence[str] 
     if shapes is None:
         return tuple(args)
     label = str(getattr(fn, "__name__", "function"))
+    if not isinstance(shapes, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError(label, f"shapes is {shown(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]')
     if isinstance(shapes, str):
         raise InputError(label, "shapes is one text", next_step=f"write a list of shapes: shapes=[{shapes!r}]")
     written, constraints = _read(label, shapes, len(args))

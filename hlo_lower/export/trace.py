@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.export
 
 from hlo_lower import mlir
+from hlo_lower.arguments import function, is_listed, is_named, shown, texts, whole
 from hlo_lower.errors import InputError
 from hlo_lower.export.arguments import check_widths, describe, specs_of
 from hlo_lower.export.locations import portable_locations, source_file, source_folder
@@ -21,10 +22,10 @@ def export(
     fn: Callable[..., Any],
     *args: Any,
     shapes: Sequence[str] | None = None,
-    donate: Sequence[int] = (),
+    donate: int | Sequence[int] = (),
     static: Mapping[str, Any] | None = None,
     name: str | None = None,
-    platforms: Sequence[str] | None = None,
+    platforms: str | Sequence[str] | None = None,
 ) -> jax.export.Exported:
     """Trace a function and export it as StableHLO, with source locations that name no machine.
 
@@ -41,16 +42,27 @@ def export(
       name: the module is called `jit_<name>`; by default the function's name.
       platforms: platforms to lower for ("cpu", "cuda", ...); by default JAX's default backend.
 
+    Returns:
+      What `hl.lower`, `hl.read` and the others take, with the function's pytrees.
+
     Raises:
       InputError: the function raises while it is traced (the cause is chained), or shapes cannot be read or do not fit
-        args; it points to the place.
+        args; it points to the place. Or an argument is of a wrong type.
+
+    Example:
+      >>> exported = hl.export(lambda x, i: x.at[i].set(0), np.zeros((8, 4), np.float32), np.int32(3))
+      >>> len(hl.classify(exported))
+      1
     """
+    _check(fn, donate, static, name)
+    platforms = None if platforms is None else texts("platforms", platforms, "cpu")
+    positions = (donate,) if isinstance(donate, int) else tuple(donate)
     label = name or str(getattr(fn, "__name__", "function"))
     specs = specs_of(fn, args, shapes)
     check_widths(label, specs)
     with portable_locations(source_folder(fn)):
         try:
-            jitted = _jitted(fn, donate, static or {}, label)
+            jitted = _jitted(fn, positions, static or {}, label)
             exporter = jax.export.export(jitted, platforms=platforms)
             return exporter(*specs)
         except InputError:
@@ -59,6 +71,18 @@ def export(
             where = user_line(error, source_file(fn)) or label
             facts = f"arguments {', '.join(describe(spec) for spec in specs)}"
             raise tracing_error(error, label, where, facts, shapes or ()) from error
+
+
+def _check(fn: object, donate: object, static: object, name: object) -> None:
+    """Check the types of what a function is exported with; whether it fits the function is seen when it is traced."""
+    function("hl.export", fn, "give the function, then example arguments: hl.export(f, *args)")
+    for position in cast(Sequence[object], donate) if is_listed(donate) else [donate]:
+        whole("donate", position, 0)
+    if static is not None and not is_named(static):
+        told = f"{shown(static)} is no mapping from names to values"
+        raise InputError("static", told, next_step='write static={"config": config}')
+    if not isinstance(name, str | None):
+        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode"')
 
 
 def exported_text(exported: jax.export.Exported) -> str:

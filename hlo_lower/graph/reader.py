@@ -1,5 +1,6 @@
 """Read a module from whatever form it comes in."""
 
+import errno
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -9,6 +10,7 @@ import jax.export
 import jax.stages
 
 from hlo_lower import mlir
+from hlo_lower.arguments import shown
 from hlo_lower.containment import is_contained, reading
 from hlo_lower.containment.prober import probe
 from hlo_lower.errors import InputError
@@ -19,6 +21,7 @@ from hlo_lower.graph.writer import to_text
 Source: TypeAlias = str | bytes | PathLike[str] | jax.export.Exported | jax.stages.Lowered
 
 OBJECT_NAME = "<module>"
+FORMS = "path, text, bytes, jax.export.Exported, jax.stages.Lowered or hl.Graph"
 MOST_NAMED = 6
 """Functions that a message names."""
 
@@ -36,10 +39,20 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         and bytes that are not text, and for text that is nested very deeply or holds bytes as escapes; not for objects
         of JAX.
 
+    Returns:
+      The module as a graph, which `hl.lower`, `hl.classify`, `hl.bind` and `hl.verify` take as it is.
+
     Raises:
       InputError: it cannot be read, parsed or verified, is empty, or has no public function; the child died of it, or
-        needed too much time or memory.
+        needed too much time or memory; or it is nothing that a module comes in.
+
+    Example:
+      >>> hl.read("decode.mlir").main.name
+      'main'
     """
+    _check_source(source)
+    if not isinstance(name, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError("name", f"{shown(name)} is no text", next_step='write name="decode.mlir"')
     exported: jax.export.Exported | None = None
     is_object = False
     if isinstance(source, jax.export.Exported):
@@ -67,6 +80,27 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         if is_suspicious and is_contained() and isinstance(data, str):
             to_text(graph)  # which can die of what parsing survives: as long as it is known what this process reads
     return graph
+
+
+def _check_source(source: object) -> None:
+    """Check that a module is given in a form that can be read; what is close to one is told how it becomes one."""
+    if isinstance(source, (str, bytes, PathLike, jax.export.Exported, jax.stages.Lowered)):
+        return
+    next_step = "give its path or its text"
+    if isinstance(source, Graph):
+        next_step = "it has been read: hl.lower(graph), hl.classify(graph), hl.bind(graph, sizes) take it as it is"
+    elif isinstance(getattr(source, "graph", None), Graph):
+        next_step = "its .graph is the module, and its .text is the module as text"
+    elif callable(source):
+        name = getattr(source, "__name__", "f")
+        name = name if name.isidentifier() else "f"
+        next_step = f"hl.export({name}, *args) makes a module of a function"
+    raise InputError(
+        "",
+        f"{shown(source)} is not a module",
+        facts=f"it is of type {type(source).__name__}; a module is a {FORMS}",
+        next_step=next_step,
+    )
 
 
 def text_of(source: Path | bytes, name: str) -> str:
@@ -177,14 +211,20 @@ def _is_path(source: str) -> bool:
 
 
 def _read_file(path: Path, name: str) -> bytes:
-    if path.is_dir():
-        raise InputError(name, "is a directory, not a module", next_step=f"name a file in it: {name}/*.mlir")
     try:
+        if path.is_dir():
+            raise InputError(name, "is a directory, not a module", next_step=f"name a file in it: {name}/*.mlir")
         return path.read_bytes()
     except FileNotFoundError:
         raise InputError(name, "no such file", next_step="check the path") from None
     except OSError as error:
-        raise InputError(name, f"cannot be read: {error.strerror}", next_step="check its permissions") from None
+        long = error.errno == errno.ENAMETOOLONG
+        next_step = "is this a module's text? A str without a line break is a path" if long else "check its permissions"
+        raise InputError(
+            shown(name) if long else name, f"cannot be read: {error.strerror}", next_step=next_step
+        ) from None
+    except ValueError as error:  # a zero byte
+        raise InputError(shown(name), f"is no path: {error}", next_step="check the path") from None
 
 
 def _as_text(data: str | bytes) -> str | bytes:

@@ -7,6 +7,7 @@ compares by it; so it stays valid while other operations come and go, and costs 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -265,6 +266,13 @@ class Graph:
       name: the file it came from, "-" for standard input, "<module>" for an object.
       has_locations: whether the module came with source locations, and so is printed with them.
       exported: the `jax.export.Exported` that it came from, if any.
+
+    Example:
+      >>> graph = hl.read("decode.mlir")
+      >>> graph
+      <Graph decode.mlir: 5 ops, 1 scatter, 1 function>
+      >>> graph.name, graph.op_count
+      ('decode.mlir', 5)
     """
 
     def __init__(self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None) -> None:
@@ -272,6 +280,18 @@ class Graph:
         self.name = name
         self.has_locations = has_locations
         self.exported = exported
+
+    def __repr__(self) -> str:
+        return f"<Graph {self._told()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line of the repr, and the names of the functions."""
+        names = ", ".join(f"@{name}" for name in self.functions)
+        return f"<p><b>Graph</b> {escape(self._told())}</p>\n<p>{escape(names)}</p>"
+
+    def _told(self) -> str:
+        parts = [(self.op_count, "op"), (len(self.scatters), "scatter"), (len(self.functions), "function")]
+        return f"{self.name}: {', '.join(f'{n:,} {noun}' + 's' * (n != 1) for n, noun in parts)}"
 
     @property
     def context(self) -> mlir.RawContext:

@@ -40,7 +40,7 @@ def _alone(report: ModuleReport, *, show_all: bool, explain: Collection[int]) ->
         blocks.append(f'<p class="error">{escape(parts.pop())}</p>')
     if parts:
         blocks.append(f"<p>{escape(' · '.join(parts))}</p>")
-    return "\n".join([*blocks, _scatters(report, show_all=show_all, explain=explain)])
+    return "\n".join([*blocks, scatters_html(report, show_all=show_all, explain=explain)])
 
 
 def _folders(reports: Sequence[ModuleReport]) -> str:
@@ -87,12 +87,12 @@ def _module(report: ModuleReport, *, is_open: bool, show_all: bool, explain: Col
     if not report.records:
         return f'<div class="flat"><div class="row">{line}</div></div>'
     file, _, *parts = headline(report)
-    inner = f"<p>{escape(' · '.join([file, *parts]))}</p>\n{_scatters(report, show_all=show_all, explain=explain)}"
+    inner = f"<p>{escape(' · '.join([file, *parts]))}</p>\n{scatters_html(report, show_all=show_all, explain=explain)}"
     opened = " open" if is_open else ""
     return f'<details{opened}><summary class="row">{line}</summary><div class="inner">\n{inner}\n</div></details>'
 
 
-def _scatters(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> str:
+def scatters_html(report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> str:
     """The table of a module's scatters, what is explained of them, and their totals."""
     blocks: list[str] = []
     if report.records:

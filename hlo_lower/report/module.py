@@ -34,6 +34,11 @@ class ModuleReport:
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
       group: the folder that it is counted under, among several modules.
       notes: what was done beside scatters, and what the result rests on, a line each.
+
+    Example:
+      >>> [report] = hl.classify_modules("decode.mlir")
+      >>> report.totals().scatters, report.target
+      (1, 'stablehlo')
     """
 
     file: str

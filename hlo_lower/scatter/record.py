@@ -16,6 +16,11 @@ class Fact:
       name: the fact ("in_bounds", "unique", "subset", ...).
       value: its value as text ("always", "proved", "Tile", ...).
       causes: gives what proves it, step by step, causes first, each with its place.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> next(fact.value for fact in record.facts if fact.name == "subset")
+      'Tile'
     """
 
     name: str
@@ -39,7 +44,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rule that was not chosen, and why: everything that stands in its way."""
+    """A rule that was not chosen, and why: everything that stands in its way.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> "scatter_to_while" in [rejection.rule for rejection in record.why_not]
+      True
+    """
 
     rule: str
     reasons: tuple[Cause, ...]
@@ -53,13 +64,18 @@ class Written:
       counts: how many windows; of a run of rows their number in each of its dims; none where it is not known.
       index: for each operand dim what is written of it: ":", "3", "0:4", "pos", "i:i+16", and "b" for the coordinate
         of a batch; none where it is not known.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> record.writes.index
+      ('i', ':')
     """
 
     counts: tuple[int, ...] = ()
     index: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScatterRecord:
     """One scatter, classified; after lowering also how it was lowered.
 
@@ -86,6 +102,11 @@ class ScatterRecord:
       why_not: the rules that were not chosen.
       facts: every fact with its evidence.
       claims: what is claimed of the indices at run time (`hlo_lower.scatter.predicates`); None of a dynamic shape.
+
+    Example:
+      >>> [record] = hl.classify("decode.mlir")
+      >>> record
+      <ScatterRecord 1 at decode.mlir:2: Tile assign on 8x4xf32 -> guarded_dynamic_update_slice>
     """
 
     number: int
@@ -111,3 +132,8 @@ class ScatterRecord:
     why_not: tuple[Rejection, ...] = ()
     facts: tuple[Fact, ...] = field(default=())
     claims: Claims | None = None
+
+    def __repr__(self) -> str:
+        sizes = "".join(f"{'?' if size is None else size}x" for size in self.operand_shape)
+        what = f"{self.subset} {self.combiner} on {sizes}{self.dtype}"
+        return f"<ScatterRecord {self.number} at {self.location}: {what} -> {self.rule or 'no rule'}>"

@@ -1,7 +1,6 @@
 """Selection: which modules a report is about, and their classification in one process or in many."""
 
 from hlo_lower.selection.files import SNIFFED, SUFFIXES, Selected, select
-from hlo_lower.selection.module_classification import Policy
 from hlo_lower.selection.modules import classify_modules, default_jobs
 
-__all__ = ["SNIFFED", "SUFFIXES", "Policy", "Selected", "classify_modules", "default_jobs", "select"]
+__all__ = ["SNIFFED", "SUFFIXES", "Selected", "classify_modules", "default_jobs", "select"]

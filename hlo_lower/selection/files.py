@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import cast
 
+from hlo_lower.arguments import is_listed, shown
 from hlo_lower.errors import InputError
 
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo", ".vhlo", ".portable", ".exported", ".jax_exported", ".jax")
@@ -47,6 +49,7 @@ def select(paths: Sequence[str | PathLike[str] | Selected]) -> tuple[Selected, .
     Raises:
       InputError: the only path is a folder without a module, or one that cannot be listed.
     """
+    _check_paths(paths)
     found: list[Selected] = []
     taken: set[str] = set()
     alone = len(paths) == 1
@@ -59,6 +62,20 @@ def select(paths: Sequence[str | PathLike[str] | Selected]) -> tuple[Selected, .
     if alone and len(found) == 1 and found[0].error is not None:
         raise found[0].error
     return tuple(found)
+
+
+def _check_paths(paths: object) -> None:
+    """Check that paths are given, and not the text of a module, which has none."""
+    given = cast(Sequence[object], paths) if is_listed(paths) else [paths]
+    for path in given:
+        is_text = isinstance(path, str) and ("\n" in path or "\0" in path)
+        if is_text or not isinstance(path, (str, PathLike, Selected)):
+            raise InputError(
+                "paths",
+                f"{shown(path)} is not a path",
+                facts="it is the text of a module" if is_text else f"it is of type {type(path).__name__}",
+                next_step="hl.classify takes a module, whatever its form; this takes files and folders",
+            )
 
 
 def _at(path: Path, given: str, *, alone: bool) -> list[Selected]:

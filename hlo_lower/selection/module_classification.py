@@ -1,29 +1,18 @@
 """One module, from its file to its report; whatever goes wrong with it is said there."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from hlo_lower.containment import mark_contained
 from hlo_lower.errors import HloLowerError
+from hlo_lower.options import Options
 from hlo_lower.report import ModuleReport
 from hlo_lower.scatter.record import Fact, ScatterRecord
 from hlo_lower.selection.files import Selected
-from hlo_lower.targets import Target
 
 WARM_UP = b"func.func public @main() { return }"
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What scatters mean, for whom, and what a rule may assume: the keywords of `classify`."""
-
-    target: Target
-    oob: Literal["xla", "spec"] = "xla"
-    float_mode: Literal["exact", "reassociate"] | None = None
-    trust_flags: bool = False
-
-
-def classify_one(policy: Policy, module: Selected) -> ModuleReport:
+def classify_one(options: Options, module: Selected) -> ModuleReport:
     """Read a module and classify its scatters; an error becomes the report's, none is raised.
 
     The evidence is looked up at once: the report holds nothing of the module, and can go to another process.
@@ -31,16 +20,16 @@ def classify_one(policy: Policy, module: Selected) -> ModuleReport:
     try:
         if module.error is not None:
             raise module.error
-        return _classified(policy, module)
+        return _classified(options, module)
     except HloLowerError as error:
-        return failed(policy, module, str(error))
+        return failed(options, module, str(error))
     except Exception as error:
-        return failed(policy, module, internal(module.file, error))
+        return failed(options, module, internal(module.file, error))
 
 
-def failed(policy: Policy, module: Selected, error: str) -> ModuleReport:
+def failed(options: Options, module: Selected, error: str) -> ModuleReport:
     """The report of a module that could not be read or classified."""
-    return ModuleReport(module.file, target=policy.target.name, oob=policy.oob, error=error, group=module.group)
+    return ModuleReport(module.file, target=options.target.name, oob=options.oob, error=error, group=module.group)
 
 
 def internal(file: str, error: BaseException) -> str:
@@ -52,21 +41,19 @@ def internal(file: str, error: BaseException) -> str:
     )
 
 
-def warm_up(policy: Policy) -> None:
+def warm_up(options: Options) -> None:
     """Make a process ready that may die of a module: import and build what is needed before the first one comes."""
     mark_contained()
-    classify_one(policy, Selected("", "", WARM_UP))
+    classify_one(options, Selected("", "", WARM_UP))
 
 
-def _classified(policy: Policy, module: Selected) -> ModuleReport:
+def _classified(options: Options, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
-    from hlo_lower.options import Options
     from hlo_lower.pipeline import classify
 
     graph = read(module.source, module.file)
-    options = Options(policy.target, policy.oob, policy.float_mode or "", policy.trust_flags)
     records = tuple(_detached(record) for record in classify(graph, options=options))
-    return ModuleReport(module.file, graph.op_count, records, policy.target.name, policy.oob, group=module.group)
+    return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, group=module.group)
 
 
 def _detached(record: ScatterRecord) -> ScatterRecord:

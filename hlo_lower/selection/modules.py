@@ -2,19 +2,21 @@
 
 import math
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from contextlib import closing
 from functools import partial
 from os import PathLike
-from typing import Literal
+from typing import Unpack
 
+from hlo_lower.arguments import known_names, parted
 from hlo_lower.errors import InputError
+from hlo_lower.options import NAMES, Options, options_of
 from hlo_lower.processes import Lost, in_processes
 from hlo_lower.report import ModuleReport
 from hlo_lower.selection.files import Selected, select
-from hlo_lower.selection.module_classification import Policy, classify_one, failed, internal, warm_up
-from hlo_lower.targets import TargetLike, target_of
+from hlo_lower.selection.module_classification import classify_one, failed, internal, warm_up
+from hlo_lower.selection.spread import SPREAD, Spread, SpreadKeywords
 
 MODULES_PER_JOB = 8  # fewer are not worth the start of another process, about a second
 STAGE = "modules"
@@ -25,14 +27,8 @@ Answers = Generator[tuple[int, ModuleReport | Lost]]
 def classify_modules(
     paths: str | PathLike[str] | Sequence[str | PathLike[str] | Selected],
     *,
-    target: TargetLike = "stablehlo",
-    oob: Literal["xla", "spec"] = "xla",
-    float_mode: Literal["exact", "reassociate"] | None = None,
-    trust_flags: bool = False,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    timeout: float | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    options: Options | None = None,
+    **keywords: Unpack[SpreadKeywords],
 ) -> tuple[ModuleReport, ...]:
     """Classify every scatter of many modules; one that cannot be read becomes a report with its reason.
 
@@ -40,10 +36,10 @@ def classify_modules(
 
     Args:
       paths: a file, a folder, or several of them (see `hlo_lower.selection.select`).
-      target, oob, float_mode, trust_flags: as in `classify`.
-      jobs: 1 works in this process; more work in that many processes of their own. One that dies (a parser that
-        crashes) costs the module that it was reading, and is replaced. They are spawned: a script calls this below
-        `if __name__ == "__main__":`.
+      options, or target, oob, float_mode, trust_flags, prefer and others: as in `classify`.
+      jobs: 1, the default, works in this process; more work in that many processes of their own. One that dies (a
+        parser that crashes) costs the module that it was reading, and is replaced. They are spawned: a script calls
+        this below `if __name__ == "__main__":`.
       executor: does the work instead, whatever it is made of (threads, processes, a cluster): one `submit` per module.
         The caller shuts it down. If it breaks, what it left is done in processes of their own. One of processes on this
         machine should use the "spawn" context, because JAX has threads.
@@ -56,23 +52,29 @@ def classify_modules(
 
     Raises:
       InputError: the only path is a folder without modules; there is no such target; a process cannot start; or a time
-        limit is given with an executor.
+        limit is given with an executor; or an argument is of a wrong type or none of its choices.
+
+    Example:
+      >>> [report] = hl.classify_modules("decode.mlir", oob="spec")
+      >>> report.file, len(report.records), report.error
+      ('decode.mlir', 1, None)
     """
-    if executor is not None and timeout is not None:
-        raise InputError("", "an executor cannot be held to a time limit", next_step="use jobs instead of executor")
+    known_names("classify_modules", keywords, (*SPREAD, *NAMES))
+    how, meaning = parted(keywords, SPREAD)
+    spread, chosen = Spread(**how), options_of(options, meaning)
+    jobs, executor, timeout, progress = spread.jobs, spread.executor, spread.timeout, spread.progress
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
-    policy = Policy(target_of(target), oob, float_mode, trust_flags)
     if executor is not None:
-        answers = _through(executor, policy, modules)
+        answers = _through(executor, chosen, modules)
     elif jobs > 1 or timeout is not None:
-        call = partial(classify_one, policy)
-        answers = in_processes(call, modules, jobs=jobs, timeout=timeout, prepare=partial(warm_up, policy))
+        call = partial(classify_one, chosen)
+        answers = in_processes(call, modules, jobs=jobs, timeout=timeout, prepare=partial(warm_up, chosen))
     else:
-        answers = ((number, classify_one(policy, module)) for number, module in enumerate(modules))
+        answers = ((number, classify_one(chosen, module)) for number, module in enumerate(modules))
     reports: dict[int, ModuleReport] = {}
     with closing(answers):  # also when interrupted: no process goes on
         for number, answer in answers:
-            reports[number] = _lost(policy, modules[number], answer) if isinstance(answer, Lost) else answer
+            reports[number] = _lost(chosen, modules[number], answer) if isinstance(answer, Lost) else answer
             if progress is not None:
                 progress(STAGE, len(reports), len(modules))
     return tuple(reports[number] for number in range(len(modules)))
@@ -90,18 +92,18 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _lost(policy: Policy, module: Selected, lost: Lost) -> ModuleReport:
+def _lost(options: Options, module: Selected, lost: Lost) -> ModuleReport:
     error = InputError(module.file, lost.reason, next_step="leave the module out, or export it again")
-    return failed(policy, module, str(error))
+    return failed(options, module, str(error))
 
 
-def _through(executor: Executor, policy: Policy, modules: Sequence[Selected]) -> Answers:
+def _through(executor: Executor, options: Options, modules: Sequence[Selected]) -> Answers:
     """Submit each module; what an executor that breaks has left undone is done in processes of their own."""
     numbers: dict[Future[ModuleReport], int] = {}
     left: list[int] = []
     for number, module in enumerate(modules):
         try:
-            numbers[executor.submit(classify_one, policy, module)] = number
+            numbers[executor.submit(classify_one, options, module)] = number
         except BrokenExecutor:
             left.append(number)
     try:
@@ -112,12 +114,12 @@ def _through(executor: Executor, policy: Policy, modules: Sequence[Selected]) ->
             except (BrokenExecutor, CancelledError):
                 left.append(number)
             except Exception as error:  # the answer did not come through (it cannot be pickled, a connection failed)
-                yield number, failed(policy, modules[number], internal(modules[number].file, error))
+                yield number, failed(options, modules[number], internal(modules[number].file, error))
     finally:
         for future in numbers:
             future.cancel()
     left.sort()
     works = [modules[number] for number in left]
-    call = partial(classify_one, policy)
-    for place, answer in in_processes(call, works, jobs=default_jobs(len(works)), prepare=partial(warm_up, policy)):
+    call = partial(classify_one, options)
+    for place, answer in in_processes(call, works, jobs=default_jobs(len(works)), prepare=partial(warm_up, options)):
         yield left[place], answer

@@ -5,6 +5,7 @@ from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
+from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
 from hlo_lower.targets.built_in import NAMES, built_in_target
 from hlo_lower.targets.native_scatter import NativeScatter
@@ -65,6 +66,13 @@ def target_of(target: TargetLike) -> Target:
         if target.name not in NAMES or target != built_in_target(target.name):
             _check_object(target)
         return target
+    if not isinstance(target, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError(
+            "target",
+            f"{shown(target)} is no target",
+            facts=f"targets: {', '.join(NAMES)}; or the path of a file, or an hl.Target",
+            next_step=f'write target="{NAMES[0]}", or leave it out',
+        )
     name = os.fspath(target)
     if not isinstance(target, str) or name.endswith(SUFFIXES) or os.sep in name:
         return read_target(name)

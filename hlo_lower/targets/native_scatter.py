@@ -6,6 +6,10 @@ XLA does, some write elsewhere in memory; so `in_bounds` is "proved" unless a fi
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
+
+from hlo_lower.arguments import shown
+from hlo_lower.errors import InputError
 
 COMBINERS = ("assign", "add", "sub", "mul", "min", "max", "and", "or", "xor")
 """What the region may do, as a record's combiner says it."""
@@ -54,12 +58,16 @@ class NativeScatter:
         """Take copies of the collections, and refuse words that do not exist."""
         for name in ("combiners", "dtypes", "index_dtypes"):
             value = getattr(self, name)
-            if isinstance(value, str):
-                raise TypeError(f"{name} is a collection of names, not {value!r}")
-            if value is not None:
-                object.__setattr__(self, name, frozenset(value))
-        if unknown := sorted(frozenset(self.combiners).difference(COMBINERS)):
-            raise ValueError(f"combiners are {', '.join(COMBINERS)}, not {unknown[0]!r}")
+            if value is None and name != "combiners":
+                continue
+            if isinstance(value, str) or not isinstance(value, Collection):
+                raise InputError("", f"{name} is a collection of names, not {shown(value)}", next_step="write a set")
+            object.__setattr__(self, name, frozenset(cast(Collection[str], value)))
+        if unknown := sorted(frozenset(self.combiners).difference(COMBINERS), key=str):
+            raise InputError(
+                "", f"combiners are {', '.join(COMBINERS)}, not {unknown[0]!r}", next_step="write one of them"
+            )
         for name, words in KEPT_WORDS.items():
             if getattr(self, name) not in words:
-                raise ValueError(f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}")
+                told = f"{name} is one of {', '.join(words)}, not {getattr(self, name)!r}"
+                raise InputError("", told, next_step=f"write {name}={words[0]!r}")

@@ -3,8 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, cast
 
+from hlo_lower.arguments import is_listed, is_named, one_of, shown
 from hlo_lower.causes import Cause, Code
+from hlo_lower.errors import InputError
 from hlo_lower.scatter.sizes import SIZES, SizeTable
 from hlo_lower.targets.native_scatter import NativeScatter
 
@@ -20,11 +23,16 @@ INDEX_TYPES = ("", "i32")
 GATHERS = ("", "in_bounds")
 """Which gathers are taken as they are: all, or those whose starts are in bounds."""
 
+SHOWN = 3
+"""Refused operations that a line shows."""
+
+EXAMPLE = "stablehlo.add"
+
 FLOAT_MODES = ("", "exact", "reassociate")
 """The float modes; "" is what the tool's default is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Target:
     """A consumer of StableHLO.
 
@@ -51,6 +59,16 @@ class Target:
       gather: "in_bounds": gathers are right only where each start is in bounds, so others are clamped before; "": all.
         Where `stablehlo.gather` is refused, gathers are read by other operations.
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
+
+    Raises:
+      InputError: a value is of a wrong type or none of the words that there are.
+
+    Example:
+      >>> npu = hl.Target("npu", refused={"stablehlo.scatter": "no kernel"}, index_type="i32")
+      >>> npu
+      <Target npu: refuses stablehlo.scatter>
+      >>> hl.lower("decode.mlir", target=npu).scatters_left
+      0
     """
 
     name: str
@@ -72,6 +90,11 @@ class Target:
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
+        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("name", f"{shown(self.name)} is no name of a target", next_step='write Target("npu")')
+        for name in ("refused", "refused_dtypes", "op_dtypes"):
+            _check_table(name, getattr(self, name))
+        _check_parts(self)
         op_dtypes = {op: _frozen("op_dtypes", dtypes) for op, dtypes in self.op_dtypes.items()}
         taken = {
             "refused": dict(self.refused),
@@ -85,7 +108,10 @@ class Target:
         words = (("dialect", DIALECTS), ("index_type", INDEX_TYPES), ("float_mode", FLOAT_MODES), ("gather", GATHERS))
         for name, allowed in words:
             if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
+                told = f"{name} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}"
+                raise InputError(
+                    f"target {self.name}", told, next_step=f"write {name}={allowed[-1]!r}, or leave it out"
+                )
         for name, value in taken.items():
             object.__setattr__(self, name, value)
 
@@ -98,6 +124,16 @@ class Target:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __repr__(self) -> str:
+        refused = sorted(self.refused)
+        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+        parts = [f"takes {len(self.ops)} op{'s' * (len(self.ops) != 1)}"] if self.ops is not None else []
+        parts += [f"refuses {', '.join(refused[:SHOWN])}{more}"] if refused else []
+        parts += [f"on {len(self.dtypes)} element types"] if self.dtypes is not None else []
+        parts += [f"not on {', '.join(sorted(self.refused_dtypes))}"] if self.refused_dtypes else []
+        parts += [f"in {self.dialect}"] if self.dialect != DIALECTS[0] else []
+        return f"<Target {self.name}: {', '.join(parts) or 'takes every op'}>"
 
     def refuses_op(self, op: str) -> str | None:
         """Why an operation is not taken on any element type ("" where there is no more to say), or None if it is."""
@@ -145,6 +181,36 @@ class Target:
 
 
 def _frozen(what: str, names: Collection[str]) -> frozenset[str]:
-    if isinstance(names, str):
-        raise TypeError(f"{what} is a collection of names, not {names!r}")
+    if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(n, str) for n in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+        told = f"{what} is a collection of names, not {shown(names)}"
+        raise InputError("", told, next_step=f"write {what}={{{shown(names if isinstance(names, str) else EXAMPLE)}}}")
     return frozenset(names)
+
+
+def _check_table(what: str, table: object) -> None:
+    """Check that a table maps names to reasons, or to collections of names."""
+    values = cast(Mapping[str, object], table).values() if is_named(table) else None
+    if values is None or (what != "op_dtypes" and not all(isinstance(value, str) for value in values)):
+        told = "collections of element types" if what == "op_dtypes" else "reasons"
+        raise InputError("", f"{what} maps names to {told}, not {shown(table)}", next_step=f"write {TABLES[what]}")
+
+
+TABLES = {
+    "refused": 'refused={"stablehlo.pad": "no kernel"}',
+    "refused_dtypes": 'refused_dtypes={"f64": "too wide"}',
+    "op_dtypes": 'op_dtypes={"stablehlo.add": {"f32"}}',
+}
+"""An example of each table."""
+
+
+def _check_parts(target: Target) -> None:
+    """Check the parts of a target that are values of their own."""
+    if not isinstance(target.sizes, SizeTable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        told = f"sizes is a table of sizes, not {shown(target.sizes)}"
+        raise InputError("", told, next_step='write sizes=SIZES.with_entry("few_windows", 64)')
+    kept: Any = target.keep
+    if not is_listed(kept) or not all(isinstance(native, NativeScatter) for native in kept):
+        told = f"keep is made of NativeScatters, not {shown(kept)}"
+        raise InputError("", told, next_step='write keep=(NativeScatter(combiners={"add"}),)')
+    for name in ("legalize", "demote_i64"):
+        one_of(name, getattr(target, name), (False, True))

@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from hlo_lower import mlir
+from hlo_lower.arguments import one_of, shown
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import regions_of
 from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.devices import devices_of
+from hlo_lower.verify.effort import LEVELS, Effort, EffortKeywords, Inputs, Level, Progress
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
@@ -36,6 +38,9 @@ from hlo_lower.verify.whole_modules import WholeModules
 __all__ = [
     "LEVELS",
     "MEMORY_BUDGET",
+    "Effort",
+    "EffortKeywords",
+    "Inputs",
     "Level",
     "ModuleVerdict",
     "Progress",
@@ -44,14 +49,6 @@ __all__ = [
     "verify",
     "verify_plain",
 ]
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told of a stage ("regions", "module"), how much of it is done, and how much there is."""
-
-Level: TypeAlias = Literal["auto", "regions", "full"]
-
-LEVELS: tuple[Level, ...] = ("auto", "regions", "full")
-"""What is verified: the regions, and the whole module if it fits the memory budget; the regions alone; or both."""
 
 MEMORY_BUDGET = 2 << 30
 """Bytes of arguments and results up to which level "auto" runs the whole module."""
@@ -67,7 +64,7 @@ def verify(
     *,
     oob: Literal["xla", "spec"] = "xla",
     level: Level = "auto",
-    inputs: Sequence[Any] | Mapping[str, Any] | None = None,
+    inputs: Inputs = None,
     seed: int = 0,
     runs: int = 3,
     memory_budget: int = MEMORY_BUDGET,
@@ -102,9 +99,13 @@ def verify(
       progress: told how far it is.
 
     Raises:
-      InputError: a version does not parse, the inputs do not fit, or z3 is not installed.
+      InputError: a version does not parse, the inputs do not fit, an argument is of a wrong type or none of its
+        choices, or z3 is not installed.
     """
     start = perf_counter()
+    _check_sources(before, after)
+    one_of("oob", oob, ("xla", "spec"))
+    Effort(level, inputs, seed, runs, accept_runs=accept_runs, jobs=jobs, progress=progress)
     tell = progress or _silent
     shared_interpreter().start()
     context = mlir.make_context()
@@ -141,6 +142,18 @@ def verify(
         tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs, claims=claimed
     )
     return replace(verdict, seconds=perf_counter() - start)
+
+
+def _check_sources(before: object, after: object) -> None:
+    """Check that the two versions are text or bytes."""
+    for name, source in (("before", before), ("after", after)):
+        if not isinstance(source, (str, bytes)):
+            raise InputError(
+                name,
+                f"{shown(source)} is neither text nor bytes",
+                facts=f"it is of type {type(source).__name__}",
+                next_step="hl.verify takes graphs, paths and whatever else hl.read takes",
+            )
 
 
 def _compared(

@@ -44,7 +44,7 @@ Status = Literal["equal", "differs", "only run", "not judged"]
 How = Literal["as it stands", "widened", "proved"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegionVerdict:
     """The verdict on the regions that are alike.
 
@@ -63,6 +63,11 @@ class RegionVerdict:
       difference, reason: what differs, or why it is not judged or only run.
       inputs: arguments of the function, by place, on which the modules differ.
       rules: the rules that wrote the second piece, where the converter's records are at hand.
+
+    Example:
+      >>> [region] = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions").regions
+      >>> region.status, region.scatters, region.rules
+      ('equal', (1,), ('guarded_dynamic_update_slice',))
     """
 
     function: str
@@ -83,6 +88,13 @@ class RegionVerdict:
     reason: str = ""
     inputs: Mapping[int, Array] = field(default_factory=dict[int, Array], compare=False, repr=False)
     rules: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        what = (
+            f"scatter{'s' * (len(self.scatters) > 1)} {', '.join(map(str, self.scatters))} in " if self.scatters else ""
+        )
+        told = f"{self.how}, {self.runs} runs" if self.status == "equal" else self.difference or self.reason
+        return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
 
 
 _Key = tuple[str, str, tuple[tuple[int, tuple[int, ...]], ...]]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModuleVerdict:
     """The verdict on the whole module.
 
@@ -29,6 +30,10 @@ class ModuleVerdict:
       on_path: the scatters that the differing result depends on.
       not_exercised: what the runs say nothing about, each with the reason.
       how: what the runs were compared by, and on how many devices where the module is for several.
+
+    Example:
+      >>> hl.verify("decode.mlir", hl.lower("decode.mlir"), level="full", runs=2).module
+      <ModuleVerdict equal: 2 runs, bit for bit>
     """
 
     status: Literal["equal", "differs", "not run"]
@@ -39,8 +44,14 @@ class ModuleVerdict:
     not_exercised: tuple[str, ...] = ()
     how: str = "bit for bit"
 
+    def __repr__(self) -> str:
+        told = self.difference or (
+            self.reason if self.status == "not run" else f"{_counted(self.runs, 'run')}, {self.how}"
+        )
+        return f"<ModuleVerdict {self.status}: {told}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What verification found.
 
@@ -55,6 +66,11 @@ class Verdict:
         (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
+
+    Example:
+      >>> verdict = hl.verify("decode.mlir", hl.lower("decode.mlir"), level="regions")
+      >>> verdict.ok, verdict.counts(), verdict.exit_code
+      (True, {'as it stands': 1}, 0)
     """
 
     regions: tuple[RegionVerdict, ...]
@@ -65,6 +81,17 @@ class Verdict:
     plain: ModuleVerdict | None = None
     accepts_runs: bool = False
     claims: ClaimsVerdict | None = None
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self._in_a_word()}: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line of the repr, and all lines below it."""
+        lines = "\n".join(self.lines())
+        return f"<p><b>{self._in_a_word()}</b>: {escape(self.summary())}</p>\n<pre>{escape(lines)}</pre>"
+
+    def _in_a_word(self) -> str:
+        return "verified" if self.ok else "differs" if self.differs else "not verified"
 
     @property
     def differs(self) -> bool:

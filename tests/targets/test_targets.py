@@ -103,11 +103,11 @@ def test_a_target_does_not_change_with_what_it_was_made_from():
 
 def test_a_name_is_no_collection_of_names():
     """One string where several are wanted is not taken for its letters."""
-    with pytest.raises(TypeError, match="dtypes is a collection of names, not 'f32'"):
+    with pytest.raises(InputError, match="dtypes is a collection of names, not 'f32'"):
         Target("npu", dtypes="f32")
-    with pytest.raises(TypeError, match="composites is a collection of names, not 'odml'"):
+    with pytest.raises(InputError, match="composites is a collection of names, not 'odml'"):
         Target("npu", composites="odml")
-    with pytest.raises(TypeError, match="dtypes is a collection of names, not 'i8'"):
+    with pytest.raises(InputError, match="dtypes is a collection of names, not 'i8'"):
         NativeScatter(dtypes="i8")
 
 
@@ -123,7 +123,7 @@ def test_a_name_is_no_collection_of_names():
 )
 def test_a_word_that_does_not_exist_is_refused(make, says, told):
     """A target that is made in Python is held to the words that a file is held to."""
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(InputError, match=told):
         make(**says)
 
 

@@ -1,0 +1,31 @@
+"""Records as a notebook shows them: the cells of the HTML report, in the notebook's own style."""
+
+from html import escape
+
+from hlo_lower.report.html import scatters_html
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.wording import plural
+from hlo_lower.scatter.record import ScatterRecord
+
+
+class Records(tuple[ScatterRecord, ...]):
+    """The records of a module, a tuple, which a notebook shows as a table.
+
+    Example:
+      >>> records = hl.classify("decode.mlir")
+      >>> len(records), "<table>" in records._repr_html_()
+      (1, True)
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """The table of the report, alike scatters in one row."""
+        return notebook_html(f"{self[0].file}: {plural(len(self), 'scatter')}" if self else "0 scatters", self)
+
+
+def notebook_html(headline: str, records: tuple[ScatterRecord, ...], notes: tuple[str, ...] = ()) -> str:
+    """A headline, the table of the scatters with their totals, and notes; all text is escaped."""
+    told = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
+    table = scatters_html(ModuleReport("", records=tuple(records)), show_all=False, explain=())
+    return f"<p>{escape(headline)}</p>\n{table}\n{told}".rstrip()

@@ -1,0 +1,85 @@
+"""What is asked of a verification beside the meaning of the modules: how far it goes, on what, and who is told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from hlo_lower.arguments import is_listed, is_named, one_of, progress, shown, whole
+from hlo_lower.errors import InputError
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told of a stage ("regions", "module"), how much of it is done, and how much there is."""
+
+Level: TypeAlias = Literal["auto", "regions", "full"]
+
+LEVELS: tuple[Level, ...] = ("auto", "regions", "full")
+"""What is verified: the regions, and the whole module if it fits the memory budget; the regions alone; or both."""
+
+Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
+"""Arguments of a module, by position or by name."""
+
+
+class EffortKeywords(TypedDict, total=False):
+    """The keywords of `Effort`, as `hl.verify` takes them."""
+
+    level: Level
+    inputs: Inputs
+    seed: int
+    runs: int
+    prove: bool
+    accept_runs: bool
+    jobs: int
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far a verification goes, checked.
+
+    Attributes:
+      level: one of `LEVELS`.
+      inputs: arguments of the whole module, by position or by name; None: seeded random ones.
+      seed, runs: of the random inputs, 0 or more.
+      prove: whether a proof of each region is sought.
+      accept_runs: whether what was only run counts as verified.
+      jobs: how many processes judge regions, 1 or more.
+      progress: told how far it is.
+
+    Raises:
+      InputError: a value is of a wrong type or none of the choices.
+    """
+
+    level: Level = "auto"
+    inputs: Inputs = None
+    seed: int = 0
+    runs: int = 3
+    prove: bool = False
+    accept_runs: bool = False
+    jobs: int = 1
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        checked_level("level", self.level)
+        for name, least in (("seed", 0), ("runs", 0), ("jobs", 1)):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        for name in ("prove", "accept_runs"):
+            one_of(name, getattr(self, name), (False, True))
+        progress(self.progress)
+        _check_inputs(self.inputs)
+
+
+def checked_level(name: str, level: Level) -> None:
+    """Check that a level exists."""
+    one_of(name, level, LEVELS)
+
+
+def _check_inputs(inputs: object) -> None:
+    """Check that arguments are given by position or by name; whether they fit the module is seen when it is read."""
+    if inputs is None or is_named(inputs) or is_listed(inputs):
+        return
+    raise InputError(
+        "inputs",
+        f"{shown(inputs)} is neither a list of arrays nor a mapping from names to arrays",
+        facts=f"it is of type {type(inputs).__name__}",
+        next_step='write inputs=[x, y], one for each argument, or inputs={"x": x, "y": y}',
+    )
