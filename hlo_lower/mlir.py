@@ -512,7 +512,8 @@ class TensorType:
 
 
 _tensor_types: dict[RawType, TensorType | None] = {}
-"""Types read since the last context was made: the bindings take 10 us to print an element type."""
+"""Types read since the last context was made: the bindings take 10 us to print an element type, and without this,
+lowering a decode or training step takes 6 to 13 % longer."""
 
 
 def read_tensor_type(raw_type: RawType) -> TensorType | None:
