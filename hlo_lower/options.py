@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from hlo_lower.arguments import is_listed, known_names, one_of, shown, texts
+from hlo_lower.arguments import known_names, one_of, shown, texts
 from hlo_lower.errors import InputError
 from hlo_lower.targets import Target, TargetLike, target_of
 
@@ -167,8 +167,9 @@ def _bound(sizes: object) -> Bound:
         return ()
     from hlo_lower.shapes.sizes import SizesError, named_sizes  # which imports JAX: few options have sizes
 
+    given = sizes
     try:
-        given: object = dict(cast(Bound, sizes)) if is_listed(sizes) else sizes
+        given = dict(cast(Bound, given)) if isinstance(given, tuple) else given
         return tuple(named_sizes(given).items())
     except SizesError as error:
         raise InputError("bind", error.what, next_step=error.next_step) from None

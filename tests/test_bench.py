@@ -37,6 +37,7 @@ def run(folder, *argv, **env):
 # --- the command --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
     """At small sizes all tables but IREE's are printed and written, each candidate with its rounds and its memory."""
     empty = tmp_path / "no_iree" / "iree"

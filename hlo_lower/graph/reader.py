@@ -22,6 +22,9 @@ Source: TypeAlias = str | bytes | PathLike[str] | jax.export.Exported | jax.stag
 
 OBJECT_NAME = "<module>"
 FORMS = "path, text, bytes, jax.export.Exported, jax.stages.Lowered or hl.Graph"
+LONGEST_NAME = 255
+"""Characters of a file's name that a message repeats."""
+
 MOST_NAMED = 6
 """Functions that a message names."""
 
@@ -220,9 +223,8 @@ def _read_file(path: Path, name: str) -> bytes:
     except OSError as error:
         long = error.errno == errno.ENAMETOOLONG
         next_step = "is this a module's text? A str without a line break is a path" if long else "check its permissions"
-        raise InputError(
-            shown(name) if long else name, f"cannot be read: {error.strerror}", next_step=next_step
-        ) from None
+        where = shown(name) if len(name) > LONGEST_NAME else name
+        raise InputError(where, f"cannot be read: {error.strerror}", next_step=next_step) from None
     except ValueError as error:  # a zero byte
         raise InputError(shown(name), f"is no path: {error}", next_step="check the path") from None
 

@@ -158,6 +158,7 @@ def test_what_made_an_entry_is_told_by_content(tmp_path, monkeypatch):
     assert made_by.judge() != judge
 
 
+@pytest.mark.sweep
 @needs_iree
 def test_what_another_tool_made_is_never_reported(matrix, tmp_path):
     """Its modules are done again; with --changed they are converted, and judged where the text is another."""
@@ -179,6 +180,7 @@ def test_what_another_tool_made_is_never_reported(matrix, tmp_path):
     assert "judge was another" in refused.stderr
 
 
+@pytest.mark.sweep
 @needs_iree
 def test_a_run_goes_on_where_it_was_stopped(matrix, tmp_path):
     """What is done is not done again; a module that changed is; the table and the JSON are of all."""

@@ -79,6 +79,7 @@ def test_the_forms_sum_in_another_order(rule, oob):
     assert sum(o.rule == rule for o in outcomes) >= 8
 
 
+@pytest.mark.sweep
 def test_a_lost_update_is_found(monkeypatch):
     """A form that leaves out what stands one place before is beyond the bound in a good part of the cases."""
     right = reduction.shift_along

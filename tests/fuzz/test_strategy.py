@@ -36,11 +36,13 @@ def is_small(case):
     return True
 
 
+@pytest.mark.sweep
 def test_a_lost_guard_shrinks_to_one_small_scatter(unguarded, differs):
     """hypothesis finds a lowering that clamps, and reduces it to an assignment of one small window."""
     assert is_small(find(legal_scatters(("Tile", "assign")), differs, settings=QUIET))
 
 
+@pytest.mark.sweep
 def test_a_failing_seed_shrinks_in_the_same_way(unguarded, differs):
     """The choices of a seed, shrunk without hypothesis, lead to a case as small, and never to one that passes."""
     seed = next(s for s in range(1, 10_000, 202) if differs(recorded_case(s)[0]))

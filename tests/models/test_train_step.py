@@ -102,7 +102,7 @@ SMALL = {"hidden": 8, "ffn": 8, "vocab": 16, "length": 4}
 @pytest.mark.parametrize("function", [pytest.param("sgd", marks=pytest.mark.sweep), "adam"])
 def test_the_scatters_of_the_backward_pass_are_lowered(function, lowered_and_verified):
     """Three adding scatters: the gradients of the two tables, and that of take_along_axis."""
-    records = lowered_and_verified(f"train_step.py:{function}", "scatter", **SMALL)
+    records = lowered_and_verified(f"train_step.py:{function}", "regions", **SMALL)
     assert [r.kind for r in records] == ["reduction_add"] * 3
     assert sorted(r.operand_shape for r in records) == [(2, 4, 16), (4, 8), (16, 8)]
 
