@@ -100,7 +100,8 @@ def _broken(
         return None
     try:
         text = pieces_of(region).first
-        key = (text, claims, op.attributes, side.program.types[op.inputs[0]])
+        # The operands' types give the extents and the windows, of which the claims speak.
+        key = (text, claims, op.attributes, tuple(side.program.types[v] for v in op.inputs))
         if key in known:
             return known[key]
         if why_xla_aborts(mlir.parse_module(text, side.program.raw.context)):

@@ -137,3 +137,31 @@ def test_scatters_behind_too_many_operations_are_not_looked_at(scatter_text, mon
     monkeypatch.setattr(claims_file, "MAX_OPS", 2)
     found, asked = asked_of(text)
     assert (found.scatters, found.broken, asked) == ((), (), set())
+
+
+def slices(result, operand, updates, extent):
+    """Windows of an extent, at the same five places whatever it is."""
+    return f"""{result} = "stablehlo.scatter"({operand}, %i, {updates}) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%c: tensor<f32>, %d: tensor<f32>): stablehlo.return %d : tensor<f32>
+    }}) : (tensor<8xf32>, tensor<5x1xi32>, tensor<5x{extent}xf32>) -> tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("extents", [(1, 3), (3, 1)])
+def test_a_scatter_does_not_vouch_for_one_of_wider_windows(extents):
+    """What is claimed alike of two scatters at the same places is evaluated of both: the wider one may reach out."""
+    text = f"""func.func public @main(%o: tensor<8xf32>, %i: tensor<5x1xi32>, %u: tensor<5x{extents[0]}xf32>,
+      %v: tensor<5x{extents[1]}xf32>) -> tensor<8xf32> {{
+    {slices("%a", "%o", "%u", extents[0])}
+    {slices("%b", "%a", "%v", extents[1])}
+    return %b : tensor<8xf32>
+    }}"""
+
+    def broken(claims, scatter, values):
+        return "reaches out" if "x3x" in str(scatter.operands[2].type) else ""
+
+    check = Check({1: "inside", 2: "inside"}, frozenset(), broken)
+    found = check_claims(Program(parse_module(text, make_context())), check, 0)
+    assert found.scatters == (1, 2)
+    [told] = found.broken
+    assert told.startswith(f"scatter {extents.index(3) + 1}: claimed, and not so (")
