@@ -107,7 +107,6 @@ def verify(
     one_of("oob", oob, ("xla", "spec"))
     Effort(level, inputs, seed, runs, accept_runs=accept_runs, jobs=jobs, progress=progress)
     tell = progress or _silent
-    shared_interpreter().start()
     context = mlir.make_context()
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.

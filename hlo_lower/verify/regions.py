@@ -160,6 +160,8 @@ class RegionJudge:
             regions = regions_of(pairs)
             if number == 0:
                 self.pairs = pairs
+                if regions:
+                    self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
                     start_child()
                 forced = {x: y for region in regions for x, y in self._same_values(region)}

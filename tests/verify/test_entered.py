@@ -63,6 +63,33 @@ def test_a_branch_that_nothing_chooses_is_told(swapped):
     assert "not exercised: 1" in verdict.summary()
 
 
+IF = f"""%n = stablehlo.constant dense<-1> : tensor<i32>
+%j = stablehlo.and %k, %n : tensor<i32>
+%p = stablehlo.compare {{test}}, %k, %j : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%r = "stablehlo.if"(%p) ({{{{
+  %a = stablehlo.{{true}} %o : {F8}
+  stablehlo.return %a : {F8}
+}}}}, {{{{
+  %b = stablehlo.{{false}} %o : {F8}
+  stablehlo.return %b : {F8}
+}}}}) : (tensor<i1>) -> {F8}"""
+
+
+@pytest.mark.parametrize(("test", "left"), [("EQ", 1), ("NE", 0)])
+def test_the_branch_of_an_if_that_no_run_takes_is_told(test, left):
+    """A test that always holds, though nothing says so, leaves the second branch; one that never does, the first."""
+    branches = {"true": "abs", "false": "negate"} if left else {"true": "negate", "false": "abs"}
+    verdict = verify(
+        main(ARGUMENTS, IF.format(test=test, **branches), "%r"),
+        main(ARGUMENTS, f"%r = stablehlo.abs %o : {F8}", "%r"),
+        level="regions",
+    )
+    assert verdict.ok, verdict.lines()
+    [what] = missed(verdict)
+    assert what.startswith("the if at ")
+    assert what.endswith(f"no run took branch {left}")
+
+
 LOOP = f"""%w:2 = stablehlo.while(%i = %s, %x = %o) : tensor<i32>, {F8} cond {{{{
   %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
   stablehlo.return %p : tensor<i1>

@@ -109,12 +109,17 @@ SORT = """%r = "stablehlo.sort"(%a) <{{dimension = {dim} : i64, is_stable = true
 ^bb0(%x: tensor<f32>, %y: tensor<f32>):
   %p = stablehlo.compare LT, %x, %y, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
   stablehlo.return %p : tensor<i1>
-}}) : (tensor<8x1xf32>) -> tensor<8x1xf32>"""
+}}) : ({kind}) -> {kind}"""
 
 
-@pytest.mark.parametrize(("dim", "is_same"), [(1, True), (-1, True), (0, False)])
-def test_a_sort_of_one_element_gives_what_it_takes(dim, is_same):
-    """Along a dim of size 1 there is nothing to sort, whatever compares; along one of 8 there is."""
-    kind = "tensor<8x1xf32>"
-    sorted_, given = numbers(main(f"%a: {kind}", SORT.format(dim=dim), "%r", kind), main(f"%a: {kind}", "", "%a", kind))
+@pytest.mark.parametrize(
+    ("shape", "dim", "is_same"),
+    [("8x1", 1, True), ("8x1", -1, True), ("8x0", 1, True), ("8x1", 0, False), ("8x2", 1, False)],
+)
+def test_a_sort_of_one_element_gives_what_it_takes(shape, dim, is_same):
+    """Along a dim of size 1 or 0 there is nothing to sort, whatever compares; along one of 2 there is."""
+    kind = f"tensor<{shape}xf32>"
+    sorted_, given = numbers(
+        main(f"%a: {kind}", SORT.format(dim=dim, kind=kind), "%r", kind), main(f"%a: {kind}", "", "%a", kind)
+    )
     assert (sorted_ == given) is is_same

@@ -4,6 +4,7 @@ import pytest
 from two_programs import F8, main
 
 from hlo_lower.verify import region_processes, verify
+from hlo_lower.verify.regions import RegionJudge
 
 TWO = main(
     f"%a: {F8}, %b: {F8}",
@@ -34,6 +35,16 @@ def test_several_processes_say_what_one_says(after):
 
 
 def test_a_region_that_a_process_does_not_find_is_judged_here(monkeypatch):
-    """A process whose alignment is another says nothing, and nothing is lost."""
+    """A process whose pieces are others says nothing of the region, and this one judges it: nothing is lost."""
+    here, settled = [], RegionJudge.settled
+
+    def counted(self, name, region):
+        here.append(region.where)
+        return settled(self, name, region)
+
+    monkeypatch.setattr(RegionJudge, "settled", counted)
+    assert verify(TWO, WRONG, level="regions", jobs=2).differs
+    assert here == []
     monkeypatch.setattr(region_processes, "digest", lambda pieces: "")
     assert verify(TWO, WRONG, level="regions", jobs=2).differs
+    assert here == ["main", "main"]
