@@ -142,7 +142,8 @@ def test_scatters_behind_too_many_operations_are_not_looked_at(scatter_text, mon
 def slices(result, operand, updates, extent):
     """Windows of an extent, at the same five places whatever it is."""
     return f"""{result} = "stablehlo.scatter"({operand}, %i, {updates}) <{{
-      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
     ^bb0(%c: tensor<f32>, %d: tensor<f32>): stablehlo.return %d : tensor<f32>
     }}) : (tensor<8xf32>, tensor<5x1xi32>, tensor<5x{extent}xf32>) -> tensor<8xf32>"""
 
