@@ -1,6 +1,7 @@
 """Options that several commands share, and the values that they take."""
 
 import argparse
+from typing import Any
 
 OOB_POLICIES = ("xla", "spec")
 FLOAT_MODES = ("exact", "reassociate")
@@ -63,12 +64,21 @@ def add_jobs(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", metavar="N", type=positive, default=1, help=told)
 
 
+class _Merged(argparse.Action):
+    """What is given each time that the option stands there, in one mapping."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        """Add what is given this time."""
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest), **values})
+
+
 def add_bind(command: argparse.ArgumentParser) -> None:
     """Add --bind: sizes of symbolic shapes."""
     command.add_argument(
         "--bind",
         metavar="b=4,s=16",
         type=sizes,
+        action=_Merged,
         default={},
         help="bind symbolic sizes first; arg1.0=7 is dim 0 of argument 1, arg0=7 an integer argument",
     )

@@ -190,10 +190,22 @@ def _reason(message: str) -> str:
 
 
 def instances(specification: Specification, module: mlir.RawModule, limit: int) -> list[dict[str, int]]:
-    """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed."""
-    return list(
-        islice((s for s in islice(candidates(specification), MAX_TRIED) if fits(module, specification, s)), limit)
+    """Sizes that fit a module, at most `limit` of them: small ones, apart from each other where that is allowed.
+
+    Where none fit as they are, the module may take a size as a number, as JAX's older exports do: so its integer scalar
+    arguments are one of the sizes, too.
+    """
+    choices = list(islice(candidates(specification), MAX_TRIED))
+    as_numbers = (
+        {**sizes, **dict.fromkeys(specification.scalars, size)}
+        for sizes in choices
+        for size in dict.fromkeys(sizes.values())
     )
+    alone = list(islice((sizes for sizes in choices if fits(module, specification, sizes)), limit))
+    if alone or not specification.scalars:
+        return alone
+    tried = islice(as_numbers, MAX_TRIED)
+    return list(islice((sizes for sizes in tried if fits(module, specification, sizes)), limit))
 
 
 def fits(module: mlir.RawModule, specification: Specification, sizes: Mapping[str, int]) -> bool:

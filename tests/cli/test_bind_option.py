@@ -45,3 +45,10 @@ def test_sizes_that_do_not_fit_are_told(symbolic, command, sizes, says):
     assert says in result.err
     assert "Traceback" not in result.err
     assert not (symbolic / "out.mlir").exists()
+
+
+def test_sizes_may_be_given_one_by_one(symbolic, command):
+    """Each --bind adds to what the others say; the last does not take their place."""
+    result = command("convert", "poly.mlir", "-o", "out.mlir", "--bind", "arg0.0=6", "--bind", "arg0.1=4")
+    assert (result.code, result.err) == (0, "")
+    assert "tensor<6x4xf32>" in (symbolic / "out.mlir").read_text()

@@ -8,6 +8,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.shapes import SizesError, parse_sizes, specification_of
+from hlo_lower.shapes.bind import instances
 
 
 def updated(cache, rows, index):
@@ -251,3 +252,23 @@ def test_what_may_stand_after_the_equals_sign():
     for text in ("b=\u0663", "b=--1", "b=-"):
         with pytest.raises(SizesError, match="is no NAME=SIZE"):
             parse_sizes(text)
+
+
+SIZE_AS_NUMBER = """func.func public @main(%b: tensor<i64>, %o: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %rows = stablehlo.reshape %b : (tensor<i64>) -> tensor<1xi64>
+  %four = stablehlo.constant dense<4> : tensor<1xi64>
+  %shape = stablehlo.concatenate %rows, %four, dim = 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %ones = stablehlo.dynamic_broadcast_in_dim %one, %shape, dims = [] : (tensor<f32>, tensor<2xi64>) -> tensor<?x4xf32>
+  %r = stablehlo.add %o, %ones : tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}
+"""
+
+
+def test_a_size_that_a_module_takes_as_a_number_is_found():
+    """Where shapes are computed from an integer argument, the sizes to try it with hold a value for that, too."""
+    module = hl.read(SIZE_AS_NUMBER).module
+    found = specification_of(module)
+    assert found is not None
+    assert instances(found, module, 2) == [{"arg1.0": 3, "arg0": 3}, {"arg1.0": 19, "arg0": 19}]
