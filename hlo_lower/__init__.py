@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import RuleRow, SizeRow, bind, classify, export, jit, lower, read, rules, sizes, verify
+    from hlo_lower.api import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph, Source
     from hlo_lower.jit import LoweredFunction
@@ -34,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CompositeLoweringRegistry",
+    "CostRow",
     "DifferenceError",
     "Fact",
     "Graph",
@@ -55,7 +56,6 @@ __all__ = [
     "RuleList",
     "RuleRow",
     "ScatterRecord",
-    "SizeRow",
     "Source",
     "Target",
     "TargetLike",
@@ -65,18 +65,18 @@ __all__ = [
     "bind",
     "classify",
     "classify_modules",
+    "costs",
     "export",
     "jit",
     "lower",
     "read",
     "rules",
-    "sizes",
     "verify",
 ]
 
 _HOMES = {
     "hlo_lower.api": (
-        *("RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"),
+        *("RuleRow", "CostRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "costs", "verify"),
     ),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph", "Source"),

@@ -23,7 +23,7 @@ from hlo_lower.verified import check, verify
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
-__all__ = ["RuleRow", "SizeRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "sizes", "verify"]
+__all__ = ["CostRow", "RuleRow", "bind", "classify", "costs", "export", "jit", "lower", "read", "rules", "verify"]
 
 
 def classify(
@@ -62,7 +62,7 @@ def _graph(source: Source | Graph, name: str | None = None) -> Graph:
     return source if isinstance(source, Graph) else read(source, name)
 
 
-def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None = None) -> Graph:
+def bind(source: Source | Graph, costs: Mapping[str, int], *, name: str | None = None) -> Graph:
     """Give a module's symbolic sizes values: the same module with static shapes (`hlo_lower.graph.bind`).
 
     Args:
@@ -82,7 +82,7 @@ def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None =
       >>> "tensor<4x64xf32>" in hl.lower(hl.bind(exported, {"b": 4})).text
       True
     """
-    return _bind(_graph(source, name), sizes)
+    return _bind(_graph(source, name), costs)
 
 
 def lower(
@@ -199,8 +199,8 @@ def _row(rule: Rule, target: Target) -> RuleRow:
 
 
 @dataclass(frozen=True)
-class SizeRow:
-    """An entry of a target's table of sizes.
+class CostRow:
+    """An entry of a target's table of costs.
 
     Attributes:
       name: as `prefer` takes it.
@@ -209,7 +209,7 @@ class SizeRow:
       measured: what its default was set by.
 
     Example:
-      >>> [row] = [row for row in hl.sizes() if row.name == "few_windows"]
+      >>> [row] = [row for row in hl.costs() if row.name == "few_windows"]
       >>> row.what
       'most windows that get ops of their own'
     """
@@ -220,7 +220,7 @@ class SizeRow:
     measured: str
 
 
-def sizes(target: TargetLike | None = None, *, options: Options | None = None) -> tuple[SizeRow, ...]:
+def costs(target: TargetLike | None = None, *, options: Options | None = None) -> tuple[CostRow, ...]:
     """What the forms of a scatter cost on a target, each entry with the measurement that set its default.
 
     Args:
@@ -234,12 +234,12 @@ def sizes(target: TargetLike | None = None, *, options: Options | None = None) -
       InputError: there is no such target, or its file does not describe one.
 
     Example:
-      >>> {row.name: row.value for row in hl.sizes()}["few_windows"]
+      >>> {row.name: row.value for row in hl.costs()}["few_windows"]
       16
     """
-    table = _target(target, options).sizes
+    table = _target(target, options).costs
     return tuple(
-        SizeRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
+        CostRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
         for entry in table.entries()
     )
 

@@ -137,10 +137,10 @@ class Code(Enum):
     STRIDE = "stride", "dim", "stride"
     MOVED_UP_TOO_LITTLE = "moved_up_too_little", "dim", "offset", "extent"
     MAY_WRAP = "may_wrap", "dim", "type"
-    COSTS = "costs", "regime", "us"
+    COSTS = "costs", "strategy", "us"
 
     # What became of a scatter.
-    CHOSEN = "chosen", "drops", "regime", "place"
+    CHOSEN = "chosen", "drops", "strategy", "place"
     KEPT = "kept", "target", "combiner", "dtype", "last_resort"
     TAKEN_WHOLE = "taken_whole", "target"
     KEPT_ON_REQUEST = ("kept_on_request",)

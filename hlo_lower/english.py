@@ -27,7 +27,7 @@ def told_kind(cause: Cause) -> str:
 
 
 def listed(causes: Iterable[Cause]) -> str:
-    """Several causes, one after the other: "offsets=runtime, needs constant; regime=mask, needs many"."""
+    """Several causes, one after the other: "offsets=runtime, needs constant; strategy=mask, needs many"."""
     return "; ".join(map(told, causes))
 
 
@@ -221,7 +221,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.STRIDE: "dim {dim} moves by {stride} from one position to the next",
     Code.MOVED_UP_TOO_LITTLE: "negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}",
     Code.MAY_WRAP: "dim {dim} may wrap around in {type} and come back inside",
-    Code.COSTS: lambda cause: f"{cause['regime']}: about {cause['us']:.3g} us",
+    Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: _chosen,
     Code.KEPT: _kept,
     Code.TAKEN_WHOLE: "{target} takes it whole",

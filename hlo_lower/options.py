@@ -165,7 +165,7 @@ def _bound(sizes: object) -> Bound:
     """Symbolic sizes as pairs: of a mapping, or as they stand in other options."""
     if sizes is None or sizes == ():
         return ()
-    from hlo_lower.shapes.sizes import SizesError, named_sizes  # which imports JAX: few options have sizes
+    from hlo_lower.shapes.given_sizes import SizesError, named_sizes  # which imports JAX: few options have sizes
 
     given = sizes
     try:

@@ -13,14 +13,14 @@ docs/adding-a-rule.md says what each is for. Names here stay what they are; wher
 """
 
 from hlo_lower.analysis import ASSIGNING, Combiner
-from hlo_lower.gather.facts import GATHER, GatherFacts, GatherForm
-from hlo_lower.gather.facts import Taken as GatherTaken
+from hlo_lower.gather.facts import GATHER, GatherFacts, GatherStrategy
+from hlo_lower.gather.facts import TakenGather as GatherTaken
 from hlo_lower.graph import Builder, Graph, Node, Value
-from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.gather import GatherLowering
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.reverse import REVERSE, ReverseFacts
 from hlo_lower.lowerings.reverse import Axes as ReverseAxes
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import READING, new_values, one_window
 from hlo_lower.registry import DoesNotApply, RuleList, When
 from hlo_lower.rewrite.kinds.scatter import SCATTER
@@ -38,7 +38,7 @@ from hlo_lower.scatter.facts import (
     Unique,
     Windows,
 )
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset.kinds import MANY_WINDOWS, BatchedTile, Empty, Full, Point, Rows, Subset, Tile
 
 __all__ = [
@@ -59,8 +59,8 @@ __all__ = [
     "FloatMode",
     "Full",
     "GatherFacts",
-    "GatherForm",
     "GatherLowering",
+    "GatherStrategy",
     "GatherTaken",
     "Graph",
     "InBounds",
@@ -71,13 +71,13 @@ __all__ = [
     "OutOfBounds",
     "Parts",
     "Point",
-    "Regime",
     "ReverseAxes",
     "ReverseFacts",
     "Rows",
     "RuleList",
     "ScatterFacts",
     "ScatterLowering",
+    "Strategy",
     "Subset",
     "Tile",
     "Unique",

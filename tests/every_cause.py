@@ -14,8 +14,8 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.registry import DoesNotApply, When
 from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.scatter.canonical import canonicalize
+from hlo_lower.scatter.dimension_numbers import NotCanonicalError
 from hlo_lower.scatter.facts import Arity, Drops, InBounds, Offsets, Unique
-from hlo_lower.scatter.form import NotCanonicalError
 from hlo_lower.subset import Subset
 from hlo_lower.targets import NativeScatter
 

@@ -69,4 +69,4 @@ def test_a_function_says_what_it_takes_gives_and_raises(name):
 
 def test_the_functions_are_those_that_are_documented():
     """What is a function is not mistaken for a class."""
-    assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "sizes"} <= set(FUNCTIONS)
+    assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "costs"} <= set(FUNCTIONS)

@@ -38,8 +38,8 @@ NARROWER = {
     "analysis": ("causes", "mlir", "graph", "shapes"),  # nor what is above them, the English: they give causes
     "scatter": ("causes", "mlir", "graph", "shapes", "registry", "analysis", "subset", "loop"),
     "registry": ("causes",),
-    # Names of ops are checked against jaxlib; a target has its table of sizes.
-    "targets": ("causes", "mlir", "scatter.sizes"),
+    # Names of ops are checked against jaxlib; a target has its table of costs.
+    "targets": ("causes", "mlir", "scatter.costs"),
     # The judge looks at two texts, and at nothing of those who wrote one of them.
     "verify": ("mlir", "processes", "shapes"),
     "report": ("causes", "english", "scatter.record"),

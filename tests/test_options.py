@@ -34,7 +34,7 @@ def test_options_are_taken_everywhere():
     args = (np.zeros((8, 4), np.float32), np.int32(3), np.ones(4, np.float32))
     assert put.lowered(*args).records[0].oob == "spec"
     assert hl.rules(options=spec) == hl.rules("litert")
-    assert hl.sizes(options=spec) == hl.sizes("litert")
+    assert hl.costs(options=spec) == hl.costs("litert")
     [report] = hl.classify_modules(["no_such.mlir"], options=spec)
     assert (report.target, report.oob) == ("litert", "spec")
     assert hl.verify(TEXT, hl.lower(TEXT, oob="spec").text, options=hl.Options(oob="spec"), level="regions").ok

@@ -12,7 +12,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.causes import Code
-from hlo_lower.scatter.spread import spread_dims
+from hlo_lower.scatter.spread_dims import spread_dims
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable

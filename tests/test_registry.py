@@ -20,7 +20,7 @@ from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
 from hlo_lower.rewrite.kinds import KINDS, default_registry, new_registry
 from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Windows
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS, Subset
 
 SCATTER = "stablehlo.scatter"
@@ -345,9 +345,9 @@ def occurring_facts(told_apart):
             continue
         if (facts["windows"] is Windows.INSIDE) is not (facts["in_bounds"] is InBounds.ALWAYS):
             continue
-        if facts["subset"] not in MANY_WINDOWS and facts["regime"] is not Regime.FEW_WINDOWS:
+        if facts["subset"] not in MANY_WINDOWS and facts["strategy"] is not Strategy.FEW_WINDOWS:
             continue
-        strided = facts["regime"] is Regime.STRIDED
+        strided = facts["strategy"] is Strategy.STRIDED
         if (strided and facts["offsets"] is not Offsets.CONSTANT) or (
             facts["dialect"] is Dialect.LINALG and not strided
         ):

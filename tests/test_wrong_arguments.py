@@ -207,7 +207,7 @@ TAKING_OPTIONS = {
     "verify": lambda **given: hl.verify(TEXT, TEXT, **given),
     "jit": lambda **given: hl.jit(STEP, **given),
     "rules": lambda **given: hl.rules(**given),
-    "sizes": lambda **given: hl.sizes(**given),
+    "costs": lambda **given: hl.costs(**given),
 }
 
 
@@ -469,8 +469,8 @@ def test_platforms_as_one_text():
             ),
         ),
         (
-            {"sizes": 5},
-            message("sizes is a table of sizes, not 5", "", "", 'write sizes=SIZES.with_entry("few_windows", 64)'),
+            {"costs": 5},
+            message("costs is a table of costs, not 5", "", "", 'write costs=COSTS.with_entry("few_windows", 64)'),
         ),
         (
             {"keep": [5]},

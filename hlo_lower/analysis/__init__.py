@@ -1,10 +1,10 @@
 """What can be known without running: ranges and forms of index tensors, and what a scatter's region computes."""
 
 from hlo_lower.analysis.affine import AffineAnalysis
-from hlo_lower.analysis.along import Along, Order
-from hlo_lower.analysis.asked import Entries
+from hlo_lower.analysis.affine_constants import fitted
+from hlo_lower.analysis.axis_facts import AxisFacts, Monotonicity
+from hlo_lower.analysis.distinct_queries import Entries
 from hlo_lower.analysis.distinctness import Distinctness
-from hlo_lower.analysis.evenly import fitted
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.interval import Interval
@@ -16,7 +16,7 @@ from hlo_lower.analysis.site import Site
 __all__ = [
     "ASSIGNING",
     "AffineAnalysis",
-    "Along",
+    "AxisFacts",
     "Combiner",
     "Distinctness",
     "Element",
@@ -26,8 +26,8 @@ __all__ = [
     "IndexAnalysis",
     "Interval",
     "Linear",
+    "Monotonicity",
     "Normalized",
-    "Order",
     "Position",
     "RegionFacts",
     "Site",

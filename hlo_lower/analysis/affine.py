@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlo_lower.analysis.affine_constants import of_constant
 from hlo_lower.analysis.budget import FORMS, Budget
-from hlo_lower.analysis.evenly import of_constant
 from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.analysis.index_facts import IndexAnalysis, is_tracked
 from hlo_lower.analysis.interval import type_range, wrapped_number
@@ -83,10 +83,10 @@ class AffineAnalysis(Provider[Entry, Linear]):
         """The element as a symbol, or its number where its range holds only one."""
         value, node = key.site.value, key.site.node
         if is_tracked(value):
-            told = self.ranges.of(key.site)
-            low, high = told.hull()
+            interval = self.ranges.of(key.site)
+            low, high = interval.hull()
             if low == high:
-                return Linear(low, {}, width_of(value), evidence=told.evidence)
+                return Linear(low, {}, width_of(value), evidence=interval.evidence)
         if why is None:
             why = source_of(self.ranges.graph, value) if node is None else Code.RESULT_OF(plain_name(node.name))
         source = None if node is None else Evidence.at(node, why)
@@ -301,10 +301,10 @@ class AffineAnalysis(Provider[Entry, Linear]):
             return False
         low = high = form.constant
         for symbol, coefficient in form.terms.items():
-            told = self._range(symbol)
-            if told is None:
+            interval = self._range(symbol)
+            if interval is None:
                 return False
-            ends = (coefficient * told[0], coefficient * told[1])
+            ends = (coefficient * interval[0], coefficient * interval[1])
             low, high = low + min(ends), high + max(ends)
         return allowed[0] <= low and high <= allowed[1]
 

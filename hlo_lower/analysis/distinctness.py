@@ -13,11 +13,11 @@ from math import prod
 import numpy as np
 
 from hlo_lower.analysis.affine import AffineAnalysis
-from hlo_lower.analysis.along import (
+from hlo_lower.analysis.axis_facts import (
     ONE,
     UNIFORM,
     UNKNOWN,
-    Along,
+    AxisFacts,
     best,
     composed,
     count_of,
@@ -25,16 +25,16 @@ from hlo_lower.analysis.along import (
     of_form,
     one_of,
 )
-from hlo_lower.analysis.asked import Axes, Entries, Rule
 from hlo_lower.analysis.budget import DISTINCTNESS, MAX_POSITIONS, Budget
-from hlo_lower.analysis.chosen import CHOSEN
+from hlo_lower.analysis.distinct_arithmetic import MAPPED
+from hlo_lower.analysis.distinct_queries import Axes, Entries, Rule
+from hlo_lower.analysis.distinct_reorderings import REORDERED
+from hlo_lower.analysis.distinct_selects import CHOSEN
 from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import Bounds
 from hlo_lower.analysis.linear import Linear, Position, positions
-from hlo_lower.analysis.mapped import MAPPED
 from hlo_lower.analysis.places import moved
 from hlo_lower.analysis.provider import Provider
-from hlo_lower.analysis.reordered import REORDERED
 from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.sources import OneOf, Same
 from hlo_lower.causes import Cause
@@ -44,7 +44,7 @@ FIRST_FRESH = 1 << 20
 """Numbers of positions that stand for none of the caller's: above every dim."""
 
 
-class Distinctness(Provider[Entries, Along]):
+class Distinctness(Provider[Entries, AxisFacts]):
     """What is known of elements along positions, for the integer tensors of static shape of one graph.
 
     Args:
@@ -72,7 +72,7 @@ class Distinctness(Provider[Entries, Along]):
         """The least and the greatest value of any element of a tensor."""
         return self.ranges.of(site).hull()
 
-    def whole_dim(self, entries: Entries, dim: int) -> tuple[Along, Position] | None:
+    def whole_dim(self, entries: Entries, dim: int) -> tuple[AxisFacts, Position] | None:
         """What is known of a tensor along one of its dims, at a place that moves along that one alone."""
         place, value = entries.place, entries.site.value
         if positions([c for d, c in enumerate(place) if d != dim]) & entries.varying:
@@ -81,24 +81,24 @@ class Distinctness(Provider[Entries, Along]):
         at = (*place[:dim], Linear(0, {row: 1}) if row.size > 1 else Linear(0), *place[dim + 1 :])
         return self.of(entries.to(value, at, (row,))), row
 
-    def picked(self, whole: Along, coordinate: Linear, size: int, axes: Axes) -> Along:
+    def picked(self, whole: AxisFacts, coordinate: Linear, size: int, axes: Axes) -> AxisFacts:
         """What is known at a coordinate of a dim of this size, of which `whole` is known."""
         at = of_form(coordinate, axes, is_exact=True)
         return UNKNOWN if at is None else composed(whole, at, size, count_of(axes))
 
     # --- the walk ---
 
-    def _unknown(self, key: Entries, why: Cause) -> Along:
+    def _unknown(self, key: Entries, why: Cause) -> AxisFacts:
         return UNKNOWN
 
-    def _elsewhere(self, key: Entries) -> Along | None:
+    def _elsewhere(self, key: Entries) -> AxisFacts | None:
         value = key.site.value
         if all(axis.size == 1 for axis in key.axes):
             return ONE
         is_known = is_tracked(value) and 0 not in value.static_shape and count_of(key.axes) > 0
         return None if is_known else UNKNOWN
 
-    def _found(self, key: Entries) -> Along:
+    def _found(self, key: Entries) -> AxisFacts:
         key = key._replace(axes=tuple(axis for axis in key.axes if axis.size != 1))
         counted = self._counted(key)
         form = self.forms.of(key.entry)
@@ -109,7 +109,7 @@ class Distinctness(Provider[Entries, Along]):
             return best(told, counted)
         return best(best(counted, told or UNKNOWN), self._followed(key))
 
-    def _counted(self, entries: Entries) -> Along:
+    def _counted(self, entries: Entries) -> AxisFacts:
         """What the bounds of single elements tell, for constants and for what is known element by element.
 
         The place is evaluated at every position; a place that is not made of positions alone is left.
@@ -146,7 +146,7 @@ class Distinctness(Provider[Entries, Along]):
         evidence = () if told.evidence is None else (told.evidence,)
         return of_bounds(taken(told.lo), taken(told.hi)).because(*evidence)
 
-    def _followed(self, entries: Entries) -> Along:
+    def _followed(self, entries: Entries) -> AxisFacts:
         match self.ranges.sources.of(entries.site):
             case Same(site):
                 return self.of(entries._replace(site=site))

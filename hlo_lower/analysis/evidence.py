@@ -46,7 +46,7 @@ class Evidence:
 
         Args:
           graph: the module.
-          moved: for the evidence of a twin (`hlo_lower.analysis.twins`): by its text, which location to take instead.
+          moved: for the evidence of a twin (`hlo_lower.analysis.value_numbering`): by its text, the location to take.
         """
         moved = moved or {}
         return tuple(

@@ -12,15 +12,15 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.budget import RANGES, Budget
-from hlo_lower.analysis.carried import carried, uniform
 from hlo_lower.analysis.evidence import Evidence, merge, plain_name, source_of
 from hlo_lower.analysis.floats import compared_floats
-from hlo_lower.analysis.given import given, subjects
 from hlo_lower.analysis.interval import Interval, greater, lesser, pick, type_range
+from hlo_lower.analysis.loop_ranges import loop_range, uniform
+from hlo_lower.analysis.predicate_refinement import refined_by, subjects
 from hlo_lower.analysis.provider import Provider
-from hlo_lower.analysis.reduced import reduced
-from hlo_lower.analysis.running import running_bounds
-from hlo_lower.analysis.scattered import scattered
+from hlo_lower.analysis.reduction_ranges import reduction_range
+from hlo_lower.analysis.running_sums import running_bounds
+from hlo_lower.analysis.scatter_ranges import scatter_range
 from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.sources import Carried, OneOf, Same, Sources, Unknown
 from hlo_lower.analysis.transfer import ELEMENTWISE, LEADING_OPERANDS, TRANSFER, choose
@@ -86,8 +86,8 @@ class IndexAnalysis(Provider[Site, Interval]):
 
     def _found(self, key: Site) -> Interval:
         if prod(key.value.static_shape) > MAX_ELEMENTS:
-            told = None if key.node is None else self._uniform(key.node, key)
-            return told or self._unknown(key, Code.TOO_LARGE(MAX_ELEMENTS))
+            known = None if key.node is None else self._uniform(key.node, key)
+            return known or self._unknown(key, Code.TOO_LARGE(MAX_ELEMENTS))
         match self.sources.of(key):
             case Same(site):
                 return self.of(site)
@@ -98,10 +98,10 @@ class IndexAnalysis(Provider[Site, Interval]):
             case Carried(loop=loop) as origin:
                 result, is_result = Code.RESULT_OF("while"), origin.inside is None
                 why = result if is_result else source_of(self.graph, key.value)
-                return carried(self, origin) or self._unknown(key, why, loop)
+                return loop_range(self, origin) or self._unknown(key, why, loop)
             case node:
-                told = self._made(node, key)
-                return told or self._unknown(key, Code.RESULT_OF(plain_name(node.name)), node)
+                known = self._made(node, key)
+                return known or self._unknown(key, Code.RESULT_OF(plain_name(node.name)), node)
 
     def _made(self, node: Node, site: Site) -> Interval | None:
         """The interval of a result of an operation, or None where nothing is told."""
@@ -109,11 +109,11 @@ class IndexAnalysis(Provider[Site, Interval]):
             case "select":
                 return self._select(node, site)
             case "reduce":
-                return reduced(self, node, site)
+                return reduction_range(self, node, site)
             case "reduce_window":
-                return running_bounds(self, node, site) or reduced(self, node, site)
+                return running_bounds(self, node, site) or reduction_range(self, node, site)
             case "scatter":
-                return scattered(self, node, site)
+                return scatter_range(self, node, site)
             case "compare" if not is_tracked(node.operand(0)):
                 return compared_floats(self, node, site)
             case "sort":
@@ -142,21 +142,21 @@ class IndexAnalysis(Provider[Site, Interval]):
         operands = node.operands[: LEADING_OPERANDS.get(node.name)]
         if not all(map(is_tracked, operands)):
             return None
-        told = [self.of(site.to(o)) for o in operands]
-        return self._transfer(node, site) if all(t.lo.size == t.hi.size == 1 for t in told) else None
+        known = [self.of(site.to(o)) for o in operands]
+        return self._transfer(node, site) if all(t.lo.size == t.hi.size == 1 for t in known) else None
 
     def _one_of(self, key: Site, origin: OneOf) -> Interval:
         """The interval of a value that is one of several."""
         if not all(is_tracked(site.value) for site in origin.sites):
             return self._unknown(key, origin.why, origin.node)
-        told = [self.of(site) for site in origin.sites]
-        if len(told) == 1:
-            return told[0]
-        lo, hi = told[0].lo, told[0].hi
-        for other in told[1:]:
+        known = [self.of(site) for site in origin.sites]
+        if len(known) == 1:
+            return known[0]
+        lo, hi = known[0].lo, known[0].hi
+        for other in known[1:]:
             lo, hi = lesser(lo, other.lo), greater(hi, other.hi)
         location = None if origin.node is None else origin.node.raw.location
-        return told[0].between(lo, hi).because(Evidence(origin.why, location, merge(tuple(t.evidence for t in told))))
+        return known[0].between(lo, hi).because(Evidence(origin.why, location, merge(tuple(t.evidence for t in known))))
 
     # --- reordering ---
 
@@ -165,11 +165,11 @@ class IndexAnalysis(Provider[Site, Interval]):
         operand = node.operand(site.value.number)
         if not is_tracked(operand) or 0 in site.value.static_shape:
             return None
-        told = self.of(site.to(operand))
+        known = self.of(site.to(operand))
         dim = -1 if node.attribute("dimension") is None else node.integer("dimension")
-        lo = told.lo.min(axis=dim, keepdims=True)
-        hi = told.hi.max(axis=dim, keepdims=True)
-        return told.between(lo, hi).because(Evidence.at(node, Code.SORTED(), merge((told.evidence,))))
+        lo = known.lo.min(axis=dim, keepdims=True)
+        hi = known.hi.max(axis=dim, keepdims=True)
+        return known.between(lo, hi).because(Evidence.at(node, Code.SORTED(), merge((known.evidence,))))
 
     def _top_k(self, node: Node, site: Site) -> Interval | None:
         """The second result of a top_k numbers elements of the operand's last dim."""
@@ -178,14 +178,14 @@ class IndexAnalysis(Provider[Site, Interval]):
             return None
         if value.number == 1:
             last = operand.static_shape[-1] - 1
-            told = Interval.of_type(value.static_shape, value.element_type)
-            zero = np.zeros_like(told.lo)
-            return told.between(zero, zero + last).because(Evidence.at(node, Code.TOP_K_INDICES(last + 1)))
-        told = self.of(site.to(operand))
-        low, high = told.hull()
-        told = Interval.of_type(value.static_shape, value.element_type)
-        zero = np.zeros_like(told.lo)
-        return told.between(zero + low, zero + high).because(Evidence.at(node, Code.TOP_K(), merge((told.evidence,))))
+            known = Interval.of_type(value.static_shape, value.element_type)
+            zero = np.zeros_like(known.lo)
+            return known.between(zero, zero + last).because(Evidence.at(node, Code.TOP_K_INDICES(last + 1)))
+        known = self.of(site.to(operand))
+        low, high = known.hull()
+        known = Interval.of_type(value.static_shape, value.element_type)
+        zero = np.zeros_like(known.lo)
+        return known.between(zero + low, zero + high).because(Evidence.at(node, Code.TOP_K(), merge((known.evidence,))))
 
     # --- negative-index normalisation ---
 
@@ -201,9 +201,9 @@ class IndexAnalysis(Provider[Site, Interval]):
         best = whole
         for subject in map(predicate.to, subjects(predicate.value)):
             if is_tracked(subject.value) and any(_is_of(branch.value, subject.value) for branch in branches):
-                told = self._chosen_under(node, operands, condition, subject)
-                if _width(told) < _width(best):
-                    best = told
+                known = self._chosen_under(node, operands, condition, subject)
+                if _width(known) < _width(best):
+                    best = known
         least, greatest = best.hull()
         if best is whole or least < 0:  # it did not help: the branches' own evidence says why
             return best
@@ -212,7 +212,7 @@ class IndexAnalysis(Provider[Site, Interval]):
     def _chosen_under(self, node: Node, operands: Sequence[Site], condition: Interval, subject: Site) -> Interval:
         """A select where each branch is looked at for those values of the subject with which it is taken."""
         predicate, on_true, on_false = operands
-        when_true, when_false = (given(self, predicate.value, truth, subject) for truth in (True, False))
+        when_true, when_false = (refined_by(self, predicate.value, truth, subject) for truth in (True, False))
         branches = self._under(on_true, subject, when_true), self._under(on_false, subject, when_false)
         # Where the predicate leaves no value for a branch, the branch is not taken.
         condition = condition.between(
@@ -231,9 +231,9 @@ class IndexAnalysis(Provider[Site, Interval]):
         empty = bool(np.any(refined.lo > refined.hi))
         # Element by element only: the predicate says nothing about the elements that a reverse or a slice moves.
         if node is not None and node.name in ELEMENTWISE and subject.value in node.operands and not empty:
-            told = self._transfer(node, branch, {subject.value: refined})
-            if told is not None:
-                return told
+            known = self._transfer(node, branch, {subject.value: refined})
+            if known is not None:
+                return known
         return self.of(branch)
 
 
@@ -251,8 +251,8 @@ def _is_of(branch: Value, subject: Value) -> bool:
     return branch == subject or (node is not None and subject in node.operands)
 
 
-def _width(told: Interval) -> int:
-    least, greatest = told.hull()
+def _width(known: Interval) -> int:
+    least, greatest = known.hull()
     return greatest - least
 
 

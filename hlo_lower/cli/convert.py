@@ -6,9 +6,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, options_from
+from hlo_lower.cli.common_options import (
+    add_accept_runs,
+    add_bind,
+    add_exactness,
+    add_jobs,
+    add_linalg,
+    add_plain,
+    add_policy,
+)
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_linalg, add_plain, add_policy
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK

@@ -2,8 +2,8 @@
 
 import argparse
 
+from hlo_lower.cli.common_options import setting
 from hlo_lower.cli.emit import add_emit, exported_bytes, form_for
-from hlo_lower.cli.options import setting
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.errors import EXIT_OK
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from hlo_lower.cli.options import count
+from hlo_lower.cli.common_options import count
 from hlo_lower.cli.streams import complain, show
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
+from hlo_lower.cli.common_options import add_policy, positive
 from hlo_lower.cli.inputs import module_source, selected_modules
-from hlo_lower.cli.options import add_policy, positive
 from hlo_lower.cli.output import STANDARD, check_writable
 from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK

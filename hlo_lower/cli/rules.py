@@ -1,9 +1,9 @@
-"""`hlo-lower rules`: the canonical form of every class, from the registry, and the sizes that decide between forms."""
+"""`hlo-lower rules`: the canonical form of every class, from the registry, and the costs that decide between forms."""
 
 import argparse
 import sys
 
-from hlo_lower.cli.options import add_target
+from hlo_lower.cli.common_options import add_target
 from hlo_lower.cli.streams import page_of, show
 from hlo_lower.errors import EXIT_OK
 
@@ -19,12 +19,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the registry's rules under a target."""
     import hlo_lower as hl
-    from hlo_lower.report import render_rules_markdown, render_rules_text, render_sizes_markdown, render_sizes_text
+    from hlo_lower.report import render_costs_markdown, render_costs_text, render_rules_markdown, render_rules_text
 
-    rules, sizes = hl.rules(args.target), hl.sizes(args.target)
+    rules, costs = hl.rules(args.target), hl.costs(args.target)
     if args.format == "markdown":
-        show(render_rules_markdown(rules) + "\n" + render_sizes_markdown(sizes))
+        show(render_rules_markdown(rules) + "\n" + render_costs_markdown(costs))
     else:
         page = page_of(sys.stdout)
-        show(render_rules_text(rules, **page) + "\n" + render_sizes_text(sizes, **page))
+        show(render_rules_text(rules, **page) + "\n" + render_costs_text(costs, **page))
     return EXIT_OK

@@ -4,8 +4,16 @@ import argparse
 import json
 
 from hlo_lower.cli.checks import check_one_standard, options_from
+from hlo_lower.cli.common_options import (
+    add_accept_runs,
+    add_bind,
+    add_exactness,
+    add_jobs,
+    add_plain,
+    add_policy,
+    count,
+)
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
-from hlo_lower.cli.options import add_accept_runs, add_bind, add_exactness, add_jobs, add_plain, add_policy, count
 from hlo_lower.cli.output import check_writable, write_whole
 from hlo_lower.cli.streams import show
 

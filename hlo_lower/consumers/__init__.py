@@ -5,13 +5,13 @@ too, and is to start without JAX: so nothing here imports it.
 """
 
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import ConsumerOutcome, Run
+from hlo_lower.consumers.consumer_outcome import ConsumerOutcome, ConsumerRun
 from hlo_lower.consumers.coreml import COREML
 from hlo_lower.consumers.iree import IREE
 from hlo_lower.consumers.litert import LITERT
 from hlo_lower.errors import InputError
 
-__all__ = ["CONSUMERS", "COREML", "IREE", "LITERT", "Consumer", "ConsumerOutcome", "Run", "consumer_named"]
+__all__ = ["CONSUMERS", "COREML", "IREE", "LITERT", "Consumer", "ConsumerOutcome", "ConsumerRun", "consumer_named"]
 
 CONSUMERS = (IREE, LITERT, COREML)
 

@@ -13,9 +13,9 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from hlo_lower.consumers.consumer import Consumer
+from hlo_lower.consumers.consumer_messages import death_words, first_line, signal_name
 from hlo_lower.consumers.consumer_outcome import Array
-from hlo_lower.consumers.wording import death_words, first_line, signal_name
-from hlo_lower.consumers.worker import LENGTH_BYTES
+from hlo_lower.consumers.consumer_worker import LENGTH_BYTES
 from hlo_lower.containment.prober import receive
 
 START = 120.0
@@ -32,7 +32,7 @@ class LateError(Exception):
     """The child was not done in time, and has been ended."""
 
 
-class Child:
+class ConsumerProcess:
     """A consumer's process, in a process group of its own.
 
     Args:
@@ -45,7 +45,7 @@ class Child:
         self.taken = 0
         self._is_ready = False
         self._started = time.monotonic()
-        command = [sys.executable, "-m", "hlo_lower.consumers.worker", consumer.driver, str(memory)]
+        command = [sys.executable, "-m", "hlo_lower.consumers.consumer_worker", consumer.driver, str(memory)]
         environment = {**os.environ, **consumer.environment}
         self._process = subprocess.Popen(
             command,

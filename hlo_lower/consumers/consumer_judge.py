@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hlo_lower.consumers.child import Child, DiedError, LateError
+from hlo_lower.consumers.child import ConsumerProcess, DiedError, LateError
 from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, Run
+from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun
 from hlo_lower.consumers.rounding import Limits, Rounding
 
 LIMIT = 180.0
@@ -38,7 +38,7 @@ class Judge:
         self.consumer = consumer
         self._limit, self._memory = limit, memory
         self._version = consumer.version()
-        self._child: Child | None = None
+        self._child: ConsumerProcess | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class Judge:
             self._child.close()
             self._child = None
 
-    def judge(self, text: str, runs: Sequence[Run], rounding: Rounding) -> ConsumerOutcome:
+    def judge(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
         """Compile a module there, run it, and compare.
 
         Args:
@@ -77,10 +77,10 @@ class Judge:
             return alone
         return replace(alone, note=f"after other modules in the same process: {outcome.result}, {outcome.message}")
 
-    def _attempt(self, text: str, runs: Sequence[Run], rounding: Rounding) -> ConsumerOutcome:
+    def _attempt(self, text: str, runs: Sequence[ConsumerRun], rounding: Rounding) -> ConsumerOutcome:
         """Judge it in the child that there is, or in a new one."""
         start = time.monotonic()
-        child = self._child = self._child or Child(self.consumer, self._memory)
+        child = self._child = self._child or ConsumerProcess(self.consumer, self._memory)
         runs = runs if self.consumer.runs else ()
         step = _Steps(runs, rounding)
         told: dict[str, Any] = {}
@@ -103,7 +103,7 @@ class Judge:
 class _Steps:
     """How far a module has come."""
 
-    def __init__(self, runs: Sequence[Run], rounding: Rounding) -> None:
+    def __init__(self, runs: Sequence[ConsumerRun], rounding: Rounding) -> None:
         self._runs, self._rounding = runs, rounding
         self.stage: Literal["compile", "run", ""] = "compile"
         self.right = 0
@@ -130,7 +130,7 @@ class _Steps:
             return {"result": "crashed", "message": f"it gave the results of {self.right} of {len(self._runs)} runs"}
         return {"result": "right" if any(run.expected is not None for run in self._runs) else "ran"}
 
-    def _compare(self, run: Run, results: Sequence[Array]) -> dict[str, Any]:
+    def _compare(self, run: ConsumerRun, results: Sequence[Array]) -> dict[str, Any]:
         found = None if run.expected is None else self._rounding.difference(run.expected, results, run.limits)
         if found is not None:
             return {"result": "wrong", "message": f"run {self.right + 1}{run.what and f' ({run.what})'}: {found}"}
@@ -151,4 +151,4 @@ def judge(
 ) -> ConsumerOutcome:
     """Judge one module on one set of arguments: see `Judge`; without limits all bits are to be the same."""
     with Judge(consumer, limit=limit, memory=memory) as one:
-        return one.judge(text, [Run(arguments, expected, limits=limits)], rounding)
+        return one.judge(text, [ConsumerRun(arguments, expected, limits=limits)], rounding)

@@ -51,7 +51,7 @@ class ConsumerOutcome:
 
 
 @dataclass(frozen=True)
-class Run:
+class ConsumerRun:
     """Arguments of a module, and its results under XLA; None where there is nothing to compare with.
 
     Attributes:

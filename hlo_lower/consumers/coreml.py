@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 from hlo_lower.consumers.consumer import Consumer
+from hlo_lower.consumers.consumer_messages import cause_of, first_line
 from hlo_lower.consumers.consumer_outcome import RefusedError
-from hlo_lower.consumers.wording import cause_of, first_line
 
 COREML = Consumer(
     "coreml",

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.consumers.consumer_outcome import Array, Run
+from hlo_lower.consumers.consumer_outcome import Array, ConsumerRun
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.errors import InputError
 from hlo_lower.verify.devices import devices_of
@@ -33,9 +33,9 @@ class Reference:
       notes: runs that are others than those of the module as it was, or that are not there, and why.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ConsumerRun, ...]
     rounding: Rounding
-    again: Callable[[Sequence[Array], str], Run] | None = field(default=None, compare=False)
+    again: Callable[[Sequence[Array], str], ConsumerRun] | None = field(default=None, compare=False)
     notes: tuple[str, ...] = ()
     own_bounds: OwnBounds | None = field(default=None, compare=False)
 
@@ -59,7 +59,7 @@ class Reference:
             signature = read_signature(parse_or_refuse(text, "after"))
         except InputError:  # no StableHLO, such as linalg: the consumer knows whether it can be read
             return self
-        adapted: list[Run] = []
+        adapted: list[ConsumerRun] = []
         notes: list[str] = []
         for number, run in enumerate(self.runs, start=1):
             told = f"run {number}{run.what and f' ({run.what})'}"
@@ -118,9 +118,9 @@ def reference_of(
     executable = Executable(text, "exact")
     own_bounds = OwnBounds(text, seed=seed)
 
-    def run(arguments: Sequence[Array], what: str) -> Run:
+    def run(arguments: Sequence[Array], what: str) -> ConsumerRun:
         expected = executable.run(arguments)
-        return Run(arguments, expected, what, cache(lambda: own_bounds.of(arguments, expected)))
+        return ConsumerRun(arguments, expected, what, cache(lambda: own_bounds.of(arguments, expected)))
 
     told = tuple(run(arguments, what) for what, arguments in sets)
     return Reference(
@@ -131,7 +131,7 @@ def reference_of(
     )
 
 
-def _fitted(run: Run, signature: Signature) -> Run | None:
+def _fitted(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
     """A run in the types of another signature, None where a value does not fit.
 
     Raises:

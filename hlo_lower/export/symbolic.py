@@ -15,7 +15,7 @@ import jax.export
 from hlo_lower.export.user_code import one_line
 from hlo_lower.shapes.expressions import Expression, rewritten
 from hlo_lower.shapes.tokens import ExpressionError
-from hlo_lower.shapes.written import Kept, WrittenConstraint, WrittenShape
+from hlo_lower.shapes.written import KeptDim, WrittenConstraint, WrittenShape
 
 
 class SymbolicDims:
@@ -60,7 +60,7 @@ class SymbolicDims:
         """
         dims: list[Any] = []
         for written in shape.dims:
-            if isinstance(written, Kept):
+            if isinstance(written, KeptDim):
                 dims += _kept(written, like, len(dims))
             else:
                 dims.append(self._checked(written, like, len(dims)))
@@ -138,7 +138,7 @@ class SymbolicDims:
         return jax.export.symbolic_shape(text, scope=scope)[0]
 
 
-def _kept(written: Kept, like: Sequence[Any] | None, place: int) -> Sequence[Any]:
+def _kept(written: KeptDim, like: Sequence[Any] | None, place: int) -> Sequence[Any]:
     if like is None:
         what = f"{written.token.letters} keeps what an argument has, and no arguments are given"
         raise written.error(what, "write the dims")

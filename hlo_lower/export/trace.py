@@ -10,7 +10,7 @@ import jax.export
 from hlo_lower import mlir
 from hlo_lower.arguments import function, is_listed, is_named, shown, texts, whole
 from hlo_lower.errors import InputError
-from hlo_lower.export.arguments import check_widths, describe, specs_of
+from hlo_lower.export.argument_specs import check_widths, describe, specs_of
 from hlo_lower.export.locations import portable_locations, source_file, source_folder
 from hlo_lower.export.refused import tracing_error
 from hlo_lower.export.user_code import user_line

@@ -1,14 +1,14 @@
 """`stablehlo.gather`: its canonical form, what is known of it, and a reference in NumPy."""
 
 from hlo_lower.gather.canonical import CanonicalGather, read_gather
-from hlo_lower.gather.facts import GATHER_DOMAINS, GatherFacts, GatherForm, Taken, gather_facts
+from hlo_lower.gather.facts import GATHER_DOMAINS, GatherFacts, GatherStrategy, TakenGather, gather_facts
 
 __all__ = [
     "GATHER_DOMAINS",
     "CanonicalGather",
     "GatherFacts",
-    "GatherForm",
-    "Taken",
+    "GatherStrategy",
+    "TakenGather",
     "gather_facts",
     "read_gather",
 ]

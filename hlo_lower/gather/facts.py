@@ -12,12 +12,12 @@ from hlo_lower.analysis.interval import type_range
 from hlo_lower.gather.canonical import CanonicalGather
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.combine import SUMMED_FLOATS
-from hlo_lower.scatter.sizes import SizeTable
+from hlo_lower.scatter.costs import CostTable
 
 GATHER = "stablehlo.gather"
 
 
-class Taken(Enum):
+class TakenGather(Enum):
     """How the target takes it."""
 
     WHOLE = "whole"
@@ -25,7 +25,7 @@ class Taken(Enum):
     NOT = "not"
 
 
-class GatherForm(Enum):
+class GatherStrategy(Enum):
     """What its sizes ask for where the target does not take it."""
 
     EMPTY = "empty"
@@ -34,7 +34,7 @@ class GatherForm(Enum):
     MANY = "many"
 
 
-GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken, "size": GatherForm}
+GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenGather, "strategy": GatherStrategy}
 """The facts of `stablehlo.gather` for the registry."""
 
 
@@ -50,17 +50,19 @@ class GatherFacts(FactsByName):
 
     domains = GATHER_DOMAINS
 
-    taken: Taken
-    size: GatherForm
+    taken: TakenGather
+    strategy: GatherStrategy
     in_bounds: bool
-    forms: Mapping[GatherForm, float] = field(default_factory=dict[GatherForm, float])
+    strategies: Mapping[GatherStrategy, float] = field(default_factory=dict[GatherStrategy, float])
 
-    def in_form(self, form: GatherForm) -> "GatherFacts":
+    def with_strategy(self, strategy: GatherStrategy) -> "GatherFacts":
         """The same facts with another of its forms."""
-        return replace(self, size=form)
+        return replace(self, strategy=strategy)
 
 
-def gather_facts(gather: CanonicalGather, analysis: IndexAnalysis, *, takes: Taken, sizes: SizeTable) -> GatherFacts:
+def gather_facts(
+    gather: CanonicalGather, analysis: IndexAnalysis, *, takes: TakenGather, costs: CostTable
+) -> GatherFacts:
     """The facts of a gather.
 
     Args:
@@ -69,10 +71,10 @@ def gather_facts(gather: CanonicalGather, analysis: IndexAnalysis, *, takes: Tak
       takes: which gathers the target takes: all, those in bounds, or none.
       sizes: the target's table of costs.
     """
-    in_bounds = takes is not Taken.WHOLE and is_inside(gather, analysis)
-    taken = Taken.WHOLE if takes is Taken.IN_BOUNDS and in_bounds else takes
-    forms = _costs(gather, sizes)
-    return GatherFacts(taken, next(iter(forms)), in_bounds, forms)
+    in_bounds = takes is not TakenGather.WHOLE and is_inside(gather, analysis)
+    taken = TakenGather.WHOLE if takes is TakenGather.IN_BOUNDS and in_bounds else takes
+    strategies = _costs(gather, costs)
+    return GatherFacts(taken, next(iter(strategies)), in_bounds, strategies)
 
 
 def is_inside(gather: CanonicalGather, analysis: IndexAnalysis) -> bool:
@@ -88,17 +90,17 @@ def is_inside(gather: CanonicalGather, analysis: IndexAnalysis) -> bool:
     return bool(np.all(interval.lo >= 0) and np.all(interval.hi <= limits))
 
 
-def _costs(gather: CanonicalGather, sizes: SizeTable) -> dict[GatherForm, float]:
+def _costs(gather: CanonicalGather, costs: CostTable) -> dict[GatherStrategy, float]:
     window, count = prod(gather.window), gather.count
-    read, result = window * sizes.element, count * window
+    read, result = window * costs.element, count * window
     if not result:
-        return {GatherForm.EMPTY: 0}
-    found = {GatherForm.MANY: sizes.step + count * (sizes.loop + read + result * sizes.copy_element)}
-    if count <= sizes.few_windows:
-        found[GatherForm.FEW] = count * (sizes.window + read) + result * sizes.pass_element
+        return {GatherStrategy.EMPTY: 0}
+    found = {GatherStrategy.MANY: costs.step + count * (costs.loop + read + result * costs.copy_element)}
+    if count <= costs.few_windows:
+        found[GatherStrategy.FEW] = count * (costs.window + read) + result * costs.pass_element
     element = gather.operand.element_type
     compared = result * prod(gather.shape[d] for d in gather.numbers.start_index_map)
     can_add = element in SUMMED_FLOATS or type_range(element) is not None
-    if gather.is_rows and can_add and compared <= sizes.mask_elements:
-        found[GatherForm.SHORT_AXIS] = sizes.step + compared * (sizes.compare + sizes.reduce)
+    if gather.is_rows and can_add and compared <= costs.mask_elements:
+        found[GatherStrategy.SHORT_AXIS] = costs.step + compared * (costs.compare + costs.reduce)
     return dict(sorted(found.items(), key=lambda pair: pair[1]))

@@ -13,7 +13,7 @@ from hlo_lower.shapes import SizesError, Specification, specification_of
 from hlo_lower.shapes.bind import bind_and_complete
 from hlo_lower.shapes.constraints import names_of, substituted_constraint
 from hlo_lower.shapes.expressions import ExpressionError, substituted
-from hlo_lower.shapes.sizes import named_sizes
+from hlo_lower.shapes.given_sizes import named_sizes
 from hlo_lower.shapes.specification import is_place
 
 

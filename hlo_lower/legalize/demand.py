@@ -15,7 +15,7 @@ from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Function, Graph, Node, Value
 from hlo_lower.legalize.demotion import NARROWER
-from hlo_lower.legalize.moved_elements import WITH_REGIONS, Sources
+from hlo_lower.legalize.moved_elements import WITH_REGIONS, MovedSources
 from hlo_lower.legalize.width_roles import (
     ASKING,
     EXACT,
@@ -26,7 +26,7 @@ from hlo_lower.legalize.width_roles import (
     SHIFTS,
     SIDE_BY_SIDE,
     WITHIN,
-    Asked,
+    Narrowing,
 )
 from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
 
@@ -70,11 +70,11 @@ class Demand:
 
     def __init__(self, graph: Graph, nodes: Sequence[Node], callers: Mapping[str, Sequence[Node]]) -> None:
         self._graph = graph
-        self._sources = Sources(graph, callers)
+        self._sources = MovedSources(graph, callers)
         self._analysis = IndexAnalysis(graph).assuming(
             {Site(value): _in_range(value) for value in entry_arguments(graph) if is_wide(value) and value.is_static}
         )
-        self._asked: dict[Value, Asked] = {}
+        self._asked: dict[Value, Narrowing] = {}
         self._fits: dict[Value, bool] = {}
         self.assumed: dict[Node, None] = {}
         self.refusals: dict[Node, str] = {}
@@ -90,9 +90,9 @@ class Demand:
         if reason:
             self.refusals.setdefault(node, reason)
             return
-        for value, asked in self._asks(node):
+        for value, narrowing in self._asks(node):
             if is_wide(value):
-                self._ask(value, asked)
+                self._ask(value, narrowing)
 
     def _cannot(self, node: Node) -> str:
         """Why an operation has no 32-bit form, or ""."""
@@ -131,19 +131,19 @@ class Demand:
         outside = ~((truncated >= low) & (truncated <= high))
         return f"it converts {values[outside].flat[0]}, which does not fit" if bool(outside.any()) else ""
 
-    def _asks(self, node: Node) -> Iterator[tuple[Value, Asked]]:
+    def _asks(self, node: Node) -> Iterator[tuple[Value, Narrowing]]:
         """What an operation asks of its operands, whatever is asked of its results."""
         name, operands = node.name, node.operands
         if name in RING:
-            yield from ((operand, Asked.LOW) for operand in operands)
+            yield from ((operand, Narrowing.LOW) for operand in operands)
         elif name in ORDERED:
-            yield from ((operand, Asked.NEAREST) for operand in operands)
+            yield from ((operand, Narrowing.NEAREST) for operand in operands)
         elif name == "stablehlo.shift_left":
-            yield from zip(operands, (Asked.LOW, Asked.BOTH), strict=True)
+            yield from zip(operands, (Narrowing.LOW, Narrowing.BOTH), strict=True)
         elif name == CONVERT:
             result = node.result()
             is_integer = result.element_type != "i1" and type_range(result.element_type) is not None
-            yield operands[0], Asked.LOW if is_integer else Asked.BOTH
+            yield operands[0], Narrowing.LOW if is_integer else Narrowing.BOTH
             if is_wide(result) and type_range(operands[0].element_type) is None and result.is_used:
                 self.assumed[node] = None
         elif name == COMPARE:  # before ASKING, which it belongs to
@@ -151,20 +151,20 @@ class Demand:
             if outcome is not None:
                 self.decided[node] = outcome
             else:
-                yield from ((operand, Asked.BOTH) for operand in operands)
+                yield from ((operand, Narrowing.BOTH) for operand in operands)
         elif name == "func.return":
             if self._graph.function_of(node).is_public:
-                yield from ((operand, Asked.BOTH) for operand in operands)
+                yield from ((operand, Narrowing.BOTH) for operand in operands)
         elif name in ASKING or (node.body_name and self._is_public(node.body_name)):
-            yield from ((operand, Asked.BOTH) for operand in operands)
+            yield from ((operand, Narrowing.BOTH) for operand in operands)
         elif name in MOVED:
-            yield from ((v, Asked.BOTH) for i, v in enumerate(operands) if i not in MOVED[name])
+            yield from ((v, Narrowing.BOTH) for i, v in enumerate(operands) if i not in MOVED[name])
         elif name == "stablehlo.scatter":
-            yield operands[len(node.results)], Asked.BOTH
+            yield operands[len(node.results)], Narrowing.BOTH
         elif name in ("stablehlo.case", "stablehlo.if"):
-            yield operands[0], Asked.BOTH
+            yield operands[0], Narrowing.BOTH
         elif name in FITTING or (name == CUSTOM_CALL and target_name(node) not in NOTES):
-            yield from ((operand, Asked.BOTH) for operand in operands)
+            yield from ((operand, Narrowing.BOTH) for operand in operands)
 
     def _is_public(self, name: str) -> bool:
         """Whether a function may be called from outside, so that its arguments are assumed to fit."""
@@ -180,22 +180,22 @@ class Demand:
 
     # --- what is passed on ---
 
-    def _ask(self, value: Value, asked: Asked) -> None:
-        pending = [(value, asked)]
+    def _ask(self, value: Value, narrowing: Narrowing) -> None:
+        pending = [(value, narrowing)]
         while pending:
-            current, asked = pending.pop()
-            known = self._asked.get(current, Asked.NOTHING)
-            if asked in known or not is_wide(current):
+            current, narrowing = pending.pop()
+            known = self._asked.get(current, Narrowing.NOTHING)
+            if narrowing in known or not is_wide(current):
                 continue
-            self._asked[current] = asked | known
+            self._asked[current] = narrowing | known
             if not self._is_within(current):
-                pending.extend((source, asked | known) for source in self._passed_on(current, asked | known))
+                pending.extend((source, narrowing | known) for source in self._passed_on(current, narrowing | known))
 
-    def _passed_on(self, value: Value, asked: Asked) -> Sequence[Value]:
+    def _passed_on(self, value: Value, narrowing: Narrowing) -> Sequence[Value]:
         """The values of which the same is asked; what needs an assumption, or cannot be had, is noted."""
         node = value.node
         if node is not None and node.name == CONSTANT:
-            self._choose(node, asked)
+            self._choose(node, narrowing)
             return ()
         sources = self._sources.of(value)
         if sources is not None:
@@ -203,21 +203,21 @@ class Demand:
         if node is None:
             return ()  # an argument of a public function: assumed to fit
         if node.name in ORDERED:
-            return node.operands if Asked.LOW in asked else ()
+            return node.operands if Narrowing.LOW in narrowing else ()
         if node.name in WITHIN or (node.name == "stablehlo.divide" and self._quotient_is_within(node)):
             return ()
-        if Asked.NEAREST in asked and node not in self.refusals:
+        if Narrowing.NEAREST in narrowing and node not in self.refusals:
             self.assumed[node] = None
         return ()
 
-    def _choose(self, node: Node, asked: Asked) -> None:
-        if asked == Asked.BOTH:
+    def _choose(self, node: Node, narrowing: Narrowing) -> None:
+        if narrowing == Narrowing.BOTH:
             low, high = bounds_after(node.result())
             values = node.constant()
             outside = None if values is None else values[(values < low) | (values > high)]
             told = "" if outside is None else f" {int(outside.flat[0])}"
             self.refusals[node] = f"the constant{told} does not fit, and its value matters"
-        elif asked == Asked.NEAREST:
+        elif narrowing == Narrowing.NEAREST:
             self.nearest.add(node)
 
     def _quotient_is_within(self, node: Node) -> bool:

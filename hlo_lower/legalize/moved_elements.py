@@ -19,7 +19,7 @@ WITH_REGIONS = (
 """Operations whose regions' arguments and results are known."""
 
 
-class Sources:
+class MovedSources:
     """The sources of values of one graph.
 
     Args:

@@ -12,7 +12,7 @@ float or an index right.
 from enum import Flag
 
 
-class Asked(Flag):
+class Narrowing(Flag):
     """What is asked of a narrowed value; both together: that its original fits."""
 
     NOTHING = 0

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset.kinds import BatchedTile
 
 rules = RuleList()
@@ -17,7 +17,7 @@ rules = RuleList()
     "stablehlo.scatter",
     subset=BatchedTile,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
-    regime={Regime.SHORT_AXIS},
+    strategy={Strategy.SHORT_AXIS},
     form="select(iota == start, the updates broadcast along the axis, operand)",
 )
 def scatter_to_select_per_batch(op: ScatterLowering) -> Sequence[Value]:
@@ -30,7 +30,7 @@ def scatter_to_select_per_batch(op: ScatterLowering) -> Sequence[Value]:
     where the iota is its start, and none if the start is outside: no place has its number, neither a negative one nor
     one beyond the end. So both policies, which agree at extent 1, need no guard. Each element is combined at most once.
     The bounds are as wide as the start type, never the index type (trap 7). A pass over the whole operand: for axes so
-    short that it costs less than finding each row (`hlo_lower.scatter.regime`).
+    short that it costs less than finding each row (`hlo_lower.scatter.strategy`).
     """
     build, scatter, layout = op.build, op.scatter, op.facts.layout
     shape = scatter.operand_shape

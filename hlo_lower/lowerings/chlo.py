@@ -24,14 +24,14 @@ ALONE = "hlo_lower_alone"
 """The function in which an operation is written out."""
 
 
-class Taken(Enum):
+class TakenChlo(Enum):
     """How the target takes it."""
 
     WHOLE = "whole"
     WRITTEN_OUT = "written out"
 
 
-CHLO_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken}
+CHLO_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenChlo}
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class ChloFacts(FactsByName):
 
     domains = CHLO_DOMAINS
 
-    taken: Taken
+    taken: TakenChlo
     op: str
 
 
 rules = RuleList()
 
 
-@rules.lowers(CHLO, taken={Taken.WHOLE}, form="the operation itself")
+@rules.lowers(CHLO, taken={TakenChlo.WHOLE}, form="the operation itself")
 def chlo_to_itself(op: OpLowering[ChloFacts]) -> Sequence[Value]:
     """Leave an operation that the target names among its composites. Equal: it is the same operation."""
     return op.node.results
 
 
-@rules.lowers(CHLO, taken={Taken.WRITTEN_OUT}, form="jaxlib's StableHLO form")
+@rules.lowers(CHLO, taken={TakenChlo.WRITTEN_OUT}, form="jaxlib's StableHLO form")
 def chlo_to_stablehlo(op: OpLowering[ChloFacts]) -> Sequence[Value]:
     """Write an operation out as jaxlib's pass does.
 

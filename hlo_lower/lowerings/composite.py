@@ -28,7 +28,7 @@ class Name(Enum):
     OTHER = "other"
 
 
-class Taken(Enum):
+class TakenComposite(Enum):
     """How the target takes it: one of a name that it takes, but of another meaning or version, it does not."""
 
     WHOLE = "whole"
@@ -50,7 +50,12 @@ class Axis(Enum):
     NONE = "none"  # none, or none of its operand's
 
 
-COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {"name": Name, "taken": Taken, "elements": Elements, "axis": Axis}
+COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {
+    "name": Name,
+    "taken": TakenComposite,
+    "elements": Elements,
+    "axis": Axis,
+}
 """The facts of `stablehlo.composite` for the registry."""
 
 NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
@@ -79,7 +84,7 @@ class CompositeFacts(FactsByName):
     domains = COMPOSITE_DOMAINS
 
     name: Name
-    taken: Taken
+    taken: TakenComposite
     elements: Elements
     axis: Axis
     full_name: str
@@ -115,7 +120,7 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
         claim = _unknown(node)
     return CompositeFacts(
         name=name,
-        taken=Taken.WHOLE if is_taken and not claim else Taken.DECOMPOSED,
+        taken=TakenComposite.WHOLE if is_taken and not claim else TakenComposite.DECOMPOSED,
         elements=Elements.FLOAT if is_float else Elements.OTHER,
         axis=Axis.NONE if axis is None else Axis.LAST if axis == last else Axis.INNER,
         full_name=full_name,
@@ -150,7 +155,7 @@ def _axis(node: Node, operand: Value | None) -> int | None:
     return number % rank if -rank <= number < rank else None
 
 
-@rules.lowers(COMPOSITE, taken={Taken.WHOLE}, form="the composite itself")
+@rules.lowers(COMPOSITE, taken={TakenComposite.WHOLE}, form="the composite itself")
 def composite_to_itself(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     """Leave a composite that the target takes whole.
 
@@ -166,7 +171,7 @@ def composite_to_itself(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
 @rules.lowers(
     COMPOSITE,
     form="e = exp(x - max(x)); e / sum(e), along the axis",
-    taken={Taken.DECOMPOSED},
+    taken={TakenComposite.DECOMPOSED},
     name={Name.SOFTMAX},
     elements={Elements.FLOAT},
     axis={Axis.LAST, Axis.INNER},

@@ -13,12 +13,12 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.constant_map import ConstantMap, Piece, row_major_boxes
 from hlo_lower.scatter.facts import Offsets
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -28,7 +28,7 @@ rules = RuleList()
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
-    regime={Regime.FEW_WINDOWS},
+    strategy={Strategy.FEW_WINDOWS},
     form="for each run of neighbouring rows a dynamic_update_slice at a constant place",
 )
 def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
@@ -60,7 +60,7 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
-    regime={Regime.STRIDED},
+    strategy={Strategy.STRIDED},
     form="select(mask, the updates padded in between, operand), the mask padded alike",
 )
 def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
@@ -86,7 +86,7 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
-    regime={Regime.MANY},
+    strategy={Strategy.MANY},
     form="select(constant mask, gather of the updates through the constant inverse, operand)",
 )
 def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:

@@ -13,7 +13,7 @@ from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
-from hlo_lower.lowerings.chlo import Taken, written_out
+from hlo_lower.lowerings.chlo import TakenChlo, written_out
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import FactsByName, RuleList
 
@@ -67,7 +67,7 @@ class Meaning(Enum):
     UNKNOWN = "unknown"
 
 
-CUSTOM_CALL_DOMAINS: Mapping[str, Iterable[Enum]] = {"meaning": Meaning, "taken": Taken}
+CUSTOM_CALL_DOMAINS: Mapping[str, Iterable[Enum]] = {"meaning": Meaning, "taken": TakenChlo}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class CustomCallFacts(FactsByName):
     domains = CUSTOM_CALL_DOMAINS
 
     meaning: Meaning
-    taken: Taken
+    taken: TakenChlo
     calls: str
     attributes: Mapping[str, mlir.RawAttribute]
     why: str = ""
@@ -98,7 +98,7 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
       whole: the names of what the target takes whole ("chlo.erf").
     """
     name = target_name(node)
-    taken = Taken.WHOLE if KNOWN.get(name, "") in whole else Taken.WRITTEN_OUT
+    taken = TakenChlo.WHOLE if KNOWN.get(name, "") in whole else TakenChlo.WRITTEN_OUT
     raw = mlir.attributes_of(node.raw)
     encoded = mlir.entries_of(raw[ENCODED]) if ENCODED in raw else {}
     why = EXPECTED.get(name) or _why_unknown(node, name, raw, encoded)
@@ -135,7 +135,7 @@ def _why_unknown(
 rules = RuleList()
 
 
-@rules.lowers(CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={Taken.WHOLE}, form="its chlo operation")
+@rules.lowers(CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={TakenChlo.WHOLE}, form="its chlo operation")
 def custom_call_to_chlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
     """Replace a known custom call by the operation that it encodes, for a target that takes that.
 
@@ -146,7 +146,7 @@ def custom_call_to_chlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
 
 
 @rules.lowers(
-    CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={Taken.WRITTEN_OUT}, form="its chlo operation, then StableHLO"
+    CUSTOM_CALL, meaning={Meaning.KNOWN}, taken={TakenChlo.WRITTEN_OUT}, form="its chlo operation, then StableHLO"
 )
 def custom_call_to_stablehlo(op: OpLowering[CustomCallFacts]) -> Sequence[Value]:
     """Replace a known custom call by what the operation that it encodes is written out as.

@@ -6,9 +6,9 @@ from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
-from hlo_lower.gather import Taken
+from hlo_lower.gather import TakenGather
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.sizes import Extent, broadcast_like, extent_of, scalar, vector
+from hlo_lower.graph.extents import Extent, broadcast_like, extent_of, scalar, vector
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import FactsByName, RuleList
 
@@ -17,7 +17,7 @@ rules = RuleList()
 DYNAMIC_GATHER = "stablehlo.gather of dynamic shape"
 """The op name under which rules for these are registered."""
 
-DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": Taken}
+DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenGather}
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class DynamicGatherFacts(FactsByName):
 
     domains = DYNAMIC_GATHER_DOMAINS
 
-    taken: Taken
+    taken: TakenGather
 
 
-@rules.lowers(DYNAMIC_GATHER, taken={Taken.WHOLE}, form="the gather itself")
+@rules.lowers(DYNAMIC_GATHER, taken={TakenGather.WHOLE}, form="the gather itself")
 def dynamic_shape_gather_to_itself(op: OpLowering[DynamicGatherFacts]) -> Sequence[Value]:
     """Leave a gather that the target takes. Equal: it is the same operation."""
     return op.node.results
@@ -37,7 +37,7 @@ def dynamic_shape_gather_to_itself(op: OpLowering[DynamicGatherFacts]) -> Sequen
 
 @rules.lowers(
     DYNAMIC_GATHER,
-    taken={Taken.IN_BOUNDS},
+    taken={TakenGather.IN_BOUNDS},
     form="gather(operand, clamp(0, starts, D - W)), D and the shape of the starts from get_dimension_size",
 )
 def dynamic_shape_gather_to_clamped_gather(op: OpLowering[DynamicGatherFacts]) -> Sequence[Value]:

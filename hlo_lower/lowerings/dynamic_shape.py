@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.sizes import extent_of, product, scalar
+from hlo_lower.graph.extents import extent_of, product, scalar
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering, start_type, write_window

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Graph, Value
-from hlo_lower.graph.sizes import Extent, extent_of, first_of, part, product, reshaped, scalar
+from hlo_lower.graph.extents import Extent, extent_of, first_of, part, product, reshaped, scalar
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
 from hlo_lower.scatter.lift import lift
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.gather import CanonicalGather, GatherFacts, GatherForm, Taken
+from hlo_lower.gather import CanonicalGather, GatherFacts, GatherStrategy, TakenGather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
@@ -37,7 +37,7 @@ BITS = {"f16": "ui16", "bf16": "ui16", "f32": "ui32", "f64": "ui64"}
 """The integers that floats are added as."""
 
 
-@rules.lowers(GATHER, taken={Taken.WHOLE}, form="the gather itself")
+@rules.lowers(GATHER, taken={TakenGather.WHOLE}, form="the gather itself")
 def gather_to_itself(op: GatherLowering) -> Sequence[Value]:
     """Leave a gather that the target takes: any, or one whose starts are proved to be in bounds.
 
@@ -48,7 +48,7 @@ def gather_to_itself(op: GatherLowering) -> Sequence[Value]:
     return op.gather.node.results
 
 
-@rules.lowers(GATHER, taken={Taken.IN_BOUNDS}, form="gather(operand, clamp(0, starts, D - W))")
+@rules.lowers(GATHER, taken={TakenGather.IN_BOUNDS}, form="gather(operand, clamp(0, starts, D - W))")
 def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     """Clamp the starts in front of the gather.
 
@@ -66,8 +66,8 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
 
 @rules.lowers(
     GATHER,
-    taken={Taken.NOT},
-    size={GatherForm.EMPTY},
+    taken={TakenGather.NOT},
+    strategy={GatherStrategy.EMPTY},
     form="a constant without elements",
 )
 def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
@@ -81,8 +81,8 @@ def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
 
 @rules.lowers(
     GATHER,
-    taken={Taken.NOT},
-    size={GatherForm.FEW},
+    taken={TakenGather.NOT},
+    strategy={GatherStrategy.FEW},
     form="for each window a dynamic_slice; concatenate",
 )
 def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
@@ -105,8 +105,8 @@ def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
 
 @rules.lowers(
     GATHER,
-    taken={Taken.NOT},
-    size={GatherForm.SHORT_AXIS},
+    taken={TakenGather.NOT},
+    strategy={GatherStrategy.SHORT_AXIS},
     form="sum over the rows of select(iota == row, operand, 0), floats as integers of their bits",
 )
 def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
@@ -159,7 +159,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
 
 @rules.lowers(
     GATHER,
-    taken={Taken.NOT},
+    taken={TakenGather.NOT},
     form="while over the windows: dynamic_slice, dynamic_update_slice",
 )
 def gather_to_while(op: GatherLowering) -> Sequence[Value]:

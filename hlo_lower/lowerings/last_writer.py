@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
-from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import IDEMPOTENT, identity
 from hlo_lower.scatter.facts import Unique
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -24,7 +24,7 @@ rules = RuleList()
     subset=MANY_WINDOWS,
     combiner=ASSIGNING | IDEMPOTENT,
     offsets=AT_RUN_TIME,
-    regime={Regime.MASK},
+    strategy={Strategy.MASK},
     form="select(any(iota == row), region(operand, the one update), operand)",
 )
 def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
@@ -45,7 +45,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
         return [inner.elementwise("or", one[0], other[0])]
 
-    [hit] = over_writes(build, flat, 1, op.facts.sizes.mask_elements, [], part, merge)
+    [hit] = over_writes(build, flat, 1, op.facts.costs.mask_elements, [], part, merge)
     shape = (flat.batches, flat.rows, flat.width)
     values: list[Value] = []
     for update in flat.updates(build):
@@ -60,7 +60,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     subset=MANY_WINDOWS,
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
-    regime={Regime.INVERSION},
+    strategy={Strategy.INVERSION},
     form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
 )
 def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -85,7 +85,7 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
-    regime={Regime.INVERSION},
+    strategy={Strategy.INVERSION},
     form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
 )
 def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -103,7 +103,7 @@ def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
     subset=MANY_WINDOWS,
     combiner=ASSIGNING,
     offsets=AT_RUN_TIME,
-    regime={Regime.SORTED_INVERSION},
+    strategy={Strategy.SORTED_INVERSION},
     form="sort (row, n); binary search for each row's last; select(found, gather(updates, n), operand)",
 )
 def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -126,7 +126,7 @@ def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
-    regime={Regime.SORTED_INVERSION},
+    strategy={Strategy.SORTED_INVERSION},
     form="the same where each row is written at most once, with the region",
 )
 def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
@@ -142,7 +142,7 @@ def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
     subset=MANY_WINDOWS,
     offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
-    regime={Regime.PERMUTATION},
+    strategy={Strategy.PERMUTATION},
     form="sort (row, n): update n of each row; region(operand, gather(updates, n))",
 )
 def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
@@ -194,7 +194,7 @@ def _last_by_comparing(op: ScatterLowering) -> Value:
     def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
         return [inner.elementwise("maximum", one[0], other[0])]
 
-    return over_writes(op.build, flat, 1, op.facts.sizes.mask_elements, [], part, merge)[0]
+    return over_writes(op.build, flat, 1, op.facts.costs.mask_elements, [], part, merge)[0]
 
 
 def _last_by_sorting(op: ScatterLowering) -> Value:

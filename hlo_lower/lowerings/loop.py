@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlo_lower.graph import Builder, Value
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
 from hlo_lower.subset import Subset

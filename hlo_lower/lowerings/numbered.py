@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hlo_lower.graph import Value
 from hlo_lower.graph.axes import sort_rows
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.scatter.facts import Offsets
 

@@ -8,15 +8,15 @@ from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import matrix_products, reduce_along, shift_along, take_rows
-from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity, is_float_extreme
 from hlo_lower.scatter.facts import Order
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -32,7 +32,7 @@ WIDE = {"f16": "f32", "bf16": "f32"}
     combiner=COMBINING,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
-    regime={Regime.REDUCTION},
+    strategy={Strategy.REDUCTION},
     # Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
     form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
 )
@@ -68,7 +68,7 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
         names = [*(["or"] if has_extreme else []), *(OPS[c] for c in combiners)]
         return [inner.elementwise(name, a, b) for name, a, b in zip(names, one, other, strict=True)]
 
-    found = over_writes(build, flat, flat.width, op.facts.sizes.mask_elements, updates, part, merge)
+    found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merge)
     if has_extreme:
         hit, *totals = found
         return chosen(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
@@ -104,7 +104,7 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     combiner=SUMS,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
-    regime={Regime.DOT},
+    strategy={Strategy.DOT},
     form="dot_general of convert(iota == row) and the updates; region(operand, that) where any is for the row",
 )
 def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
@@ -132,7 +132,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
         names = ["or", *("add" for _ in columns)]
         return [inner.elementwise(n, a, b) for n, a, b in zip(names, one, other, strict=True)]
 
-    hit, *totals = over_writes(build, flat, 1, op.facts.sizes.mask_elements, columns, part, merge)
+    hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merge)
     sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
     return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
 
@@ -143,7 +143,7 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     combiner=COMBINING,
     offsets=AT_RUN_TIME,
     order={Order.FREE},
-    regime={Regime.SORTED_REDUCTION},
+    strategy={Strategy.SORTED_REDUCTION},
     form="sort (row, n); combine runs of equal rows by doubling; region(operand, the end of each row's run)",
 )
 def scatter_to_sorted_segments(op: ScatterLowering) -> Sequence[Value]:

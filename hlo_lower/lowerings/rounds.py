@@ -7,13 +7,13 @@ from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.captured import captured_by
-from hlo_lower.lowerings.context import ScatterLowering
 from hlo_lower.lowerings.numbered import AT_RUN_TIME, sorted_numbers
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import identity
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -24,7 +24,7 @@ rules = RuleList()
     subset=MANY_WINDOWS,
     combiner=READING,
     offsets=AT_RUN_TIME,
-    regime={Regime.ROUNDS},
+    strategy={Strategy.ROUNDS},
     form="sort (row, n); while any row has updates left: region(operand, its next update) where it has one",
 )
 def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import READING, one_window
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Parts

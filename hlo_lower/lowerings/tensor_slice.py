@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
 from hlo_lower.lowerings.constant import FlatRows
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Dialect, Offsets
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -28,7 +28,7 @@ INSERT_SLICE = "hlo_lower.insert_slice"
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.CONSTANT},
-    regime={Regime.STRIDED},
+    strategy={Strategy.STRIDED},
     dialect={Dialect.LINALG},
     form="tensor.insert_slice with a stride; with a region, of it and the strided extract_slice",
 )

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
@@ -19,7 +19,7 @@ rules = RuleList()
     "stablehlo.scatter",
     subset=MANY_WINDOWS,
     offsets={Offsets.RUNTIME, Offsets.UNSOLVED},
-    regime={Regime.FEW_WINDOWS},
+    strategy={Strategy.FEW_WINDOWS},
     form="for each window one of the one-window forms, one after the other",
 )
 def scatter_to_unrolled(op: ScatterLowering) -> Sequence[Value]:

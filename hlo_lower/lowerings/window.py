@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.scatter.arrange import Part
 from hlo_lower.scatter.lift import lift
 from hlo_lower.subset import DynamicTile

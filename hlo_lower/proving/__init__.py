@@ -5,7 +5,7 @@ converter decides which rule takes a module. The prover, `hlo_lower.verify.proof
 """
 
 from hlo_lower.proving.proof_campaign import prove_rules, rules_named
-from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Unknown
+from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.table import render_json, render_text
 
-__all__ = ["Refuted", "RuleOutcome", "Unknown", "prove_rules", "render_json", "render_text", "rules_named"]
+__all__ = ["Refuted", "RuleOutcome", "Undecided", "prove_rules", "render_json", "render_text", "rules_named"]

@@ -10,7 +10,7 @@ from hlo_lower.analysis import Combiner
 
 
 @dataclass(frozen=True)
-class Body:
+class ProofBody:
     """A region on current %c and update %u, of element type $t.
 
     Attributes:
@@ -44,18 +44,18 @@ class Body:
         return [self.element, *([self.more] if self.more else [])]
 
 
-def _binary(op: str, combiner: Combiner, element: str, *, is_free: bool = False, is_wide: bool = False) -> Body:
+def _binary(op: str, combiner: Combiner, element: str, *, is_free: bool = False, is_wide: bool = False) -> ProofBody:
     text = f"%n = stablehlo.{op} %c, %u : tensor<{element}>\n stablehlo.return %n : tensor<{element}>"
-    return Body(f"{op} {element}", combiner, element, text, is_free, is_wide)
+    return ProofBody(f"{op} {element}", combiner, element, text, is_free, is_wide)
 
 
-def _constant(element: str, value: str) -> Body:
+def _constant(element: str, value: str) -> ProofBody:
     text = f"%n = stablehlo.constant dense<{value}> : tensor<{element}>\n stablehlo.return %n : tensor<{element}>"
-    return Body(f"constant {element}", Combiner.ASSIGN_CONSTANT, element, text)
+    return ProofBody(f"constant {element}", Combiner.ASSIGN_CONSTANT, element, text)
 
 
 BODIES = (
-    Body("assign f32", Combiner.ASSIGN, "f32", "stablehlo.return %u : tensor<f32>"),
+    ProofBody("assign f32", Combiner.ASSIGN, "f32", "stablehlo.return %u : tensor<f32>"),
     _constant("f32", "2.5"),
     _binary("add", Combiner.ADD, "f32"),
     _binary("subtract", Combiner.SUB, "f32"),
@@ -67,27 +67,27 @@ BODIES = (
     _binary("xor", Combiner.XOR, "i8", is_free=True),
     _binary("or", Combiner.OR, "i1", is_free=True),
     _binary("and", Combiner.AND, "i1", is_free=True),
-    Body(
+    ProofBody(
         "negate f32",
         Combiner.UNARY,
         "f32",
         "%n = stablehlo.negate %c : tensor<f32>\n stablehlo.return %n : tensor<f32>",
     ),
-    Body(
+    ProofBody(
         "3 c - u f32",
         Combiner.GENERAL,
         "f32",
         "%k = stablehlo.constant dense<3.0> : tensor<f32>\n %m = stablehlo.multiply %c, %k : tensor<f32>\n"
         " %n = stablehlo.subtract %m, %u : tensor<f32>\n stablehlo.return %n : tensor<f32>",
     ),
-    Body(
+    ProofBody(
         "assign f32 and i8",
         Combiner.ASSIGN,
         "f32",
         "stablehlo.return %u, %v : tensor<f32>, tensor<i8>",
         more="i8",
     ),
-    Body(
+    ProofBody(
         "c + v, d - u f32",
         Combiner.GENERAL,
         "f32",
@@ -95,12 +95,12 @@ BODIES = (
         " stablehlo.return %n, %m : tensor<f32>, tensor<f32>",
         more="f32",
     ),
-    Body(
+    ProofBody(
         "add f16 in f32",
         Combiner.ADD,
         "f32",
         "%n = stablehlo.add %c, %u : tensor<f32>\n stablehlo.return %n : tensor<f32>",
         operand="f16",
     ),
-    Body("nothing f32", Combiner.NO_OP, "f32", "stablehlo.return %c : tensor<f32>"),
+    ProofBody("nothing f32", Combiner.NO_OP, "f32", "stablehlo.return %c : tensor<f32>"),
 )

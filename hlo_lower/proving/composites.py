@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from itertools import product
 
-from hlo_lower.lowerings.composite import Taken
+from hlo_lower.lowerings.composite import TakenComposite
 from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import Case
+from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 
 
-def composite_cases(rule: Rule) -> Iterator[Case]:
+def composite_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for composites may take."""
-    is_kept = Taken.WHOLE in rule.constraints.get("taken", ())
+    is_kept = TakenComposite.WHOLE in rule.constraints.get("taken", ())
     is_softmax = rule.short_name.endswith("softmax")
     name = "odml.softmax" if is_softmax else "some.name"
     composites = [name] if is_kept else []
@@ -28,7 +28,7 @@ def composite_cases(rule: Rule) -> Iterator[Case]:
             f" : ({kind}) -> {kind}\nreturn %r : {kind}\n}}\n"
             f"func.func private @f(%x: {kind}) -> {kind} {{\n{body}}}\n"
         )
-        yield Case(text, f"{name} of {rows}x{columns}, {element}", "xla", {"target": target})
+        yield ProofCase(text, f"{name} of {rows}x{columns}, {element}", "xla", {"target": target})
 
 
 def _double(shape: tuple[int, ...], element: str) -> str:

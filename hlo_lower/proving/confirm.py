@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.graph import read
-from hlo_lower.proving.proof_case import Case
+from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.verify.proof.equal import scatters_into_a_scalar
 from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.reference.update_computation import combine_of
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
 Array = NDArray[Any]
-Judge = Callable[[Case, tuple[Array, ...], Rounding], list[Array] | None]
+Judge = Callable[[ProofCase, tuple[Array, ...], Rounding], list[Array] | None]
 """What the first version gives, by one of the judges; None where it is none."""
 
 _ROUNDINGS: tuple[Rounding, ...] = ("quick", "unfused")
 
 
-def confirmed(case: Case, after: str, inputs: tuple[Array, ...]) -> str:
+def confirmed(case: ProofCase, after: str, inputs: tuple[Array, ...]) -> str:
     """By which runs the two versions differ: "XLA", "NumPy", both or "nothing".
 
     Args:
@@ -34,7 +34,7 @@ def confirmed(case: Case, after: str, inputs: tuple[Array, ...]) -> str:
     return " and ".join(found) or "nothing"
 
 
-def _differs(judge: Judge, case: Case, after: str, inputs: tuple[Array, ...], how: Rounding) -> bool:
+def _differs(judge: Judge, case: ProofCase, after: str, inputs: tuple[Array, ...], how: Rounding) -> bool:
     """Whether the second version gives something else than a judge of the first."""
     if how == "unfused" and any(scatters_into_a_scalar(text) for text in (case.text, after)):
         return False
@@ -52,12 +52,12 @@ def _same(a: Array, b: Array) -> bool:
     return bool(np.array_equal(wide, other, equal_nan=True) and np.array_equal(np.signbit(wide), np.signbit(other)))
 
 
-def _by_xla(case: Case, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
+def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """XLA's results; none under "spec", of which it is no judge."""
     return None if case.oob == "spec" else Executable(case.text, how).run(inputs)
 
 
-def _by_numpy(case: Case, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
+def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
     if not case.indices_text:
         return None

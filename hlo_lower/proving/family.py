@@ -10,13 +10,13 @@ from itertools import product
 from math import prod
 from typing import Any, Literal
 
-from hlo_lower.proving.bodies import BODIES, Body
-from hlo_lower.proving.family_forms import Form, forms
+from hlo_lower.proving.bodies import BODIES, ProofBody
+from hlo_lower.proving.family_forms import FamilyForm, forms
 from hlo_lower.proving.producers import KNOWN, NOTHING, PRODUCERS, Indices
-from hlo_lower.proving.proof_case import Case, scatter_case
+from hlo_lower.proving.proof_case import ProofCase, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.facts import Dialect, Drops, InBounds, Offsets, Order, Unique
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import Subset
 
 SETTINGS: tuple[tuple[str, Literal["xla", "spec"]], ...] = (
@@ -28,23 +28,23 @@ SETTINGS: tuple[tuple[str, Literal["xla", "spec"]], ...] = (
 """Index types and policies."""
 
 ONLY_ELEMENTS = frozenset({Drops.ELEMENTS})
-COMPARING = frozenset({Regime.MASK, Regime.INVERSION, Regime.REDUCTION, Regime.DOT})
+COMPARING = frozenset({Strategy.MASK, Strategy.INVERSION, Strategy.REDUCTION, Strategy.DOT})
 """Forms that compare each row with each write: all at once, or in parts."""
 
 ONLY_CONSTANT = frozenset({Offsets.CONSTANT})
 
-SMALLEST = Form((2,), (None,), (0,), (2,))
+SMALLEST = FamilyForm((2,), (None,), (0,), (2,))
 """The form in which a rule is proved with every region that it takes."""
 
 
-def scatter_cases(rule: Rule) -> Iterator[Case]:
+def scatter_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for scatters may take.
 
     In rank 1 each form is tried with both index types under both policies, in rank 2 with each of them once. The
     regions that a rule takes come in turn, and all of them in the smallest form.
     """
     bodies = [body for body in BODIES if _takes_body(rule, body)]
-    is_uniform = Regime.MASK in rule.constraints.get("regime", ())
+    is_uniform = Strategy.MASK in rule.constraints.get("strategy", ())
     turn = 0
     for form, (index, oob) in product(forms(), SETTINGS):
         if _takes_policy(rule, oob) and not (len(form.operand) > 1 and _is_skipped(form, index, oob)):
@@ -55,18 +55,21 @@ def scatter_cases(rule: Rule) -> Iterator[Case]:
                     yield scatter_case(form, indices, body, index, oob, options, is_uniform=is_uniform)
 
 
-def _is_skipped(form: Form, index: str, oob: str) -> bool:
+def _is_skipped(form: FamilyForm, index: str, oob: str) -> bool:
     """Every second setting of a form of more than one dim: each index type and each policy is there once."""
     is_odd = (sum(form.operand) + len(form.updates)) % 2
     return ((index == "i8") == (oob == "xla")) != is_odd
 
 
-def _options(rule: Rule, form: Form, *, is_in_parts: bool) -> dict[str, Any]:
+def _options(rule: Rule, form: FamilyForm, *, is_in_parts: bool) -> dict[str, Any]:
     """Keywords of `hlo_lower.lower`: the rule preferred; now and then with small masks, if it takes them in parts."""
     found: dict[str, Any] = {"prefer": (rule.short_name,)}
-    if COMPARING & rule.constraints.get("regime", frozenset()) and is_in_parts and prod(form.positions) > 1:
+    if COMPARING & rule.constraints.get("strategy", frozenset()) and is_in_parts and prod(form.positions) > 1:
         found["prefer"] = (rule.short_name, "mask_elements=2")
-    if ONLY_CONSTANT.issuperset(rule.constraints.get("offsets", Offsets)) and Regime.MANY in rule.constraints["regime"]:
+    if (
+        ONLY_CONSTANT.issuperset(rule.constraints.get("offsets", Offsets))
+        and Strategy.MANY in rule.constraints["strategy"]
+    ):
         found["prefer"] = ("few_windows=1",)
     if Dialect.STABLEHLO not in rule.constraints.get("dialect", frozenset(Dialect)):
         found["target"] = "linalg"
@@ -78,10 +81,10 @@ def _takes(rule: Rule, fact: str, values: Iterable[Enum]) -> bool:
     return accepted is None or any(value in accepted for value in values)
 
 
-def _takes_body(rule: Rule, body: Body) -> bool:
+def _takes_body(rule: Rule, body: ProofBody) -> bool:
     if not _takes(rule, "combiner", [body.combiner]):
         return False
-    is_product = Regime.DOT in rule.constraints.get("regime", ())
+    is_product = Strategy.DOT in rule.constraints.get("strategy", ())
     return (body.is_free or _takes(rule, "order", [Order.KEPT])) and body.is_wide == is_product
 
 
@@ -90,7 +93,7 @@ def _takes_policy(rule: Rule, oob: str) -> bool:
     return oob == "spec" or not ONLY_ELEMENTS.issuperset(rule.constraints.get("drops", Drops))
 
 
-def _indices(rule: Rule, form: Form, index: str) -> Iterator[Indices]:
+def _indices(rule: Rule, form: FamilyForm, index: str) -> Iterator[Indices]:
     """The indices of a form that may have what a rule asks for."""
     for producer in PRODUCERS:
         for indices in producer(form, index):
@@ -114,7 +117,7 @@ def _asks(rule: Rule, indices: Indices) -> bool:
     return "unique" in rule.constraints or Subset.EMPTY in rule.constraints["subset"]
 
 
-def _subsets(indices: Indices, form: Form) -> frozenset[Subset]:
+def _subsets(indices: Indices, form: FamilyForm) -> frozenset[Subset]:
     """What a scatter at indices can write: nothing, where there is nothing to write or to write to."""
     if not prod(form.positions) or not prod(form.operand) or not prod(form.updates):
         return NOTHING

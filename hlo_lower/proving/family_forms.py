@@ -19,7 +19,7 @@ def typed(shape: tuple[int, ...], element: str) -> str:
 
 
 @dataclass(frozen=True)
-class Form:
+class FamilyForm:
     """The shapes and dimension numbers of a scatter.
 
     Attributes:
@@ -92,40 +92,40 @@ PAIRS = ((2, 3), (3, 2), (3, 3), (2, 1), (0, 2))
 """Operand shapes of rank 2; the largest is written by two windows at most."""
 
 
-def forms() -> Iterator[Form]:
+def forms() -> Iterator[FamilyForm]:
     """Every form of the family."""
     for size, count in product(EXTENTS, COUNTS):
-        yield Form((size,), (None,), (0,), count)
-        yield from (Form((size,), (w,), (0,), count) for w in (0, 1, 2, 3) if w <= size)
+        yield FamilyForm((size,), (None,), (0,), count)
+        yield from (FamilyForm((size,), (w,), (0,), count) for w in (0, 1, 2, 3) if w <= size)
     for pair, count in product(PAIRS, COUNTS):
         if pair != (3, 3) or count != (3,):
             yield from _of_two(pair, count)
     for size, vector, count in product((2, 3), ("first", "implied"), ((), (2,), (3,))):
-        yield Form((size, 2), (None, 2), (0,), count, vector=vector)
+        yield FamilyForm((size, 2), (None, 2), (0,), count, vector=vector)
     yield from _batched()
-    yield from (Form(shape, (None, None), (0, 1), (2, 2)) for shape in ((2, 3), (3, 3)))
+    yield from (FamilyForm(shape, (None, None), (0, 1), (2, 2)) for shape in ((2, 3), (3, 3)))
 
 
-def _of_two(shape: tuple[int, int], count: tuple[int, ...]) -> Iterator[Form]:
+def _of_two(shape: tuple[int, int], count: tuple[int, ...]) -> Iterator[FamilyForm]:
     """Rows, columns, points, and windows that overlap."""
     rows, columns = shape
-    yield Form(shape, (None, columns), (0,), count)
-    yield Form(shape, (rows, None), (1,), count)
-    yield Form(shape, (None, None), (0, 1), count)
+    yield FamilyForm(shape, (None, columns), (0,), count)
+    yield FamilyForm(shape, (rows, None), (1,), count)
+    yield FamilyForm(shape, (None, None), (0, 1), count)
     if min(shape) >= 1:
-        yield Form(shape, (None, None), (1, 0), count)
+        yield FamilyForm(shape, (None, None), (1, 0), count)
         # What no component is for begins at 0, and the window does not cover it.
-        yield Form(shape, (None, None), (1,), count)
-        yield Form(shape, (None, 1), (0,), count)
-        yield Form(shape, (1, min(columns, 2)), (0, 1), count)
+        yield FamilyForm(shape, (None, None), (1,), count)
+        yield FamilyForm(shape, (None, 1), (0,), count)
+        yield FamilyForm(shape, (1, min(columns, 2)), (0, 1), count)
     if min(shape) >= 2:
-        yield Form(shape, (2, 2), (0, 1), count)
-        yield Form(shape, (2, 1), (0,), count)
+        yield FamilyForm(shape, (2, 2), (0, 1), count)
+        yield FamilyForm(shape, (2, 1), (0,), count)
 
 
-def _batched() -> Iterator[Form]:
+def _batched() -> Iterator[FamilyForm]:
     """One row or window for each coordinate of a batching dim."""
     for batches, size, vector in product((1, 2, 3), (1, 2, 3), ("last", "first")):
-        yield Form((batches, size), (None, None), (1,), (batches,), is_batched=True, vector=vector)
-        yield Form((batches, size), (None, min(size, 2)), (1,), (batches,), is_batched=True, vector=vector)
-    yield Form((2, 2, 2), (None, None, 2), (1,), (2,), is_batched=True)
+        yield FamilyForm((batches, size), (None, None), (1,), (batches,), is_batched=True, vector=vector)
+        yield FamilyForm((batches, size), (None, min(size, 2)), (1,), (batches,), is_batched=True, vector=vector)
+    yield FamilyForm((2, 2, 2), (None, None, 2), (1,), (2,), is_batched=True)

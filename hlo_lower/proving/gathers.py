@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from hlo_lower.gather import GatherForm, Taken
+from hlo_lower.gather import GatherStrategy, TakenGather
 from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import Case
+from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 
@@ -14,11 +14,11 @@ _REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.gather": "not taken"}
 
 _CLAMPS_NOT = Target("clamps_not", refused={"stablehlo.scatter": "lowered"}, gather="in_bounds")
 
-TARGETS: Mapping[GatherForm, Target] = {
-    GatherForm.EMPTY: Target("no_gather", refused=_REFUSED),
-    GatherForm.FEW: Target("no_sums", refused={**_REFUSED, "stablehlo.reduce": "not taken"}),
-    GatherForm.SHORT_AXIS: Target("no_slices", refused={**_REFUSED, "stablehlo.dynamic_slice": "not taken"}),
-    GatherForm.MANY: Target(
+TARGETS: Mapping[GatherStrategy, Target] = {
+    GatherStrategy.EMPTY: Target("no_gather", refused=_REFUSED),
+    GatherStrategy.FEW: Target("no_sums", refused={**_REFUSED, "stablehlo.reduce": "not taken"}),
+    GatherStrategy.SHORT_AXIS: Target("no_slices", refused={**_REFUSED, "stablehlo.dynamic_slice": "not taken"}),
+    GatherStrategy.MANY: Target(
         "no_unroll",
         refused={**_REFUSED, "stablehlo.concatenate": "not taken", "stablehlo.reduce": "not taken"},
     ),
@@ -88,17 +88,17 @@ def shapes() -> Iterator[GatherShape]:
         yield GatherShape((batches, size), (1, 1), (1,), (1,), (batches,), is_batched=True)
 
 
-def gather_cases(rule: Rule) -> Iterator[Case]:
+def gather_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for gathers may take."""
-    [*forms] = rule.constraints.get("size", [GatherForm.MANY])
-    is_not_taken = Taken.NOT in rule.constraints["taken"]
-    target = TARGETS[GatherForm(forms[0])] if is_not_taken else _CLAMPS_NOT
-    is_clamped = Taken.WHOLE in rule.constraints["taken"]
+    [*forms] = rule.constraints.get("strategy", [GatherStrategy.MANY])
+    is_not_taken = TakenGather.NOT in rule.constraints["taken"]
+    target = TARGETS[GatherStrategy(forms[0])] if is_not_taken else _CLAMPS_NOT
+    is_clamped = TakenGather.WHOLE in rule.constraints["taken"]
     for shape, index, element in product(shapes(), ("i8", "i32", "ui8"), ("f32", "i8", "i1")):
         yield gather_case(shape, index, element, target, is_clamped=is_clamped)
 
 
-def gather_case(shape: GatherShape, index: str, element: str, target: Target, *, is_clamped: bool) -> Case:
+def gather_case(shape: GatherShape, index: str, element: str, target: Target, *, is_clamped: bool) -> ProofCase:
     """The module of a gather.
 
     Args:
@@ -130,4 +130,4 @@ def gather_case(shape: GatherShape, index: str, element: str, target: Target, *,
     )
     told = f"{'x'.join(map(str, shape.operand))}: windows {list(shape.window)} at dims {list(shape.indexed)}"
     name = f"{told}, positions {list(shape.positions)}, {index} {'clamped' if is_clamped else 'runtime'}, {element}"
-    return Case(text, name, "xla", {"target": target})
+    return ProofCase(text, name, "xla", {"target": target})

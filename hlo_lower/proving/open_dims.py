@@ -10,12 +10,12 @@ from itertools import product
 from typing import Literal
 
 from hlo_lower import mlir
-from hlo_lower.gather import Taken
+from hlo_lower.gather import TakenGather
 from hlo_lower.proving.bodies import BODIES
-from hlo_lower.proving.family_forms import OPEN, Form, forms
+from hlo_lower.proving.family_forms import OPEN, FamilyForm, forms
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.producers import runtime
-from hlo_lower.proving.proof_case import Case, scatter_case
+from hlo_lower.proving.proof_case import ProofCase, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.dynamic import Positions, WindowSizes
 from hlo_lower.targets import Target
@@ -25,7 +25,7 @@ _TAKES_GATHERS = Target("no_f64", refused={"stablehlo.scatter": "lowered"}, refu
 POLICIES: tuple[Literal["xla", "spec"], ...] = ("xla", "spec")
 
 
-def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
+def dynamic_scatter_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for scatters of dynamic shape may take."""
     bodies = [body for body in BODIES if body.combiner in rule.constraints["combiner"] and not body.is_wide]
     is_one = Positions.ONE in rule.constraints.get("positions", frozenset(Positions) - {Positions.ONE})
@@ -42,7 +42,7 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[Case]:
             yield replace(case, dynamic_text=lowered.text)
 
 
-def _opened(form: Form, *, opens_windows: bool) -> Form:
+def _opened(form: FamilyForm, *, opens_windows: bool) -> FamilyForm:
     """The form with open extents: all of them, or those of indexed dims that the window has.
 
     The latter leave what a position reads and writes of known size.
@@ -56,9 +56,9 @@ def _opened(form: Form, *, opens_windows: bool) -> Form:
     return replace(form, operand=operand)
 
 
-def dynamic_gather_cases(rule: Rule) -> Iterator[Case]:
+def dynamic_gather_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for gathers of dynamic shape may take: the operand's dims are open."""
-    is_left = Taken.WHOLE in rule.constraints["taken"]
+    is_left = TakenGather.WHOLE in rule.constraints["taken"]
     for case in gather_cases(rule):
         options = {"target": _TAKES_GATHERS} if is_left else case.options
         shape = case.text.partition("%o: tensor<")[2].partition(">")[0]
@@ -66,7 +66,7 @@ def dynamic_gather_cases(rule: Rule) -> Iterator[Case]:
         if is_left == ("clamped" in case.name) and ", f32" in case.name:
             text = case.text.replace(f"%o: tensor<{shape}>", f"%o: tensor<{opened}>")
             text = text.replace(f": (tensor<{shape}>,", f": (tensor<{opened}>,")
-            yield Case(case.text, case.name, case.oob, options, dynamic_text=text)
+            yield ProofCase(case.text, case.name, case.oob, options, dynamic_text=text)
 
 
 def at_static_sizes(text: str, static: str) -> str:

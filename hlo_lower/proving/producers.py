@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower.proving.family_forms import Form, typed
+from hlo_lower.proving.family_forms import FamilyForm, typed
 from hlo_lower.scatter.facts import InBounds, Offsets, Parts, Unique
 from hlo_lower.subset import Subset
 
@@ -52,14 +52,14 @@ class Indices:
     is_example: bool = True
 
 
-Producer = Callable[[Form, str], Iterator[Indices]]
+Producer = Callable[[FamilyForm, str], Iterator[Indices]]
 
 
 def _dense(values: Any) -> str:
     return str(np.asarray(values).tolist()) if np.size(values) else ""
 
 
-def _along(form: Form, values: Sequence[int], index: str, name: str) -> str:
+def _along(form: FamilyForm, values: Sequence[int], index: str, name: str) -> str:
     """A constant of the indices' shape with one value for each component."""
     if form.vector == "implied":
         spread = np.full(form.indices, values[0])
@@ -69,13 +69,13 @@ def _along(form: Form, values: Sequence[int], index: str, name: str) -> str:
     return f"{name} = stablehlo.constant dense<{_dense(spread)}> : {typed(form.indices, index)}"
 
 
-def _subsets(form: Form) -> frozenset[Subset]:
+def _subsets(form: FamilyForm) -> frozenset[Subset]:
     if prod(form.positions) == 1:
         return ONE
     return BATCHES if form.is_batched else SEVERAL
 
 
-def runtime(form: Form, index: str) -> Iterator[Indices]:
+def runtime(form: FamilyForm, index: str) -> Iterator[Indices]:
     """An argument, of which nothing is known; and the same with the flag that no element is written twice."""
     kind = typed(form.indices, index)
     yield Indices("runtime", (("%j", kind),), "", _subsets(form), AT_RUN_TIME, unique=Unique.UNKNOWN)
@@ -93,7 +93,7 @@ def runtime(form: Form, index: str) -> Iterator[Indices]:
         )
 
 
-def clamped(form: Form, index: str) -> Iterator[Indices]:
+def clamped(form: FamilyForm, index: str) -> Iterator[Indices]:
     """An argument brought into bounds."""
     if min(form.limits) < 0:
         return
@@ -107,7 +107,7 @@ def clamped(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("clamped", (("%i", kind),), "\n".join(lines), subsets, in_bounds=InBounds.ALWAYS)
 
 
-def outside(form: Form, index: str) -> Iterator[Indices]:
+def outside(form: FamilyForm, index: str) -> Iterator[Indices]:
     """An argument brought to where nothing is."""
     kind = typed(form.indices, index)
     sizes = [form.operand[d] for d in form.indexed]
@@ -119,7 +119,7 @@ def outside(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("outside", (("%i", kind),), "\n".join(lines), NOTHING, in_bounds=InBounds.NEVER, is_example=False)
 
 
-def normalized(form: Form, index: str) -> Iterator[Indices]:
+def normalized(form: FamilyForm, index: str) -> Iterator[Indices]:
     """An argument whose negative values count from the end."""
     kind, truths = typed(form.indices, index), typed(form.indices, "i1")
     lines = [
@@ -132,7 +132,7 @@ def normalized(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("normalized", (("%i", kind),), "\n".join(lines), _subsets(form), AT_RUN_TIME)
 
 
-def constant(form: Form, index: str) -> Iterator[Indices]:
+def constant(form: FamilyForm, index: str) -> Iterator[Indices]:
     """Constants: ascending, descending, every second one, all the same, crossed, and some out of bounds."""
     count = prod(form.positions)
     if len(form.positions) > 1:
@@ -157,7 +157,7 @@ def constant(form: Form, index: str) -> Iterator[Indices]:
         yield Indices(f"constant, {name}", (), text, ANYTHING, KNOWN, is_example=name == "crossed" or count == 1)
 
 
-def run(form: Form, index: str) -> Iterator[Indices]:
+def run(form: FamilyForm, index: str) -> Iterator[Indices]:
     """A run of rows at a runtime base: up, down, and with negative ones from the end."""
     if form.components != 1 or len(form.positions) != 1 or form.vector != "last" or not form.positions[0]:
         return
@@ -182,7 +182,7 @@ def run(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("wrapped run", argument, start + wrapped + end, RUN, parts=Parts.SEVERAL)
 
 
-def per_batch(form: Form, index: str) -> Iterator[Indices]:
+def per_batch(form: FamilyForm, index: str) -> Iterator[Indices]:
     """A column that counts the batch, and one of runtime values."""
     if form.components != 2 or form.vector != "last" or form.positions != form.operand[:1] or form.indexed[0]:
         return
@@ -194,7 +194,7 @@ def per_batch(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("per batch", (("%i", column),), lines, BATCHES | ONE, AT_RUN_TIME)
 
 
-def ordered(form: Form, index: str) -> Iterator[Indices]:
+def ordered(form: FamilyForm, index: str) -> Iterator[Indices]:
     """Runtime values in ascending order; and the order of runtime values, which is a permutation."""
     if form.components != 1 or len(form.positions) != 1 or form.positions[0] < 2 or form.vector != "last":
         return
@@ -218,7 +218,7 @@ def ordered(form: Form, index: str) -> Iterator[Indices]:
     yield Indices("permutation", (("%i", kind),), lines, SEVERAL, AT_RUN_TIME, unique=Unique.PROVED)
 
 
-def sorted_by_run(form: Form, index: str) -> Iterator[Indices]:
+def sorted_by_run(form: FamilyForm, index: str) -> Iterator[Indices]:
     """Rows that ascend along one scatter dim, a run of columns along the other: in bounds, and in both orders."""
     if len(form.positions) != 2 or form.vector != "last":
         return

@@ -17,15 +17,15 @@ from hlo_lower.proving.confirm import confirmed
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
-from hlo_lower.proving.proof_case import Case
-from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Unknown
+from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.reverses import reverse_cases
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.rewrite.change import Outcome
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.verify.proof import prove_equal, require
 
-FAMILIES: dict[str, Callable[[Rule], Iterator[Case]]] = {
+FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     "stablehlo.scatter": scatter_cases,
     DYNAMIC_SCATTER: dynamic_scatter_cases,
     "stablehlo.gather": gather_cases,
@@ -105,7 +105,7 @@ def _outcome(
     return outcome
 
 
-def _spread(cases: Sequence[Case], shapes: int | None) -> Iterator[Case]:
+def _spread(cases: Sequence[ProofCase], shapes: int | None) -> Iterator[ProofCase]:
     """All cases; where only some are wanted, handfuls from everywhere in the family, each from small to large."""
     if shapes is None:
         yield from cases
@@ -117,7 +117,7 @@ def _spread(cases: Sequence[Case], shapes: int | None) -> Iterator[Case]:
 
 
 def _try(
-    outcome: RuleOutcome, rule: Rule, case: Case, timeout_s: float, registry: CompositeLoweringRegistry | None
+    outcome: RuleOutcome, rule: Rule, case: ProofCase, timeout_s: float, registry: CompositeLoweringRegistry | None
 ) -> None:
     """Lower one case and, if the rule took it, prove it."""
     source = case.dynamic_text or case.text
@@ -130,16 +130,16 @@ def _try(
             return
         after = at_static_sizes(lowered.stablehlo, case.text) if case.dynamic_text else lowered.stablehlo
     except RefinementError as error:
-        outcome.unknown.append(Unknown(case.name, f"no static form at these sizes: {_reason(error)}"))
+        outcome.unknown.append(Undecided(case.name, f"no static form at these sizes: {_reason(error)}"))
         return
     except HloLowerError as error:
-        outcome.unknown.append(Unknown(case.name, f"not lowered: {error.what}"))
+        outcome.unknown.append(Undecided(case.name, f"not lowered: {error.what}"))
         return
     result = prove_equal(case.text, after, timeout_s=timeout_s, oob=case.oob, trust_flags=case.trust_flags)
     if result.status == "proved":
         outcome.proved += 1
     elif result.status == "unknown":
-        outcome.unknown.append(Unknown(case.name, result.reason))
+        outcome.unknown.append(Undecided(case.name, result.reason))
     else:
         told = confirmed(case, after, result.inputs)
         outcome.refuted.append(Refuted(case, after, result.inputs, result.reason, told))

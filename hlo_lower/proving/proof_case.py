@@ -7,15 +7,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.proving.bodies import Body
-from hlo_lower.proving.family_forms import Form, typed
+from hlo_lower.proving.bodies import ProofBody
+from hlo_lower.proving.family_forms import FamilyForm, typed
 from hlo_lower.proving.producers import Indices
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class ProofCase:
     """A module to be lowered by a rule.
 
     Attributes:
@@ -38,15 +38,15 @@ class Case:
 
 
 def scatter_case(
-    form: Form,
+    form: FamilyForm,
     indices: Indices,
-    body: Body,
+    body: ProofBody,
     index: str,
     oob: Literal["xla", "spec"],
     options: Mapping[str, Any],
     *,
     is_uniform: bool = False,
-) -> Case:
+) -> ProofCase:
     """The module of a scatter.
 
     Args:
@@ -91,7 +91,7 @@ def scatter_case(
         f"return %j, {taken} : {', '.join((starts, *updates))}\n}}\n"
     )
     told = f"{form}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
-    return Case(text, told, oob, options, bool(indices.flags), made)
+    return ProofCase(text, told, oob, options, bool(indices.flags), made)
 
 
 def concrete(text: str, inputs: tuple[Array, ...]) -> str:

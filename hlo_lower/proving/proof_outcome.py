@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hlo_lower.proving.proof_case import Case, concrete
+from hlo_lower.proving.proof_case import ProofCase, concrete
 
 Array = NDArray[Any]
 
@@ -22,7 +22,7 @@ class Refuted:
       confirmed: by which runs, in words.
     """
 
-    case: Case
+    case: ProofCase
     after: str
     inputs: tuple[Array, ...]
     reason: str
@@ -35,7 +35,7 @@ class Refuted:
 
 
 @dataclass(frozen=True)
-class Unknown:
+class Undecided:
     """A case of which nothing is proved, and why."""
 
     name: str
@@ -58,7 +58,7 @@ class RuleOutcome:
     rule: str
     proved: int = 0
     other: int = 0
-    unknown: list[Unknown] = field(default_factory=list[Unknown])
+    unknown: list[Undecided] = field(default_factory=list[Undecided])
     refuted: list[Refuted] = field(default_factory=list[Refuted])
     seconds: float = 0.0
 

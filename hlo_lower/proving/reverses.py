@@ -5,19 +5,19 @@ from itertools import chain, combinations
 
 from hlo_lower.lowerings.reverse import REVERSE, Axes
 from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import Case
+from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
-from hlo_lower.scatter.sizes import SIZES
+from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import Target
 
 SHAPES = ((), (1,), (3,), (0, 2), (2, 1), (2, 3), (2, 2, 2))
 
 
-def reverse_cases(rule: Rule) -> Iterator[Case]:
+def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for reverses may take."""
     few = 64 if Axes.SHORT in rule.constraints.get("axes", ()) else 1
     refused = {REVERSE: "none", "stablehlo.scatter": "lowered"}
-    target = Target("no_reverse", refused=refused, sizes=SIZES.with_entry("few_windows", few))
+    target = Target("no_reverse", refused=refused, costs=COSTS.with_entry("few_windows", few))
     for shape in SHAPES:
         for dims in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
             for element in ("f32", "i8"):
@@ -26,4 +26,4 @@ def reverse_cases(rule: Rule) -> Iterator[Case]:
                     f"func.func public @main(%x: {kind}) -> {kind} {{\n"
                     f"%r = stablehlo.reverse %x, dims = {list(dims)} : {kind}\nreturn %r : {kind}\n}}\n"
                 )
-                yield Case(text, f"{list(dims)} of {shape}, {element}", "xla", {"target": target})
+                yield ProofCase(text, f"{list(dims)} of {shape}, {element}", "xla", {"target": target})

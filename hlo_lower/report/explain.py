@@ -4,7 +4,7 @@ from hlo_lower.causes import Code
 from hlo_lower.english import LEGEND, listed, shape_text, told
 from hlo_lower.report.module import rule_of
 from hlo_lower.report.row import bounds, rule_name, writes
-from hlo_lower.report.wording import printable
+from hlo_lower.report.short_forms import printable
 from hlo_lower.scatter.record import ScatterRecord
 
 
@@ -48,9 +48,9 @@ def why(record: ScatterRecord) -> str:
 def _costs(record: ScatterRecord) -> str:
     """ "; about 14 us, one by one 780": what the chosen form costs, and the loop; of the loop, the next best form."""
     assert record.why is not None
-    steps = (step for fact in record.facts if fact.name == "regime" for step in fact.evidence)
-    costs = {str(step["regime"]): step["us"] for step in steps}
-    own, others = record.why["regime"], [regime for regime in costs if regime != record.why["regime"]]
+    steps = (step for fact in record.facts if fact.name == "strategy" for step in fact.evidence)
+    costs = {str(step["strategy"]): step["us"] for step in steps}
+    own, others = record.why["strategy"], [strategy for strategy in costs if strategy != record.why["strategy"]]
     if not isinstance(own, str) or not others:
         return ""
     other = others[0] if own == LOOP else LOOP
@@ -58,4 +58,4 @@ def _costs(record: ScatterRecord) -> str:
 
 
 LOOP = "many"
-"""The regime of the loop over the windows."""
+"""The strategy of the loop over the windows."""

@@ -6,7 +6,7 @@ from hlo_lower.causes import Cause
 from hlo_lower.english import told_kind
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
 from hlo_lower.report.row import rule_name
-from hlo_lower.report.wording import plural, printable, seconds
+from hlo_lower.report.short_forms import plural, printable, seconds
 
 
 def headline(report: ModuleReport) -> tuple[str, ...]:

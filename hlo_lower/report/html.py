@@ -12,7 +12,7 @@ from hlo_lower.report.html_page import PAGE, STYLE
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.overview import FEW, FOLDER_HEADERS, base_name, folder_rows, module_row
 from hlo_lower.report.row import Cell, table_of
-from hlo_lower.report.wording import plural, printable
+from hlo_lower.report.short_forms import plural, printable
 
 TONES = {"proved": "good", "guarded": "warn", "none": "bad"}
 

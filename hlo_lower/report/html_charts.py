@@ -8,7 +8,7 @@ from hlo_lower.english import told_kind
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.overview import loop_share
 from hlo_lower.report.row import rule_name
-from hlo_lower.report.wording import plural, printable
+from hlo_lower.report.short_forms import plural, printable
 
 
 def charts(total: Totals) -> str:

@@ -4,7 +4,7 @@ from html import escape
 
 from hlo_lower.report.html import scatters_html
 from hlo_lower.report.module import ModuleReport
-from hlo_lower.report.wording import plural
+from hlo_lower.report.short_forms import plural
 from hlo_lower.scatter.record import ScatterRecord
 
 

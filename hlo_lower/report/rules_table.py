@@ -12,7 +12,7 @@ from hlo_lower.report.row import rule_name
 HEADERS = ("rule", "takes", "canonical form", "builds", "place")
 
 
-class RuleRow(Protocol):
+class RuleEntry(Protocol):
     """What a rule tells about itself."""
 
     @property
@@ -34,7 +34,7 @@ class RuleRow(Protocol):
     def refused(self) -> str: ...
 
 
-def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = False) -> str:
+def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = False) -> str:
     """Render rules as a table: name and place, what it takes, the form and the ops that it builds."""
     page = new_page(width, color=color)
     grid = new_grid()
@@ -49,7 +49,7 @@ def render_rules_text(rules: Sequence[RuleRow], *, width: int, color: bool = Fal
     return text_of(page, grid)
 
 
-def render_rules_markdown(rules: Sequence[RuleRow]) -> str:
+def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:
     """Render rules as a Markdown table."""
     rows = [
         [

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.analysis.twins import Twins
+from hlo_lower.analysis.value_numbering import ValueNumbering
 from hlo_lower.graph import Graph, Node
 from hlo_lower.options import Options
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.preference import Preference
-from hlo_lower.scatter.spread import is_partitioned
+from hlo_lower.scatter.spread_dims import is_partitioned
 from hlo_lower.scatter.unreduced import unreduced_scatters
 from hlo_lower.targets import Target
 
@@ -42,9 +42,9 @@ class Context:
         return IndexAnalysis(self.graph)
 
     @cached_property
-    def twins(self) -> Twins:
+    def numbering(self) -> ValueNumbering:
         """What is computed in the same way from the same values."""
-        return Twins(self.graph)
+        return ValueNumbering(self.graph)
 
     @cached_property
     def unreduced(self) -> Mapping[Node, str]:
@@ -63,7 +63,7 @@ class Context:
         Raises:
           InputError: there is no such rule or size.
         """
-        return Preference.of(self.options.prefer, self.target.sizes, self.registry.rules("stablehlo.scatter"))
+        return Preference.of(self.options.prefer, self.target.costs, self.registry.rules("stablehlo.scatter"))
 
     @cached_property
     def numbers(self) -> Mapping[Node, int]:

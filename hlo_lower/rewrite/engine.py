@@ -7,12 +7,12 @@ from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError, RegistryError
 from hlo_lower.graph import Builder, Node, Value, erase, erase_built, erase_uncalled
-from hlo_lower.graph.sizes import retyped
+from hlo_lower.graph.extents import retyped
 from hlo_lower.lowerings.sharding import keep_attributes
 from hlo_lower.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
-from hlo_lower.rewrite.kind import Form, Subject
+from hlo_lower.rewrite.kind import Candidate, Subject
 from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
@@ -26,7 +26,7 @@ class Engine:
     """
 
     def __init__(self, context: Context, repeated: Collection[Hashable] = ()) -> None:
-        """Args: context: the module. repeated: what is the twin of another op, as `Subject.twins`."""
+        """Args: context: the module. repeated: what is the twin of another op, as `Subject.equivalence`."""
         self._context = context
         self._repeated = repeated
         self._recipes: dict[Hashable, Recipe | None] = {}
@@ -44,10 +44,10 @@ class Engine:
           NotLoweredError: two rules fit, neither more specific, or the condition of one raises.
         """
         try:
-            for form in subject.forms:
-                choice = self._of_form(subject, form, without)
+            for candidate in subject.candidates:
+                choice = self._of_candidate(subject, candidate, without)
                 if choice is not None:
-                    return Chosen(form.facts, choice)
+                    return Chosen(candidate.facts, choice)
             nearest = self._nearest(subject, without)
         except RegistryError as error:
             raise self._ambiguous(subject, error) from None
@@ -67,7 +67,9 @@ class Engine:
         """
         if (decision := self._replayed(subject, tell)) is not None:
             return decision
-        tried = self._tried.setdefault(subject.twins, {}) if subject.twins is not None else dict[str, Cause]()
+        tried: dict[str, Cause] = {}
+        if subject.equivalence is not None:
+            tried = self._tried.setdefault(subject.equivalence, tried)
         while True:
             decision = self.choose(subject, tuple(tried.items()))
             if isinstance(decision, Refused):
@@ -87,14 +89,14 @@ class Engine:
                 return kept
             tell(decision)
             values = keep_attributes(node, values, build, subject.kind.owns(node), mesh=subject.mesh)
-            if subject.twins in self._repeated and subject.twins not in self._recipes:
-                self._recipes[subject.twins] = recipe_of(node, decision, build.built, values)
+            if subject.equivalence in self._repeated and subject.equivalence not in self._recipes:
+                self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
             self._replace(node, [value.raw for value in values])
             return decision
 
     def _replayed(self, subject: Subject, tell: Tell) -> Decision | None:
         """Lower an op as its twin was lowered; None where it has none, or that cannot be repeated."""
-        recipe = self._recipes.get(subject.twins)
+        recipe = self._recipes.get(subject.equivalence)
         values = None if recipe is None else recipe.built_for(subject.node)
         if recipe is None or values is None:
             return None
@@ -104,24 +106,24 @@ class Engine:
 
     # --- candidates ---
 
-    def _of_form(self, subject: Subject, form: Form, without: Without) -> Choice | None:
+    def _of_candidate(self, subject: Subject, candidate: Candidate, without: Without) -> Choice | None:
         """The rule for an op in a form; None where it has none of its own."""
         registry, op = self._context.registry, subject.kind.name
         try:
-            choice = registry.select(op, form.facts, without)
+            choice = registry.select(op, candidate.facts, without)
         except NoRuleError:
             return None
-        if form.rule:
-            wanted = next(rule for rule in registry.rules(op) if rule.name == form.rule)
-            is_right = wanted.name not in dict(without) and not wanted.misses(form.facts)
+        if candidate.rule:
+            wanted = next(rule for rule in registry.rules(op) if rule.name == candidate.rule)
+            is_right = wanted.name not in dict(without) and not wanted.misses(candidate.facts)
             return choice.instead(wanted) if is_right else None
-        return choice if not form.own or form.own in choice.rule.constraints else None
+        return choice if not candidate.own or candidate.own in choice.rule.constraints else None
 
     def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, tuple[Cause, ...]], ...]:
         """What the rules lack that come nearest to an op for which there is none, in its best form."""
-        for form in [form for form in subject.forms if not form.rule][:1]:
+        for candidate in [c for c in subject.candidates if not c.rule][:1]:
             try:
-                self._context.registry.select(subject.kind.name, form.facts, without)
+                self._context.registry.select(subject.kind.name, candidate.facts, without)
             except NoRuleError as error:
                 return error.nearest
         return ()

@@ -28,12 +28,12 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True)
-class Form:
-    """One of the forms in which an op can be lowered.
+class Candidate:
+    """Facts under which an op may be lowered: one of several for it.
 
     Attributes:
-      facts: what is known of the op, in this form.
-      own: a fact that a rule has to constrain to count here: it is the form's own then; "": any rule counts.
+      facts: what is known of the op, with one strategy.
+      own: a fact that a rule has to constrain to count here; "": any rule counts.
       rule: the only rule that is meant; "": any.
     """
 
@@ -55,19 +55,19 @@ class Subject:
       told: its facts in a line, for an error.
       next_step: what to do where it has no lowering, for an error.
       otherwise: what can be done instead of lowering it ("--skip '#3' leaves this scatter"), for an error.
-      twins: equal for ops of which the same rules turn out not to do; None where that is not known.
+      equivalence: equal for ops of which the same rules turn out not to do; None where that is not known.
       mesh: of the sharding that calls its result unreduced; None where none does.
     """
 
     kind: "Kind"
     node: Node
     label: str
-    forms: Sequence[Form]
+    candidates: Sequence[Candidate]
     given: Callable[[Any, Builder], object]
     told: str = ""
     next_step: str = ""
     otherwise: str = ""
-    twins: Hashable = None
+    equivalence: Hashable = None
     mesh: str | None = None
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from hlo_lower.errors import InputError
 from hlo_lower.registry import Rule
-from hlo_lower.rewrite.kind import Form
+from hlo_lower.rewrite.kind import Candidate
+from hlo_lower.scatter.costs import CostTable
 from hlo_lower.scatter.facts import ScatterFacts
-from hlo_lower.scatter.regime import Regime
-from hlo_lower.scatter.sizes import SizeTable
+from hlo_lower.scatter.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,14 @@ class Preference:
 
     Attributes:
       rules: rules that are taken wherever they are right; the first one that is counts.
-      sizes: the target's table, with the entries that the user gave.
+      costs: the target's table, with the entries that the user gave.
     """
 
     rules: tuple[Rule, ...]
-    sizes: SizeTable
+    costs: CostTable
 
     @classmethod
-    def of(cls, told: Sequence[str], sizes: SizeTable, rules: Sequence[Rule]) -> "Preference":
+    def of(cls, told: Sequence[str], costs: CostTable, rules: Sequence[Rule]) -> "Preference":
         """Read names of rules and entries of the table.
 
         Raises:
@@ -35,40 +35,43 @@ class Preference:
         for text in told:
             name, equals, value = text.partition("=")
             if equals:
-                sizes = _with_entry(sizes, name, value)
+                costs = _with_entry(costs, name, value)
             elif name in known:
                 wanted.append(known[name])
             else:
                 raise InputError(
                     "--prefer",
                     f"no rule named {name!r}",
-                    facts=f"rules are {', '.join(sorted(known))}; sizes are NAME=NUMBER",
+                    facts=f"rules are {', '.join(sorted(known))}; costs are NAME=NUMBER",
                     next_step="hlo-lower rules",
                 )
-        return cls(tuple(wanted), sizes)
+        return cls(tuple(wanted), costs)
 
-    def forms(self, facts: ScatterFacts) -> list[Form]:
-        """The forms of a scatter in the order in which they are tried.
+    def candidates(self, facts: ScatterFacts) -> list[Candidate]:
+        """The candidates of a scatter in the order in which they are tried.
 
-        A rule for any form is that of one window after the other: in other forms it waits until all were tried. Where
+        A rule for any strategy is that of one window after the other: in others it waits until all were tried. Where
         it is preferred, it is taken in that one.
         """
-        forms = tuple(facts.forms) or (facts.regime,)
-        found: list[Form] = []
+        strategies = tuple(facts.strategies) or (facts.strategy,)
+        found: list[Candidate] = []
         for rule in self.rules:
-            own = forms if "regime" in rule.constraints else forms[-1:] if Regime.MANY not in forms else (Regime.MANY,)
-            found += [Form(facts.in_form(form), rule=rule.name) for form in own]
-        waits = [form not in (Regime.MANY, forms[-1]) for form in forms]
-        pairs = zip(forms, waits, strict=True)
-        return found + [Form(facts.in_form(form), own="regime" if is_own else "") for form, is_own in pairs]
+            own = strategies
+            if "strategy" not in rule.constraints:
+                own = (Strategy.MANY,) if Strategy.MANY in strategies else strategies[-1:]
+            found += [Candidate(facts.with_strategy(strategy), rule=rule.name) for strategy in own]
+        for strategy in strategies:
+            waits = strategy not in (Strategy.MANY, strategies[-1])
+            found.append(Candidate(facts.with_strategy(strategy), own="strategy" if waits else ""))
+        return found
 
 
-def _with_entry(sizes: SizeTable, name: str, value: str) -> SizeTable:
+def _with_entry(costs: CostTable, name: str, value: str) -> CostTable:
     try:
         number: object = float(value)
     except ValueError:
         number = value
     try:
-        return sizes.with_entry(name, number)
+        return costs.with_entry(name, number)
     except ValueError as error:
         raise InputError("--prefer", str(error), next_step=f"{name}=64; hlo-lower rules lists the entries") from None

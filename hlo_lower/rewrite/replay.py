@@ -1,14 +1,14 @@
 """What a rule built for one op, built again for its twins: copied, not decided and built anew.
 
-Why the copy is right. Twins are ops of which their kind reads the same (`Subject.twins`): facts, region, attributes
-and types. So they have the same candidates, of which the same ones fail. A rule of this package is given the op in
-canonical form, its facts, and a builder. It takes the op's operands as values: it asks for their types, which twins
-share, and not for what computes them; what matters of that is a fact. So it is a function of what twins share, applied
-to operands that it does not look into, and builds for a twin the same ops on the twin's operands. A copy is that, if
-each value that was taken from outside is an operand; which of the operands are the same value has to be the same for
-the twin, so that a rule that compared two of them saw the same. Where something else was taken or named (a value that
-the region captures, a function), nothing is replayed: the twin's lowering is built as if there had been no other. So it
-is for rules of somebody else, which may look at anything.
+Why the copy is right. Twins are ops of which their kind reads the same (`Subject.equivalence`): facts, region,
+attributes and types. So they have the same candidates, of which the same ones fail. A rule of this package is given the
+op in canonical form, its facts, and a builder. It takes the op's operands as values: it asks for their types, which
+twins share, and not for what computes them; what matters of that is a fact. So it is a function of what twins share,
+applied to operands that it does not look into, and builds for a twin the same ops on the twin's operands. A copy is
+that, if each value that was taken from outside is an operand; which of the operands are the same value has to be the
+same for the twin, so that a rule that compared two of them saw the same. Where something else was taken or named (a
+value that the region captures, a function), nothing is replayed: the twin's lowering is built as if there had been no
+other. So it is for rules of somebody else, which may look at anything.
 
 Locations are copied, too: each is that of the op or of something in its region, and the twin has one in the same
 place.

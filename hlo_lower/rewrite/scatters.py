@@ -104,8 +104,8 @@ class _Run:
     told: dict[int, Callable[[], ScatterRecord]] = field(default_factory=dict[int, Callable[[], ScatterRecord]])
 
     def __post_init__(self) -> None:
-        counts = Counter(subject.twins for subject in self.subjects if subject.twins is not None)
-        self.engine = Engine(self.context, {twins for twins, count in counts.items() if count > 1})
+        counts = Counter(subject.equivalence for subject in self.subjects if subject.equivalence is not None)
+        self.engine = Engine(self.context, {equivalence for equivalence, count in counts.items() if count > 1})
         self._left: list[int] = []
         self._nested = Nested(self.context.graph, SCATTER)
 
@@ -181,8 +181,8 @@ def _record(record: ScatterRecord, decision: Decision, *, is_lowered: bool = Fal
     """What is told of a scatter, with what became of it."""
     match decision:
         case Chosen(facts=facts, choice=choice):
-            regime = facts.regime.value if isinstance(facts, ScatterFacts) and facts.forms else None
-            why = Code.CHOSEN(facts["drops"].value, regime, choice.rule.place if choice.rule.origin else None)
+            strategy = facts.strategy.value if isinstance(facts, ScatterFacts) and facts.strategies else None
+            why = Code.CHOSEN(facts["drops"].value, strategy, choice.rule.place if choice.rule.origin else None)
             why_not = _rejections(choice.rejected)
             return replace(record, rule=choice.rule.short_name, form=choice.rule.form, why=why, why_not=why_not)
         case Kept(why=why):

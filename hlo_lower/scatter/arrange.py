@@ -5,7 +5,7 @@ from itertools import product
 
 from hlo_lower.graph import Builder, Value
 from hlo_lower.scatter.canonical import CanonicalScatter
-from hlo_lower.scatter.layout import Layout, Run
+from hlo_lower.scatter.layout import Layout, RunOfRows
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Part:
       by_last_row: the runs that are placed by their last row, not by their first.
     """
 
-    by_last_row: tuple[Run, ...]
+    by_last_row: tuple[RunOfRows, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Arrangement:
         value = build.slice(value, first, limit)
         return build.reshape(value, (*layout.kept_shape, len(scatter.index_dims)))
 
-    def first_of(self, build: Builder, run: Run, last: Value) -> Value:
+    def first_of(self, build: Builder, run: RunOfRows, last: Value) -> Value:
         """The first row of a run from its last one; far out of bounds it stays out of bounds, and nothing overflows.
 
         A last row in [0, D + S - 2] is needed exactly; one below or above puts all rows out of bounds.

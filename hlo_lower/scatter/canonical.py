@@ -16,11 +16,11 @@ from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.places import Place
 from hlo_lower.causes import Code
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.scatter.form import NotCanonicalError, ScatterForm, read_form
+from hlo_lower.scatter.dimension_numbers import NotCanonicalError, ScatterDimensionNumbers, read_dimension_numbers
 
 
 @dataclass(frozen=True)
-class CanonicalScatter(ScatterForm):
+class CanonicalScatter(ScatterDimensionNumbers):
     """A scatter of static shape in canonical form.
 
     Attributes:
@@ -141,7 +141,7 @@ def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, 
     Raises:
       NotCanonicalError: a shape is dynamic, or an element type is quantized or `index`.
     """
-    form = read_form(node)
+    form = read_dimension_numbers(node)
     for value in node.operands:
         if not value.is_static:
             raise NotCanonicalError(Code.DYNAMIC_SHAPE(str(value.raw.type)))

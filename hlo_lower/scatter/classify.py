@@ -19,6 +19,7 @@ from hlo_lower.scatter.canonical import CanonicalScatter, index_columns
 from hlo_lower.scatter.claims import claims_of
 from hlo_lower.scatter.combine import is_order_free
 from hlo_lower.scatter.constant_map import ConstantMap, solve
+from hlo_lower.scatter.costs import COSTS, CostTable
 from hlo_lower.scatter.distinct import UNPROVED, Distinct, find_distinct
 from hlo_lower.scatter.facts import (
     Arity,
@@ -35,11 +36,10 @@ from hlo_lower.scatter.facts import (
     Windows,
 )
 from hlo_lower.scatter.flat import flatten
-from hlo_lower.scatter.forms import costs
 from hlo_lower.scatter.layout import Layout, lay_out, single
-from hlo_lower.scatter.regime import Regime
-from hlo_lower.scatter.sizes import SIZES, SizeTable
-from hlo_lower.scatter.spread import spread_dims
+from hlo_lower.scatter.spread_dims import spread_dims
+from hlo_lower.scatter.strategy import Strategy
+from hlo_lower.scatter.strategy_costs import estimated_costs
 from hlo_lower.subset import MANY_WINDOWS, Subset
 
 
@@ -50,7 +50,7 @@ def classify(
     float_mode: FloatMode,
     *,
     trust_flags: bool = False,
-    sizes: SizeTable = SIZES,
+    costs: CostTable = COSTS,
 ) -> ScatterFacts:
     """All facts of a scatter under a policy and a float mode."""
     region = classify_region(scatter.region)
@@ -70,7 +70,7 @@ def classify(
     constant = interval.is_constant or not scatter.index_dims
     solved = None
     if constant and subset in MANY_WINDOWS:
-        solved = _solved(scatter, region, interval, windows, oob, sizes)
+        solved = _solved(scatter, region, interval, windows, oob, costs)
     distinct = UNPROVED
     if subset in MANY_WINDOWS and layout.loose and solved is None:
         distinct = find_distinct(scatter, layout, affine, interval)
@@ -86,29 +86,29 @@ def classify(
     )
     order = _order(scatter, region, float_mode)
     is_sorted, flat = False, None
-    forms: dict[Regime, float] = {}
+    strategies: dict[Strategy, float] = {}
     if subset in MANY_WINDOWS and solved is None:
         flat = flatten(scatter, layout, (*guarded, *masked), oob)
         # A dropped row's number, or the first row of the next window, may go back.
         is_sorted = distinct.is_sorted and in_bounds is InBounds.ALWAYS and flat.window_rows == 1
         spread = spread_dims(scatter.node.raw)
-        forms = dict(
-            costs(
+        strategies = dict(
+            estimated_costs(
                 flat,
                 layout,
                 subset,
                 region,
                 order,
                 unique,
-                sizes,
+                costs,
                 is_masked=bool(masked),
                 is_permutation=distinct.is_permutation,
                 is_sorted=is_sorted,
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )
-        told = tuple(Code.COSTS(form.value, float(f"{cost / 1000:.3g}")) for form, cost in forms.items())
-        findings += (Finding("regime", next(iter(forms)).value, told),)
+        told = tuple(Code.COSTS(form.value, float(f"{cost / 1000:.3g}")) for form, cost in strategies.items())
+        findings += (Finding("strategy", next(iter(strategies)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
     offsets_known = _offsets_known(scatter, layout, interval)
@@ -139,7 +139,7 @@ def classify(
         offsets=_offsets(subset, solved, constant=constant),
         parts=Parts.SEVERAL if layout.wrapped else Parts.ONE,
         order=order,
-        regime=next(iter(forms)) if forms else _regime_of_one(solved),
+        strategy=next(iter(strategies)) if strategies else _strategy_of_one(solved),
         arity=Arity.SINGLE if scatter.arity == 1 else Arity.SEPARABLE if region.separable else Arity.COUPLED,
         oob=oob,
         float_mode=float_mode,
@@ -149,8 +149,8 @@ def classify(
         guarded_dims=guarded,
         masked_dims=masked,
         is_sorted=is_sorted,
-        forms=forms,
-        sizes=sizes,
+        strategies=strategies,
+        costs=costs,
         constant_map=solved,
         findings=findings,
         bounds=_bounds(in_bounds, windows, interval, constant=constant),
@@ -165,13 +165,13 @@ def _order(scatter: CanonicalScatter, region: RegionFacts, float_mode: FloatMode
     return Order.FREE if free else Order.KEPT
 
 
-def _regime_of_one(solved: ConstantMap | None) -> Regime:
-    """The regime of one window, or of constant ones whose places are solved."""
+def _strategy_of_one(solved: ConstantMap | None) -> Strategy:
+    """The strategy of one window, or of constant ones whose places are solved."""
     if solved is None:
-        return Regime.FEW_WINDOWS
+        return Strategy.FEW_WINDOWS
     if solved.pieces is None:
-        return Regime.MANY
-    return Regime.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Regime.FEW_WINDOWS
+        return Strategy.MANY
+    return Strategy.STRIDED if any(piece.stride > 1 for piece in solved.pieces) else Strategy.FEW_WINDOWS
 
 
 # --- what the positions do ---
@@ -314,15 +314,15 @@ def _solved(
     interval: Interval,
     windows: Windows,
     oob: OutOfBounds,
-    sizes: SizeTable,
+    costs: CostTable,
 ) -> ConstantMap | None:
     """Where constant windows land, if a lowering follows: each row is written once, or the last write counts."""
     whole = oob is OutOfBounds.XLA or windows in (Windows.INSIDE, Windows.WHOLE)
-    few, dense = sizes.few_windows, sizes.dense_per_window
+    few, dense = costs.few_windows, costs.dense_per_window
     solved = solve(scatter, interval, drops_windows=whole, most_pieces=few, dense_per_row=dense)
     if solved is None or (region.reads_current and not solved.is_unique):
         return None
-    limit = max(sizes.constant_rows, sizes.growth * prod(interval.shape))
+    limit = max(costs.constant_rows, costs.growth * prod(interval.shape))
     return solved if solved.pieces is not None or solved.rows <= limit else None
 
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
-from hlo_lower.analysis.twins import Trail
+from hlo_lower.analysis.value_numbering import Trail
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
@@ -19,7 +19,7 @@ Moved: TypeAlias = tuple[Trail, Trail]
 
 
 @dataclass(frozen=True)
-class Place:
+class ScatterPlace:
     """Where a scatter stands, kept from before it is lowered.
 
     Attributes:
@@ -35,12 +35,12 @@ class Place:
     location: mlir.RawLocation
 
     @classmethod
-    def of(cls, graph: Graph, number: int, node: Node) -> "Place":
+    def of(cls, graph: Graph, number: int, node: Node) -> "ScatterPlace":
         """The place of a node."""
         return cls(graph, number, graph.function_of(node).name, node.raw.location)
 
 
-def of_twin(record: ScatterRecord, facts: ScatterFacts, place: Place, moved: Moved) -> ScatterRecord:
+def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlace, moved: Moved) -> ScatterRecord:
     """What is told of the twin of a scatter: the same, but for where it stands and where its evidence lies.
 
     Args:

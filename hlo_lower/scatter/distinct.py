@@ -11,12 +11,12 @@ from math import prod
 
 from hlo_lower.analysis import (
     AffineAnalysis,
-    Along,
+    AxisFacts,
     Distinctness,
     Entries,
     Evidence,
     Interval,
-    Order,
+    Monotonicity,
     Position,
     Site,
 )
@@ -54,7 +54,7 @@ UNPROVED = Distinct(False, False, False)
 
 
 @dataclass(frozen=True)
-class _Column:
+class _IndexComponent:
     """One component of the index vector.
 
     Attributes:
@@ -111,21 +111,21 @@ def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalys
 
 def _columns(
     scatter: CanonicalScatter, layout: Layout, facts: Distinctness, loose: tuple[Position, ...], rank: int
-) -> list[_Column]:
+) -> list[_IndexComponent]:
     """The columns of the index vector: without those whose start is the batch coordinate."""
     batch = {dim for dim, _ in layout.batch}
     runs = {run.operand_dim: Position(run.scatter_dim, run.size) for run in layout.runs}
-    found: list[_Column] = []
+    found: list[_IndexComponent] = []
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
             place = index_place(scatter, k, rank)
             moves = facts.moves_with(Entries(Site(scatter.indices), place, loose))
-            found.append(_Column(dim, place, moves, runs.get(dim), scatter.window[dim]))
+            found.append(_IndexComponent(dim, place, moves, runs.get(dim), scatter.window[dim]))
     return found
 
 
 def _settled(
-    scatter: CanonicalScatter, facts: Distinctness, columns: Sequence[_Column], loose: tuple[Position, ...]
+    scatter: CanonicalScatter, facts: Distinctness, columns: Sequence[_IndexComponent], loose: tuple[Position, ...]
 ) -> tuple[bool, tuple[Evidence, ...]]:
     """Whether every loose dim is settled, and what settles them.
 
@@ -150,7 +150,7 @@ def _settled(
     return True, tuple(evidence)
 
 
-def _keeps_apart(found: Along, column: _Column, scatter: CanonicalScatter) -> bool:
+def _keeps_apart(found: AxisFacts, column: _IndexComponent, scatter: CanonicalScatter) -> bool:
     """Whether windows at such starts write no common element: they are far enough apart, or lie outside bounds.
 
     A start s writes nothing where s <= -W or s >= D, under either policy for windows that reach out.
@@ -172,12 +172,12 @@ def _sorted(
     batch = {**dict(layout.batch), **dict(scatter.batching)}
     sizes = enumerate(scatter.scatter_shape)
     left = tuple(Position(n, size) for n, size in sizes if size > 1 and n not in batch.values())
-    columns: list[_Column] = []
+    columns: list[_IndexComponent] = []
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
             place = index_place(scatter, k, rank)
             moves = facts.moves_with(Entries(Site(scatter.indices), place, left))
-            columns.append(_Column(dim, place, moves, None, scatter.window[dim]))
+            columns.append(_IndexComponent(dim, place, moves, None, scatter.window[dim]))
     evidence = list[Evidence]()
     by_dim = sorted(columns, key=lambda c: c.dim)
     for column in by_dim:
@@ -188,7 +188,7 @@ def _sorted(
             return False, ()
         is_last = all(_is_last(column, other, left) for other in by_dim)
         found = facts.of(Entries(Site(scatter.indices), column.place, left if is_last else axes))
-        if found.order is Order.UNKNOWN or (not is_last and found.order is not Order.INCREASING):
+        if found.order is Monotonicity.UNKNOWN or (not is_last and found.order is not Monotonicity.INCREASING):
             return False, ()
         evidence += found.evidence
         if is_last:
@@ -197,7 +197,7 @@ def _sorted(
     return True, tuple(evidence)
 
 
-def _is_last(column: _Column, other: _Column, left: tuple[Position, ...]) -> bool:
+def _is_last(column: _IndexComponent, other: _IndexComponent, left: tuple[Position, ...]) -> bool:
     """Whether another column does not come behind this one, or does not move."""
     return other.dim <= column.dim or not set(left) & set(other.moves)
 
@@ -206,7 +206,7 @@ def _permutation(
     scatter: CanonicalScatter,
     layout: Layout,
     facts: Distinctness,
-    columns: Sequence[_Column],
+    columns: Sequence[_IndexComponent],
     loose: tuple[Position, ...],
     rank: int,
 ) -> tuple[Evidence, ...] | None:

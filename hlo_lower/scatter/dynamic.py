@@ -19,8 +19,8 @@ from hlo_lower.analysis.interval import type_range
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.registry import FactsByName
+from hlo_lower.scatter.dimension_numbers import ScatterDimensionNumbers, read_dimension_numbers
 from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
-from hlo_lower.scatter.form import ScatterForm, read_form
 
 DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
 """The op name under which rules for these are registered."""
@@ -57,7 +57,7 @@ DYNAMIC_DOMAINS: Mapping[str, Iterable[Enum]] = {
 
 
 @dataclass(frozen=True)
-class DynamicScatter(ScatterForm):
+class DynamicScatter(ScatterDimensionNumbers):
     """A scatter of dynamic shape.
 
     Attributes:
@@ -154,7 +154,7 @@ def read_dynamic(node: Node, *, narrowed: bool = False) -> DynamicScatter:
     Raises:
       NotCanonicalError: an element type is quantized or `index`.
     """
-    form = read_form(node)
+    form = read_dimension_numbers(node)
     return DynamicScatter(
         **{field.name: getattr(form, field.name) for field in fields(form)},
         operand_shape=form.operands[0].shape,

@@ -8,10 +8,10 @@ from hlo_lower.analysis import ASSIGNING, Combiner, Evidence, RegionFacts
 from hlo_lower.causes import Cause
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.constant_map import ConstantMap
+from hlo_lower.scatter.costs import CostTable
 from hlo_lower.scatter.layout import Layout
 from hlo_lower.scatter.predicates import Claims
-from hlo_lower.scatter.regime import Regime
-from hlo_lower.scatter.sizes import SizeTable
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import Subset
 
 
@@ -110,7 +110,7 @@ DOMAINS: Mapping[str, Iterable[Enum]] = {
     "offsets": Offsets,
     "parts": Parts,
     "order": Order,
-    "regime": Regime,
+    "strategy": Strategy,
     "arity": Arity,
     "oob": OutOfBounds,
     "float_mode": FloatMode,
@@ -166,7 +166,7 @@ class ScatterFacts(FactsByName):
     offsets: Offsets
     parts: Parts
     order: Order
-    regime: Regime
+    strategy: Strategy
     arity: Arity
     oob: OutOfBounds
     float_mode: FloatMode
@@ -176,17 +176,17 @@ class ScatterFacts(FactsByName):
     guarded_dims: tuple[int, ...]
     masked_dims: tuple[int, ...]
     is_sorted: bool
-    forms: Mapping[Regime, float]
-    sizes: SizeTable
+    strategies: Mapping[Strategy, float]
+    costs: CostTable
     constant_map: ConstantMap | None
     findings: tuple[Finding, ...]
     bounds: Cause
     dialect: Dialect = Dialect.STABLEHLO
     claims: Claims | None = None
 
-    def in_form(self, form: Regime) -> "ScatterFacts":
+    def with_strategy(self, strategy: Strategy) -> "ScatterFacts":
         """The same scatter in another of its forms."""
-        return self if form is self.regime else replace(self, regime=form)
+        return self if strategy is self.strategy else replace(self, strategy=strategy)
 
     @property
     def kind(self) -> str:

@@ -40,7 +40,7 @@ from hlo_lower.scatter.canonical import CanonicalScatter, index_columns, index_p
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOfRows:
     """Positions along a scatter dim that write consecutive rows of an operand dim.
 
     Attributes:
@@ -77,7 +77,7 @@ class Layout:
       proofs: the evidence behind them.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[RunOfRows, ...]
     batch: tuple[tuple[int, int], ...]
     repeated: tuple[int, ...]
     loose: tuple[int, ...]
@@ -93,7 +93,7 @@ class Layout:
         return prod(self.kept_shape)
 
     @property
-    def wrapped(self) -> tuple[Run, ...]:
+    def wrapped(self) -> tuple[RunOfRows, ...]:
         """The runs that may come in two parts."""
         return tuple(run for run in self.runs if run.is_wrapped)
 
@@ -163,7 +163,7 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
         return single(scatter)
     columns = _columns(scatter, affine, interval)
     explicit = {n: dim for dim, n in scatter.batching}
-    runs: dict[int, Run] = {}
+    runs: dict[int, RunOfRows] = {}
     batch: dict[int, int] = {}
     repeated: list[int] = []
     loose: dict[int, Cause] = {}
@@ -174,7 +174,7 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
         if coordinates and (others or len(coordinates) > 1):
             batch[n] = coordinates[0]
         elif coordinates:
-            runs[n] = Run(coordinates[0], n, scatter.scatter_shape[n])
+            runs[n] = RunOfRows(coordinates[0], n, scatter.scatter_shape[n])
         elif not others:
             if assigns:
                 repeated.append(n)
@@ -204,7 +204,7 @@ def lay_out(scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interva
 def _layout(
     scatter: CanonicalScatter,
     columns: Sequence["_Column"],
-    runs: Mapping[int, Run],
+    runs: Mapping[int, RunOfRows],
     batch: Mapping[int, int],
     repeated: Sequence[int],
     loose: Mapping[int, Cause],
@@ -263,7 +263,7 @@ def _is_inside(column: "_Column", scatter: CanonicalScatter, interval: Interval)
 
 def _run(
     column: "_Column", n: int, scatter: CanonicalScatter, affine: AffineAnalysis, interval: Interval
-) -> Run | Cause:
+) -> RunOfRows | Cause:
     """The run that a column makes along scatter dim n, if it is the only one that moves along it; or why it is none."""
     dim, form, offset = column.operand_dim, column.form, 0
     if scatter.window[dim] != 1:
@@ -279,8 +279,8 @@ def _run(
     if offset and offset < extent:
         return Code.MOVED_UP_TOO_LITTLE(dim, offset, extent)
     if stride == 1 and _is_aligned(form, n, size) and extent % size == 0 and offset % size == 0:
-        return Run(dim, n, size, is_aligned=True)
-    run = Run(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
+        return RunOfRows(dim, n, size, is_aligned=True)
+    run = RunOfRows(dim, n, size, is_reversed=stride == -1, is_wrapped=bool(offset))
     # From one row to the next, a number that wraps around jumps by 2^width - 1: both cannot lie inside a smaller dim.
     inside = not offset and extent < 1 << form.width and _is_inside(column, scatter, interval)
     if form.width == 0 or inside or affine.is_exact(form, scatter.indices):

@@ -13,7 +13,7 @@ from hlo_lower import mlir
 from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.region import read_by
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
-from hlo_lower.graph.sizes import broadcast_like
+from hlo_lower.graph.extents import broadcast_like
 
 LIFTED_OPS = frozenset(
     f"stablehlo.{name}"

@@ -16,7 +16,7 @@ from hlo_lower.processes import Lost, in_processes
 from hlo_lower.report import ModuleReport
 from hlo_lower.selection.files import Selected, select
 from hlo_lower.selection.module_classification import classify_one, failed, internal, warm_up
-from hlo_lower.selection.spread import SPREAD, Spread, SpreadKeywords
+from hlo_lower.selection.work_spread import SPREAD, Spread, SpreadKeywords
 
 MODULES_PER_JOB = 8  # fewer are not worth the start of another process, about a second
 STAGE = "modules"

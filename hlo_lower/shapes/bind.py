@@ -8,8 +8,8 @@ from hlo_lower import mlir
 from hlo_lower.shapes.candidates import candidates
 from hlo_lower.shapes.constraints import check_constraints, completed, told
 from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
+from hlo_lower.shapes.given_sizes import A_SIZE, LIMIT, SizesError, named_sizes, shortened, without_places
 from hlo_lower.shapes.partly import refine_partly
-from hlo_lower.shapes.sizes import A_SIZE, LIMIT, SizesError, named_sizes, shortened, without_places
 from hlo_lower.shapes.specification import Specification, is_place, specification_of
 
 MAX_TRIED = 200

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from hlo_lower.shapes.expressions import Expression, ExpressionError, rewritten, substituted, whole
-from hlo_lower.shapes.sizes import SizesError
+from hlo_lower.shapes.given_sizes import SizesError
 from hlo_lower.shapes.written import WrittenConstraint, read_written
 
 _CONSTRAINT = re.compile(r"symbolic shape constraint (.*?)\. Expected '", re.DOTALL)

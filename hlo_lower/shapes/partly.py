@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hlo_lower import mlir
 from hlo_lower.shapes.constraints import substituted_constraint
 from hlo_lower.shapes.expressions import substituted
-from hlo_lower.shapes.sizes import SizesError, without_places
+from hlo_lower.shapes.given_sizes import SizesError, without_places
 from hlo_lower.shapes.specification import Specification
 
 _ASSERTION = "shape_assertion"

@@ -16,7 +16,7 @@ COMPARISONS = ("==", ">=", "<=", ">", "<")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptDim:
     """A dim, or with "..." all the dims from there on, that stays as the argument has it.
 
     Attributes:
@@ -51,7 +51,7 @@ class WrittenShape:
     text: str
     element: str
     element_column: int
-    dims: tuple[Expression | Kept, ...]
+    dims: tuple[Expression | KeptDim, ...]
 
     def error(self, what: str, hint: str = "") -> ExpressionError:
         """An error that is about all of it."""
@@ -115,11 +115,11 @@ def _constraint(text: str, tokens: Sequence[Token]) -> WrittenConstraint:
     return WrittenConstraint(text, first.letters, left, expression(text, after, len(text.rstrip())))
 
 
-def _dims(text: str, tokens: Sequence[Token], stop: int) -> tuple[Expression | Kept, ...]:
+def _dims(text: str, tokens: Sequence[Token], stop: int) -> tuple[Expression | KeptDim, ...]:
     """The dims that words make; stop is the column after them."""
     if _is_enclosed(tokens):
         tokens, stop = tokens[1:-1], tokens[-1].column
-    found: list[Expression | Kept] = []
+    found: list[Expression | KeptDim] = []
     begin = 0
     for n, comma in (*_outer_commas(tokens), (len(tokens), None)):
         part = tokens[begin:n]
@@ -127,14 +127,14 @@ def _dims(text: str, tokens: Sequence[Token], stop: int) -> tuple[Expression | K
             found.append(_dim(text, part, stop if comma is None else comma.column))
         begin = n + 1
     for dim in found[:-1]:
-        if isinstance(dim, Kept) and dim.is_rest:
+        if isinstance(dim, KeptDim) and dim.is_rest:
             raise dim.error("... stands for all the dims from there on: nothing comes after it")
     return tuple(found)
 
 
-def _dim(text: str, tokens: Sequence[Token], stop: int) -> Expression | Kept:
+def _dim(text: str, tokens: Sequence[Token], stop: int) -> Expression | KeptDim:
     if len(tokens) == 1 and (tokens[0].kind == "dots" or tokens[0].letters == "_"):
-        return Kept(text, tokens[0])
+        return KeptDim(text, tokens[0])
     return expression(text, tokens, stop)
 
 

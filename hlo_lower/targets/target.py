@@ -8,7 +8,7 @@ from typing import Any, cast
 from hlo_lower.arguments import is_listed, is_named, one_of, shown
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError
-from hlo_lower.scatter.sizes import SIZES, SizeTable
+from hlo_lower.scatter.costs import COSTS, CostTable
 from hlo_lower.targets.native_scatter import NativeScatter
 
 ALWAYS_TAKEN = frozenset({"stablehlo.return"})
@@ -48,7 +48,7 @@ class Target:
       dtypes: the element types that it takes, as MLIR prints them ("f32", "ui8", "i1"); None: all but the refused.
       refused_dtypes: element types that it takes on no operation, each with the reason.
       op_dtypes: for some operations, the element types that they are taken on, out of those that are taken at all.
-      sizes: what the forms of a scatter cost there, which decides between those that are right.
+      costs: what the forms of a scatter cost there, which decides between those that are right.
       dialect: what the module leaves in: "stablehlo" or "linalg".
       index_type: "i32": starts, counters and row numbers are i32 wherever every bound fits, whatever the indices are;
         "": i64 where the indices are 64 bits wide.
@@ -78,7 +78,7 @@ class Target:
     dtypes: Collection[str] | None = None
     refused_dtypes: Mapping[str, str] = field(default_factory=dict[str, str])
     op_dtypes: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
-    sizes: SizeTable = SIZES
+    costs: CostTable = COSTS
     dialect: str = "stablehlo"
     index_type: str = ""
     float_mode: str = ""
@@ -118,7 +118,7 @@ class Target:
     @cached_property
     def _hash(self) -> int:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
-        plain = (self.name, self.description, self.ops, self.dtypes, self.sizes, self.dialect, self.index_type)
+        plain = (self.name, self.description, self.ops, self.dtypes, self.costs, self.dialect, self.index_type)
         rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64, self.gather)
         return hash((*plain, *rest, *(frozenset(m.items()) for m in maps)))
 
@@ -205,9 +205,9 @@ TABLES = {
 
 def _check_parts(target: Target) -> None:
     """Check the parts of a target that are values of their own."""
-    if not isinstance(target.sizes, SizeTable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        told = f"sizes is a table of sizes, not {shown(target.sizes)}"
-        raise InputError("", told, next_step='write sizes=SIZES.with_entry("few_windows", 64)')
+    if not isinstance(target.costs, CostTable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        told = f"costs is a table of costs, not {shown(target.costs)}"
+        raise InputError("", told, next_step='write costs=COSTS.with_entry("few_windows", 64)')
     kept: Any = target.keep
     if not is_listed(kept) or not all(isinstance(native, NativeScatter) for native in kept):
         told = f"keep is made of NativeScatters, not {shown(kept)}"

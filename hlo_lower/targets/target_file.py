@@ -25,7 +25,7 @@ i64 = "32-bit addresses"
 combiners = ["assign"]
 dtypes = ["i8"]
 
-[sizes]                                            # what forms cost there (`hlo-lower rules` lists the entries)
+[costs]                                            # what forms cost there (`hlo-lower rules` lists the entries)
 few_windows = 64
 """
 
@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hlo_lower.errors import InputError
-from hlo_lower.scatter.sizes import SIZES, SizeTable
+from hlo_lower.scatter.costs import COSTS, CostTable
 from hlo_lower.targets.native_scatter import COMBINERS, KEPT_WORDS, NativeScatter
 from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, GATHERS, INDEX_TYPES, Target
 
@@ -44,7 +44,7 @@ WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MOD
 LISTS = ("ops", "dtypes", "composites")
 FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")
-KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "sizes")
+KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "costs")
 
 KEEP_LISTS = ("combiners", "dtypes", "index_dtypes")
 
@@ -84,7 +84,7 @@ def read_target_unchecked(path: str) -> Target:
         op: _names(path, f"op_dtypes: {op}", dtypes) for op, dtypes in _table(path, "op_dtypes", content).items()
     }
     fields["keep"] = _kept(path, content.get("keep", []))
-    fields["sizes"] = _sizes(path, _table(path, "sizes", content))
+    fields["costs"] = _costs(path, _table(path, "costs", content))
     return Target(**fields)
 
 
@@ -116,14 +116,14 @@ def _native(path: str, where: str, entry: Mapping[str, Any]) -> NativeScatter:
     return NativeScatter(**fields)
 
 
-def _sizes(path: str, entries: Mapping[str, Any]) -> SizeTable:
-    """The table of sizes with these entries."""
-    table = SIZES
+def _costs(path: str, entries: Mapping[str, Any]) -> CostTable:
+    """The table of costs with these entries."""
+    table = COSTS
     for name, value in entries.items():
         try:
             table = table.with_entry(name, value)
         except ValueError as error:
-            raise InputError(path, f"sizes: {error}", next_step="hlo-lower rules lists the entries") from None
+            raise InputError(path, f"costs: {error}", next_step="hlo-lower rules lists the entries") from None
     return table
 
 

@@ -8,14 +8,14 @@ from time import monotonic
 from typing import Any, cast
 
 from hlo_lower.errors import InputError
+from hlo_lower.testing.campaign_worker import TIME_LIMIT, Pool
 from hlo_lower.testing.case import Case, case_of_seed, recorded_case, seed_of
-from hlo_lower.testing.case_outcome import Outcome, Tally, from_json, to_json
+from hlo_lower.testing.case_outcome import CaseOutcome, Tally, from_json, to_json
 from hlo_lower.testing.findings import kind_of, write_finding
 from hlo_lower.testing.lowering import built_in
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.shrink import shrink
 from hlo_lower.testing.what_shows import FloatMode, Policy
-from hlo_lower.testing.worker import TIME_LIMIT, Pool
 
 BATCH = 12
 """Cases in one module. Compiling takes 60 ms of a core for each case at 8 to 32 of them, 70 ms at 4."""
@@ -65,7 +65,7 @@ class Campaign:
     show: Callable[[str], None] = print
     """Given each failure, with its smallest module."""
     tally: Tally = field(default_factory=Tally)
-    failures: list[Outcome] = field(default_factory=list[Outcome])
+    failures: list[CaseOutcome] = field(default_factory=list[CaseOutcome])
     wall: float = 0.0
     """Seconds, those of earlier runs that this one resumes included."""
 
@@ -148,7 +148,7 @@ class Campaign:
     def _pool(self, jobs: int, time_limit: float = TIME_LIMIT) -> Pool:
         return Pool(jobs, self.oob, self.prefer, self.float_mode, time_limit)
 
-    def _keep(self, outcome: Outcome, case: Case) -> None:
+    def _keep(self, outcome: CaseOutcome, case: Case) -> None:
         """Write a failure down, then a smaller one that fails alike."""
         seed, kind = seed_of(case.name), kind_of(outcome.failure)
         command = self.command.format(seed=seed, oob=self.oob) + "".join(f" --prefer {name}" for name in self.prefer)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from math import prod
 
+from hlo_lower.testing.case_forms import CaseForm
 from hlo_lower.testing.draw import Draw, Replayed, Seeded
-from hlo_lower.testing.element_types import INDEX_TYPES
+from hlo_lower.testing.drawn_types import INDEX_TYPES
 from hlo_lower.testing.families import FAMILIES, draw_region
-from hlo_lower.testing.forms import Form
 from hlo_lower.testing.layouts import LAYOUTS, draw_form
-from hlo_lower.testing.update_computations import Region
+from hlo_lower.testing.update_computations import UpdateComputation
 from hlo_lower.verify.index_regimes import REGIMES
 
 ARGUMENT_SETS = 4
@@ -54,9 +54,9 @@ class Case:
 
     name: str
     intended: tuple[str, str]
-    form: Form
+    form: CaseForm
     operands: tuple[str, ...]
-    region: Region
+    region: UpdateComputation
     index_type: str
     converted: str
     regimes: tuple[str, ...]

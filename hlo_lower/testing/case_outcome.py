@@ -9,7 +9,7 @@ from hlo_lower.testing.case import CELLS, IMPOSSIBLE
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What became of a case.
 
     Attributes:
@@ -45,7 +45,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter[str])
     seconds: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: CaseOutcome) -> None:
         """Count one case."""
         told = [("cases", ""), ("cell", f"{outcome.subset}/{outcome.family}"), ("rule", outcome.rule)]
         told += [("failed", "")] if outcome.failure else []
@@ -58,7 +58,7 @@ class Tally:
         told += [("second look", "")] if outcome.second_look else []
         self.counts.update(f"{kind}\t{what}" for kind, what in told)
 
-    def extend(self, outcomes: Iterable[Outcome], seconds: Mapping[str, float]) -> None:
+    def extend(self, outcomes: Iterable[CaseOutcome], seconds: Mapping[str, float]) -> None:
         """Count a batch."""
         for outcome in outcomes:
             self.add(outcome)
@@ -78,15 +78,15 @@ class Tally:
         return {(subset, family): self.count("cell", f"{subset}/{family}") for subset, family in CELLS}
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
+def to_json(outcome: CaseOutcome) -> dict[str, Any]:
     """An outcome as plain data, without what is empty."""
     return {name: value for name, value in asdict(outcome).items() if value}
 
 
-def from_json(plain: Mapping[str, Any]) -> Outcome:
+def from_json(plain: Mapping[str, Any]) -> CaseOutcome:
     """Back from plain data."""
     lists: dict[str, tuple[str, ...]] = {name: tuple(plain.get(name, ())) for name in ("judges", "bites")}
-    return replace(Outcome(**{name: value for name, value in plain.items() if name not in lists}), **lists)
+    return replace(CaseOutcome(**{name: value for name, value in plain.items() if name not in lists}), **lists)
 
 
 def impossible_lines() -> list[str]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hlo_lower.testing.draw import Draw
-from hlo_lower.testing.element_types import ANY, INTEGERS, NUMBERS, ORDERED, TYPES, WIDER
-from hlo_lower.testing.update_computations import Expr, Region
+from hlo_lower.testing.drawn_types import ANY, INTEGERS, NUMBERS, ORDERED, TYPES, WIDER
+from hlo_lower.testing.update_computations import Expr, UpdateComputation
 
 FAMILIES = (
     *("assign", "add", "assign_constant", "sub", "mul", "min/max", "and/or/xor"),
@@ -22,10 +22,10 @@ def family_of(combiner: str) -> str:
     return _OF_COMBINER.get(parts[0], parts[0]) if len(set(parts)) == 1 else "mixed"
 
 
-def draw_region(draw: Draw, family: str) -> tuple[tuple[str, ...], Region]:
+def draw_region(draw: Draw, family: str) -> tuple[tuple[str, ...], UpdateComputation]:
     """The operands' element types, and an update computation of a family on them."""
     operands, elements, returns = _draw_mixed(draw) if family == "mixed" else _draw_alike(draw, family)
-    return operands, Region(elements, _settled(returns))
+    return operands, UpdateComputation(elements, _settled(returns))
 
 
 _Drawn = tuple[tuple[str, ...], tuple[str, ...], tuple[Expr, ...]]

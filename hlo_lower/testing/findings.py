@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from hlo_lower.pipeline import Lowered
-from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import ARGUMENT_SETS, Case
+from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.what_shows import Policy, reference
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing.element_types import TYPES, typed
+from hlo_lower.testing.drawn_types import TYPES, typed
 
 Array = NDArray[Any]
 Kind = Literal["data", "constant", "uniform", "run", "reversed", "strided", "coordinate", "mixed"]
@@ -19,7 +19,7 @@ Treatment = Literal["", "normalised", "clamped", "clamped outside"]
 
 
 @dataclass(frozen=True)
-class Column:
+class DrawnColumn:
     """The starts in one operand dim.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Lines:
 
 
 def compute(
-    column: Column,
+    column: DrawnColumn,
     positions: tuple[int, ...],
     element: str,
     extent: tuple[int, int],
@@ -130,7 +130,9 @@ def _broadcast(
     return lines.add(op, np.broadcast_to(value[1].reshape(spread), shape))
 
 
-def _run(lines: _Lines, column: Column, positions: tuple[int, ...], argument: tuple[str, Array]) -> tuple[str, Array]:
+def _run(
+    lines: _Lines, column: DrawnColumn, positions: tuple[int, ...], argument: tuple[str, Array]
+) -> tuple[str, Array]:
     along = column.along
     line = np.arange(positions[along]).reshape([-1 if d == along else 1 for d in range(len(positions))])
     found = lines.add(f"stablehlo.iota dim = {along} : {lines.type(positions)}", np.broadcast_to(line, positions))
@@ -145,7 +147,7 @@ def _run(lines: _Lines, column: Column, positions: tuple[int, ...], argument: tu
 
 def _treat(
     lines: _Lines,
-    column: Column,
+    column: DrawnColumn,
     positions: tuple[int, ...],
     extent: tuple[int, int],
     found: tuple[str, Array],
@@ -171,7 +173,9 @@ def _treat(
     return found
 
 
-def moved(column: Column, dims: Sequence[int], scatter_dims: Sequence[int], positions: Sequence[int]) -> Column:
+def moved(
+    column: DrawnColumn, dims: Sequence[int], scatter_dims: Sequence[int], positions: Sequence[int]
+) -> DrawnColumn:
     """The same column after the operand dims and the scatter dims have been put in another order.
 
     Args:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.pipeline import Lowered
-from hlo_lower.testing.arguments import Arguments, arguments_of
 from hlo_lower.testing.case import ARGUMENT_SETS, Case
-from hlo_lower.testing.case_outcome import Outcome
+from hlo_lower.testing.case_arguments import Arguments, arguments_of
+from hlo_lower.testing.case_outcome import CaseOutcome
 from hlo_lower.testing.families import family_of
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.reassociated import allowances, difference_within
@@ -46,7 +46,7 @@ Lower = Callable[[str], Lowered]
 class Judged:
     """The outcomes of a batch, in order, and seconds spent on each step."""
 
-    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    outcomes: list[CaseOutcome] = field(default_factory=list[CaseOutcome])
     seconds: Counter[str] = field(default_factory=Counter[str])
 
     @contextmanager
@@ -85,7 +85,7 @@ def _judge(cases: Sequence[Case], lower: Lower, oob: Policy, judged: Judged) -> 
             for half in _halves(cases):
                 _judge(half, lower, oob, judged)
             return
-        outcome = Outcome(cases[0].name, failure=f"not lowered: {type(error).__name__}: {error}")
+        outcome = CaseOutcome(cases[0].name, failure=f"not lowered: {type(error).__name__}: {error}")
         judged.outcomes.append(outcome)
         return
     batch = _Batch(cases, lowered, lower, oob, judged)
@@ -104,7 +104,7 @@ class _Batch:
         self._is_reassociated = lowered.options.float_mode == "reassociate"
         self._allowed: dict[int, list[list[Array]]] = {}
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[CaseOutcome]:
         """What became of each."""
         cases, judged = self._cases, self._judged
         numbers = list(range(len(cases)))
@@ -125,10 +125,10 @@ class _Batch:
         with judged.timed("XLA, original"):
             native, not_compiled = self._run_all([n for n in numbers if not not_xla[n]], arguments, lowered=False)
         not_xla |= not_compiled
-        outcomes: list[Outcome] = []
+        outcomes: list[CaseOutcome] = []
         for n, case in enumerate(cases):
             record = self._lowered.records[n]
-            outcome = Outcome(case.name, record.subset, family_of(record.combiner), record.rule, bites=bitten[n])
+            outcome = CaseOutcome(case.name, record.subset, family_of(record.combiner), record.rule, bites=bitten[n])
             if n in refused:
                 with judged.timed("interpreter"):
                     results, reason = self._interpreted(case, arguments[n])
@@ -204,13 +204,13 @@ class _Batch:
 
     def _compared(
         self,
-        outcome: Outcome,
+        outcome: CaseOutcome,
         n: int,
         arguments: list[Arguments],
         expected: list[list[Array]],
         actual: list[list[Array]],
         native: list[list[Array]] | None,
-    ) -> Outcome:
+    ) -> CaseOutcome:
         case, allowed = self._cases[n], self._allowed.get(n)
         differing = _differences(expected, actual, allowed)
         spoken = [native is not None and (self._oob == "xla" or not overhangs(case, a)) for a in arguments]
@@ -230,13 +230,13 @@ class _Batch:
 
     def _second_look(
         self,
-        outcome: Outcome,
+        outcome: CaseOutcome,
         n: int,
         arguments: list[Arguments],
         expected: list[list[Array]],
         differing: dict[int, tuple[str, Difference]],
         is_native: bool,
-    ) -> Outcome:
+    ) -> CaseOutcome:
         """Without fusion and simplification, which may contract or reorder in one of the two modules."""
         case, allowed = self._cases[n], self._allowed.get(n)
         k, (who, difference) = next(iter(differing.items()))

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
+from hlo_lower.testing.case_forms import CaseForm
 from hlo_lower.testing.draw import Draw
-from hlo_lower.testing.forms import Form
-from hlo_lower.testing.index_columns import Column, Kind, Treatment
+from hlo_lower.testing.index_columns import DrawnColumn, Kind, Treatment
 from hlo_lower.testing.sketch import Sketch
 
 
-def draw_form(draw: Draw, subset: str, index_type: str) -> Form:
+def draw_form(draw: Draw, subset: str, index_type: str) -> CaseForm:
     """A form that is meant to write a kind of subset."""
     sketch = Sketch(draw, index_type)
     LAYOUTS[subset](sketch)
@@ -56,7 +56,7 @@ def _empty(sketch: Sketch) -> None:
         else:
             beyond = [v for v in (size, size + 1, -window, -window - 1) if sketch.holds(v)]
             values = tuple(draw.choice(beyond) for _ in range(prod(sketch.positions))) if beyond else ()
-            sketch.columns[-1] = Column(dim, "constant" if beyond else "data", values=values)
+            sketch.columns[-1] = DrawnColumn(dim, "constant" if beyond else "data", values=values)
         if draw.chance(40):
             sketch.indexed()
     sketch.rest(2, partial=True)
@@ -77,7 +77,7 @@ def _full(sketch: Sketch) -> None:
         elif how == "batch":
             sketch.batch_dim(sketch.scatter_dim(size))
         else:
-            sketch.columns.append(Column(sketch.dim(size, size), "constant"))
+            sketch.columns.append(DrawnColumn(sketch.dim(size, size), "constant"))
     count = prod(sketch.positions)
     for k, column in enumerate(sketch.columns):
         if column.kind == "constant":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.element_types import typed
+from hlo_lower.testing.drawn_types import typed
 from hlo_lower.testing.index_columns import compute
 from hlo_lower.testing.update_computations import region_text
 

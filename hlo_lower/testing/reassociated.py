@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.scatter.combine import SUMMED_FLOATS
-from hlo_lower.testing.arguments import Arguments
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.element_types import TYPES
+from hlo_lower.testing.case_arguments import Arguments
+from hlo_lower.testing.drawn_types import TYPES
 from hlo_lower.testing.what_shows import Policy
 from hlo_lower.verify.compare import Difference, epsilon, first_difference
 from hlo_lower.verify.reference.scatter import scatter

@@ -7,10 +7,10 @@ place, and the window's places in the updates.
 from dataclasses import dataclass, field
 from math import prod
 
+from hlo_lower.testing.case_forms import CaseForm
 from hlo_lower.testing.draw import Draw
-from hlo_lower.testing.element_types import TYPES
-from hlo_lower.testing.forms import Form
-from hlo_lower.testing.index_columns import Column, Kind, Treatment, moved
+from hlo_lower.testing.drawn_types import TYPES
+from hlo_lower.testing.index_columns import DrawnColumn, Kind, Treatment, moved
 
 LONG = {"i8": 130, "ui8": 270, "i16": 140}
 """Extents that the index type does not hold, or hardly (trap 7)."""
@@ -26,7 +26,7 @@ class Sketch:
     window: list[int] = field(default_factory=list[int])
     inserted: set[int] = field(default_factory=set[int])
     batching: dict[int, int] = field(default_factory=dict[int, int])
-    columns: list[Column] = field(default_factory=list[Column])
+    columns: list[DrawnColumn] = field(default_factory=list[DrawnColumn])
     positions: list[int] = field(default_factory=list[int])
 
     def scatter_dim(self, size: int) -> int:
@@ -58,7 +58,7 @@ class Sketch:
         values: tuple[int, ...] = ()
         if kind == "constant":
             values = self.constants(self.sizes[dim], self.window[dim])
-        self.columns.append(Column(dim, kind, along, offset, treatment, values))
+        self.columns.append(DrawnColumn(dim, kind, along, offset, treatment, values))
 
     def constants(self, size: int, window: int) -> tuple[int, ...]:
         """Constant starts: any, evenly spread, or all inside."""
@@ -100,7 +100,7 @@ class Sketch:
             else:
                 self.dim(size, 1, inserted=True)
 
-    def finish(self) -> Form:
+    def finish(self) -> CaseForm:
         """The form, with every order that is left open."""
         draw = self.draw
         dims = draw.permutation(len(self.sizes))
@@ -110,7 +110,7 @@ class Sketch:
         implicit = len(columns) == 1 and draw.chance(30)
         m = len(self.positions)
         kept = len(self.sizes) - len(self.inserted) - len(self.batching)
-        return Form(
+        return CaseForm(
             operand=_reordered(self.sizes, dims),
             window=_reordered(self.window, dims),
             inserted=tuple(sorted(dims[d] for d in self.inserted)),

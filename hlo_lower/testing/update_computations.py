@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing import arithmetic
-from hlo_lower.testing.element_types import TYPES, typed
+from hlo_lower.testing import rounded_arithmetic
+from hlo_lower.testing.drawn_types import TYPES, typed
 
 Array = NDArray[Any]
 
@@ -39,7 +39,7 @@ class Expr:
 
 
 @dataclass(frozen=True)
-class Region:
+class UpdateComputation:
     """An update computation: the types that it computes in, and what it returns, an expression per operand."""
 
     elements: tuple[str, ...]
@@ -71,7 +71,7 @@ class Region:
 
 
 def evaluate(
-    region: Region, currents: Sequence[Array], updates: Sequence[Array], captured: Sequence[Array]
+    region: UpdateComputation, currents: Sequence[Array], updates: Sequence[Array], captured: Sequence[Array]
 ) -> list[Array]:
     """The new values of a region on windows.
 
@@ -93,9 +93,9 @@ def evaluate(
             elif expr.op == "captured":
                 found = captured[expr.number]
             elif expr.op == "convert":
-                found = arithmetic.convert(inputs[0], element)
+                found = rounded_arithmetic.convert(inputs[0], element)
             else:
-                found = arithmetic.apply(expr.op, TYPES[expr.args[-1].element], inputs)
+                found = rounded_arithmetic.apply(expr.op, TYPES[expr.args[-1].element], inputs)
             values[expr] = np.broadcast_to(found, shape)
     return [np.array(values[e]) for e in region.returns]
 
@@ -115,7 +115,7 @@ class RegionText:
     functions: tuple[str, ...]
 
 
-def region_text(region: Region, symbol: str, captured: Sequence[str]) -> RegionText:
+def region_text(region: UpdateComputation, symbol: str, captured: Sequence[str]) -> RegionText:
     """Write a region.
 
     Args:

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing.arguments import Arguments
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.element_types import TYPES
+from hlo_lower.testing.case_arguments import Arguments
+from hlo_lower.testing.drawn_types import TYPES
 from hlo_lower.testing.update_computations import evaluate
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.reference.scatter import scatter, windows

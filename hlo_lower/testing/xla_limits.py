@@ -1,7 +1,7 @@
 """What XLA's CPU compiler refuses or gets wrong in a fuzzed scatter, beyond what `verify.xla_errors` names."""
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.element_types import PACKED, TYPES
+from hlo_lower.testing.drawn_types import PACKED, TYPES
 
 
 def is_packed(case: Case) -> bool:

@@ -8,7 +8,7 @@ from hlo_lower import mlir
 
 
 @dataclass
-class Place:
+class BuildPlace:
     """Where ops are built: behind an op, and what salts them."""
 
     salt: mlir.RawValue
@@ -29,7 +29,7 @@ def built(
     name: str,
     operands: list[mlir.RawValue],
     raw_type: mlir.RawType,
-    place: Place,
+    place: BuildPlace,
     point: Callable[[], Any],
     **attributes: str,
 ) -> mlir.RawValue:
@@ -48,7 +48,7 @@ def built(
 
 
 def unless_equal(
-    result: mlir.RawValue, operand: mlir.RawValue, moved: mlir.RawValue, place: Place, point: Callable[[], Any]
+    result: mlir.RawValue, operand: mlir.RawValue, moved: mlir.RawValue, place: BuildPlace, point: Callable[[], Any]
 ) -> mlir.RawValue:
     """What was moved, but the result itself where it is the operand."""
     shape = mlir.tensor_shape(result.type)

@@ -104,7 +104,7 @@ def time_limited(text: str, rounding: Rounding) -> Runnable:
     return _Remote(_child(os.getpid(), 1, "pieces"), text, rounding, TIME_LIMIT)
 
 
-class Child:
+class DeviceProcess:
     """A process whose CPU is several devices; started when first needed, started anew when it dies.
 
     Attributes:
@@ -179,10 +179,10 @@ class Child:
 
 
 @cache
-def _child(process: int, count: int, purpose: str) -> Child:
+def _child(process: int, count: int, purpose: str) -> DeviceProcess:
     """One for each process, number of devices and purpose: a fork must not share the pipes, and pieces do not wait for
     whole modules."""
-    child = Child(count)
+    child = DeviceProcess(count)
     atexit.register(child.close)
     return child
 
@@ -190,7 +190,7 @@ def _child(process: int, count: int, purpose: str) -> Child:
 class _Remote:
     """A module compiled in a child, which forgets it some time after this object is gone."""
 
-    def __init__(self, child: Child, text: str, rounding: Rounding, limit: float | None = None) -> None:
+    def __init__(self, child: DeviceProcess, text: str, rounding: Rounding, limit: float | None = None) -> None:
         self._child = child
         self._compiled = (text, rounding)
         self._limit = limit

@@ -13,7 +13,7 @@ MAX_NESTED = 32
 
 
 @dataclass(frozen=True)
-class Place:
+class ScatterPosition:
     """Where a scatter is: its number in program order from 1, its function, and its source or module position."""
 
     number: int
@@ -42,10 +42,10 @@ class ModuleIndex:
         elif op.name == "func.call":
             self.calls.setdefault(mlir.symbol_name(op.attributes["callee"]), []).append(op)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> ScatterPosition:
         """The place of the scatter of this number."""
         op = self.scatters[number - 1]
-        return Place(number, mlir.symbol_name(function_of(op).attributes["sym_name"]), location_of(op))
+        return ScatterPosition(number, mlir.symbol_name(function_of(op).attributes["sym_name"]), location_of(op))
 
     def call_paths(self, function: mlir.RawOperation) -> list[tuple[mlir.RawOperation, ...]]:
         """Ways from a public function to this one, innermost call first; at most one more than `MAX_CALL_PATHS`."""

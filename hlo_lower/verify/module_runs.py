@@ -33,7 +33,7 @@ from hlo_lower.verify.devices import (
 )
 from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.input_roles import argument_columns
-from hlo_lower.verify.module_index import ModuleIndex, Place, function_of
+from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Program, TooLargeError, is_public
 from hlo_lower.verify.rounding_bounds import OwnBounds
@@ -319,7 +319,7 @@ def blind(text: str) -> str | None:
     return mlir.print_module(module)
 
 
-def scatters_on_path(index: ModuleIndex, result: int) -> tuple[Place, ...]:
+def scatters_on_path(index: ModuleIndex, result: int) -> tuple[ScatterPosition, ...]:
     """The scatters that a result of the entry point depends on, through calls and regions."""
     numbers = {op: number for number, op in enumerate(index.scatters, start=1)}
     found: set[int] = set()

@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hlo_lower import mlir
-from hlo_lower.verify.appended_ops import Behind, Place, built, unless_equal
+from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
@@ -129,7 +129,7 @@ class _Disturbing:
         if "arg_attrs" in function.attributes:
             own = [str(a) for a in function.attributes["arg_attrs"]]
             function.attributes["arg_attrs"] = mlir.parse_attribute(f"[{', '.join([*own, '{}'])}]")
-        place = Place(salt, location)
+        place = BuildPlace(salt, location)
         for op in ops:
             if callee_of(op) in salted:
                 self._pass_salt(op, place)
@@ -140,7 +140,7 @@ class _Disturbing:
         mlir.set_signature(function)
 
     @staticmethod
-    def _pass_salt(call: mlir.RawOperation, place: Place) -> None:
+    def _pass_salt(call: mlir.RawOperation, place: BuildPlace) -> None:
         """Call the function with the salt, too; a composite becomes the call of its decomposition."""
         made = mlir.create_operation(
             "func.call",
@@ -154,7 +154,7 @@ class _Disturbing:
             old.replace_all_uses_with(new)
         call.erase()
 
-    def _disturb(self, op: mlir.RawOperation, place: Place) -> None:
+    def _disturb(self, op: mlir.RawOperation, place: BuildPlace) -> None:
         """Move what an op rounds, and the terms of its sums."""
         if op.name in APPLYING and not any(is_rounding(inner) for inner in below(op)[1:]):
             return
@@ -173,13 +173,13 @@ class _Disturbing:
                 self._disturb_operand(op, k, place, 1)
         self._disturb_results(op, place, terms)
 
-    def _disturb_operand(self, op: mlir.RawOperation, k: int, place: Place, terms: int) -> None:
+    def _disturb_operand(self, op: mlir.RawOperation, k: int, place: BuildPlace, terms: int) -> None:
         value = op.operands[k]
         if float_format(value.type):
             most = most_of(op, value.type, terms)
             op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
 
-    def _disturb_results(self, op: mlir.RawOperation, place: Place, terms: int) -> None:
+    def _disturb_results(self, op: mlir.RawOperation, place: BuildPlace, terms: int) -> None:
         for k, result in enumerate(op.results):
             if not float_format(result.type):
                 continue
@@ -195,7 +195,7 @@ class _Disturbing:
                 user.operands[number] = moved
 
     def _moved(
-        self, value: mlir.RawValue, most: int, place: Place, point: Callable[[], Any], *, short: bool = False
+        self, value: mlir.RawValue, most: int, place: BuildPlace, point: Callable[[], Any], *, short: bool = False
     ) -> mlir.RawValue:
         """A value of a float or complex type, moved, short numbers too where it is said."""
         element = mlir.tensor_element_name(value.type)

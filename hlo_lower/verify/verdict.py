@@ -11,7 +11,7 @@ import numpy as np
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.module_index import Place
+from hlo_lower.verify.module_index import ScatterPosition
 from hlo_lower.verify.regions import RegionVerdict
 
 SHORT = 16
@@ -40,7 +40,7 @@ class ModuleVerdict:
     runs: int = 0
     reason: str = ""
     difference: Difference | None = None
-    on_path: tuple[Place, ...] = ()
+    on_path: tuple[ScatterPosition, ...] = ()
     not_exercised: tuple[str, ...] = ()
     how: str = "bit for bit"
 

@@ -178,7 +178,7 @@ def test_a_splat_is_fitted_at_any_shape(value):
 
 def test_long_constants_are_fitted_in_parts(monkeypatch):
     """An even table is recognised part by part, and one that is uneven in its middle is not."""
-    monkeypatch.setattr("hlo_lower.analysis.evenly.MAX_PART", 7)
+    monkeypatch.setattr("hlo_lower.analysis.affine_constants.MAX_PART", 7)
     values = 5 + 3 * np.arange(40).reshape(8, 5)
     assert fitted(values) == (5, (15, 3))
     values[4, 2] += 1

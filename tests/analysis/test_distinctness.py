@@ -8,8 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import AffineAnalysis, Distinctness, Entries, IndexAnalysis, Linear, Order, Position, Site
-from hlo_lower.analysis.along import ONE, UNKNOWN, Along, best, of_bounds, of_form, one_of
+from hlo_lower.analysis import (
+    AffineAnalysis,
+    Distinctness,
+    Entries,
+    IndexAnalysis,
+    Linear,
+    Monotonicity,
+    Position,
+    Site,
+)
+from hlo_lower.analysis.axis_facts import ONE, UNKNOWN, AxisFacts, best, of_bounds, of_form, one_of
 from hlo_lower.graph import read
 
 N = 6
@@ -34,7 +43,7 @@ def violated(found, row):
         return "gap"
     if found.covers and sorted(row) != list(range(len(row))):
         return "covers"
-    if steps and found.order and min(steps) < (found.order is Order.INCREASING):
+    if steps and found.order and min(steps) < (found.order is Monotonicity.INCREASING):
         return "order"
     return ""
 
@@ -140,7 +149,7 @@ def short(found):
     return found.gap, found.repeats, found.covers, found.order.name
 
 
-FROM = Order.UNKNOWN.name
+FROM = Monotonicity.UNKNOWN.name
 
 
 @pytest.mark.parametrize(
@@ -171,8 +180,8 @@ def test_what_is_known(function, expected):
 
 def test_facts_are_joined():
     """Two facts of the same elements are both true; of one of several tensors only what all of them share is."""
-    perm, spread, dropped = Along(1, (), True), Along(3), Along(5, ((8, 8),))
-    ascending = Along(order=Order.NON_DECREASING)
+    perm, spread, dropped = AxisFacts(1, (), True), AxisFacts(3), AxisFacts(5, ((8, 8),))
+    ascending = AxisFacts(order=Monotonicity.NON_DECREASING)
     assert short(best(perm, ascending)) == (1, (), True, "INCREASING")
     assert short(best(dropped, spread)) == (3, (), False, FROM)
     assert short(one_of([perm, dropped])) == (1, ((8, 8),), False, FROM)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis.twins import Twins
+from hlo_lower.analysis.value_numbering import ValueNumbering
 from hlo_lower.causes import Code
 from hlo_lower.verify.run import Executable
 
@@ -39,7 +39,7 @@ def module(*links):
 def test_values_computed_alike_have_one_number():
     """The same ops on the same values are twins; another value or another op makes another number."""
     graph = hl.read(module(("%p", "add"), ("%p", "add"), ("%q", "add"), ("%p", "subtract")))
-    twins = Twins(graph)
+    twins = ValueNumbering(graph)
     first, second, third, fourth = (twins.number(node.operand(1)) for node in graph.scatters)
     assert first == second
     assert len({first, third, fourth}) == 3
@@ -116,7 +116,7 @@ def drawn(draw):
 def test_trap_49_what_is_drawn_twice_is_two_numbers(draw):
     """Ops that read a state, calls of what holds them, and ops that nobody knows are twins of themselves only."""
     graph = hl.read(drawn(draw))
-    twins = Twins(graph)
+    twins = ValueNumbering(graph)
     first, second = (twins.number(node.operand(1)) for node in graph.scatters)
     assert first != second
     one, other = (record.claims.coordinates for record in hl.classify(graph))
@@ -131,7 +131,7 @@ def test_a_call_of_pure_functions_has_twins():
     text = drawn("a call of what calls it")
     for inner, are_twins in (("stablehlo.add %a, %b : tensor<i32>", True), (drawing, False)):
         graph = hl.read(text.replace(drawing, inner))
-        twins = Twins(graph)
+        twins = ValueNumbering(graph)
         first, second = (node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call")
         assert (twins.number(first) == twins.number(second)) == are_twins
 

@@ -20,7 +20,7 @@ MANY = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<6x1xi32>, %up: 
     [
         ("fastest", "no rule named 'fastest'"),
         ("", "no rule named ''"),
-        ("few=3", "no size named 'few'"),
+        ("few=3", "no cost named 'few'"),
         *(
             (f"few_windows={n}", "few_windows: a whole number above 0 is wanted")
             for n in ("0", "-1", "2.5", "many", "")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from hlo_lower.consumers.consumer_judge import Judge, judge
-from hlo_lower.consumers.consumer_outcome import Run
+from hlo_lower.consumers.consumer_outcome import ConsumerRun
 from hlo_lower.consumers.rounding import Rounding
 
 EXACT = Rounding((True,))
 ONE = np.ones(3, np.float32)
-RUN = Run([ONE], [2 * ONE], "in range")
+RUN = ConsumerRun([ONE], [2 * ONE], "in range")
 
 
 def judged(consumer, text, **limits):
@@ -79,7 +79,7 @@ def test_without_expected_results_it_only_ran(fake):
 
 def test_runs_are_counted_up_to_the_wrong_one(fake):
     """The runs before the one that is wrong are known to be right."""
-    runs = [RUN, Run([3 * ONE], [6 * ONE], "mixed")]
+    runs = [RUN, ConsumerRun([3 * ONE], [6 * ONE], "mixed")]
     with Judge(fake()) as one:
         outcome = one.judge("wrong_later", runs, EXACT)
     assert (outcome.result, outcome.runs) == ("wrong", 1)

@@ -9,7 +9,7 @@ from facts_expressions import Expressions
 from facts_lines import Lines, Shape, Term
 
 from hlo_lower.testing.draw import Draw, Seeded
-from hlo_lower.testing.element_types import TYPES, typed
+from hlo_lower.testing.drawn_types import TYPES, typed
 from hlo_lower.testing.index_columns import Array
 from hlo_lower.verify.reference.scatter import ScatterNumbers
 

@@ -10,11 +10,11 @@ import pytest
 from hlo_lower.errors import InputError
 from hlo_lower.testing import campaign, case_of_seed, report_lines
 from hlo_lower.testing.campaign import STATE, SUMMARY, Campaign
-from hlo_lower.testing.case_outcome import Outcome, Tally, from_json, to_json
+from hlo_lower.testing.campaign_worker import Pool
+from hlo_lower.testing.case_outcome import CaseOutcome, Tally, from_json, to_json
 from hlo_lower.testing.findings import kind_of, write_finding
 from hlo_lower.testing.judging import Judged
 from hlo_lower.testing.lowering import built_in
-from hlo_lower.testing.worker import Pool
 
 
 def served(connection, oob, _prefer, _float_mode):
@@ -26,7 +26,7 @@ def served(connection, oob, _prefer, _float_mode):
             os._exit(11)
         if any(case.name == "seed 5" for case in cases):
             time.sleep(60)
-        connection.send(Judged([Outcome(case.name, "Tile", "add", judges=("reference",)) for case in cases]))
+        connection.send(Judged([CaseOutcome(case.name, "Tile", "add", judges=("reference",)) for case in cases]))
 
 
 def test_a_process_that_dies_or_hangs_is_a_finding():
@@ -59,7 +59,7 @@ class FakePool:
         for batch in batches:
             failures = {"seed 7": "differs"}
             told = ("Tile", "add", "window", ("reference",))
-            outcomes = [Outcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
+            outcomes = [CaseOutcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
             SEEN.extend(case.name for case in batch)
             yield batch, Judged(outcomes)
 
@@ -147,7 +147,7 @@ def test_a_case_that_does_not_lower_is_written_down_too(tmp_path):
 
 def test_an_outcome_survives_its_line():
     """What is written into the state is what is read from it."""
-    outcome = Outcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), bites=("drop",), second_look=True)
+    outcome = CaseOutcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), bites=("drop",), second_look=True)
     assert from_json(json.loads(json.dumps(to_json(outcome)))) == outcome
 
 
@@ -156,8 +156,8 @@ def test_the_report_counts_everything():
     tally = Tally()
     tally.extend(
         [
-            Outcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), ran_on="XLA", bites=("drop",)),
-            Outcome("seed 2", "Rows", "mixed", "rows", ("reference",), "captures", "interpreter", "XLA: no map"),
+            CaseOutcome("seed 1", "Tile", "add", "window", ("reference", "XLA"), ran_on="XLA", bites=("drop",)),
+            CaseOutcome("seed 2", "Rows", "mixed", "rows", ("reference",), "captures", "interpreter", "XLA: no map"),
         ],
         {"lowering": 1.5},
     )

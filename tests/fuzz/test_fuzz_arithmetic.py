@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hlo_lower.testing import arithmetic
-from hlo_lower.testing.arguments import data
-from hlo_lower.testing.element_types import TYPES, typed
-from hlo_lower.testing.update_computations import Expr, Region, evaluate
+from hlo_lower.testing import rounded_arithmetic
+from hlo_lower.testing.case_arguments import data
+from hlo_lower.testing.drawn_types import TYPES, typed
+from hlo_lower.testing.update_computations import Expr, UpdateComputation, evaluate
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
@@ -46,7 +46,7 @@ def test_ops_of_a_type(name):
         count = 1 if op in UNARY else 2
         inputs = [data(rng, (64,), element, special=n == 0) for n in range(count)]
         with np.errstate(all="ignore"):
-            found = arithmetic.apply(op, element, inputs)
+            found = rounded_arithmetic.apply(op, element, inputs)
         difference = first_difference([computed(op, name, inputs)], [found])
         assert difference is None, f"{op} on {name}: {difference}"
 
@@ -54,7 +54,9 @@ def test_ops_of_a_type(name):
 def test_a_region_is_evaluated_as_a_tree():
     """3 c - u of two operands, with a captured value; the second one takes the update of the first."""
     tripled = Expr("multiply", "i32", (Expr("current", "i32"), Expr("captured", "i32")))
-    region = Region(("i32", "i32"), (Expr("subtract", "i32", (tripled, Expr("update", "i32"))), Expr("update", "i32")))
+    region = UpdateComputation(
+        ("i32", "i32"), (Expr("subtract", "i32", (tripled, Expr("update", "i32"))), Expr("update", "i32"))
+    )
     one, two = (np.array([n, n + 1], np.int32) for n in (1, 10))
     found = evaluate(region, [one, one], [two, one], [np.int32(3)])
     assert [list(r) for r in found] == [[-7, -5], [10, 11]]

@@ -9,12 +9,12 @@ import pytest
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.subset import Subset
-from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
+from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.draw import Draw, Replayed, Seeded
-from hlo_lower.testing.element_types import INDEX_TYPES, TYPES
+from hlo_lower.testing.drawn_types import INDEX_TYPES, TYPES
 from hlo_lower.testing.families import FAMILIES, family_of
-from hlo_lower.testing.index_columns import Column, compute
+from hlo_lower.testing.index_columns import DrawnColumn, compute
 from hlo_lower.testing.layouts import LAYOUTS
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.verify.index_regimes import REGIMES
@@ -115,7 +115,7 @@ def test_choices_beyond_the_record_are_the_simplest():
 @pytest.mark.parametrize("treatment", ["", "normalised", "clamped", "clamped outside"])
 def test_a_column_is_what_its_text_says(kind, treatment):
     """The interpreter computes from the lines of a column what NumPy does, wrapping around in a narrow type."""
-    column = Column(0, kind, 1, offset=3, treatment=treatment, values=(5, -2, 120, 0, 1, 127))
+    column = DrawnColumn(0, kind, 1, offset=3, treatment=treatment, values=(5, -2, 120, 0, 1, 127))
     positions, rng = (2, 3), np.random.default_rng(0)
     shape = column.argument_shape(positions)
     given = None if shape is None else rng.integers(-128, 128, shape).astype(np.int8)

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from hlo_lower.testing import judging
-from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import CELLS, STRATA, case_of_seed
+from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.case_outcome import Tally
 from hlo_lower.testing.judging import judge
 from hlo_lower.testing.lowering import built_in

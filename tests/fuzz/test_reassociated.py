@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hlo_lower.lowerings import reduction
-from hlo_lower.testing.arguments import arguments_of
 from hlo_lower.testing.case import STRATA, case_of_seed
+from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.judging import judge
 from hlo_lower.testing.lowering import built_in
 from hlo_lower.testing.reassociated import allowances, difference_within

@@ -8,7 +8,7 @@ import pytest
 z3 = pytest.importorskip("z3")
 
 from hlo_lower import mlir  # noqa: E402
-from hlo_lower.verify.proof.elements import Kind  # noqa: E402
+from hlo_lower.verify.proof.elements import ElementKind  # noqa: E402
 from hlo_lower.verify.proof.evaluator import Evaluator  # noqa: E402
 from hlo_lower.verify.proof.moving import literal  # noqa: E402
 from hlo_lower.verify.proof.query import _arguments, _results  # noqa: E402
@@ -108,5 +108,7 @@ def test_variables_are_computed_as_xla_does(name):
     for expected, typed in zip(executable.run(inputs), results, strict=True):
         for at in np.ndindex(*expected.shape):
             term = z3.simplify(z3.substitute(lifted(typed.tensor[at], typed.element), *given))
-            known = z3.is_true(term) if typed.element.kind is Kind.TRUTH else typed.element.wrapped(term.as_long())
+            known = (
+                z3.is_true(term) if typed.element.kind is ElementKind.TRUTH else typed.element.wrapped(term.as_long())
+            )
             assert expected[at] == known, (name, at)

@@ -5,7 +5,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.english import listed
-from hlo_lower.graph.sizes import retyped
+from hlo_lower.graph.extents import retyped
 from hlo_lower.registry import DoesNotApply, When
 from hlo_lower.rewrite.kinds import KINDS, default_registry
 

@@ -55,7 +55,7 @@ def test_every_choice_of_dims(shape):
         lowered = hl.lower(source, target=TARGET)
         assert "stablehlo.reverse" not in lowered.text
         moved = sum(shape[d] for d in dims if shape[d] > 1)
-        rule = "reverse_to_slices" if moved <= TARGET.sizes.few_windows else "reverse_to_gather"
+        rule = "reverse_to_slices" if moved <= TARGET.costs.few_windows else "reverse_to_gather"
         assert [note for note in lowered.notes if note.endswith(f"({rule})")] == list(lowered.notes)
         assert len(lowered.notes) == 1
         assert_same(source, lowered, numbers(shape, "float32"))

@@ -7,10 +7,10 @@ from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.rewrite.scatters import read_scatters
-from hlo_lower.scatter.regime import Regime
+from hlo_lower.scatter.strategy import Strategy
 
-COMBINED = {Regime.REDUCTION, Regime.SORTED_REDUCTION}
-LOOKED_UP = {Regime.INVERSION, Regime.SORTED_INVERSION}
+COMBINED = {Strategy.REDUCTION, Strategy.SORTED_REDUCTION}
+LOOKED_UP = {Strategy.INVERSION, Strategy.SORTED_INVERSION}
 REGISTRY = default_registry()
 
 
@@ -32,23 +32,23 @@ def forms_of(combiner, element, flags="", update="%up", **options):
   return %r : tensor<8x4x{element}>
 }}"""
     [subject] = read_scatters(Context(hl.read(text), Options(**options), REGISTRY))
-    return set(subject.forms[0].facts.forms)
+    return set(subject.candidates[0].facts.strategies)
 
 
 @pytest.mark.parametrize(
     ("combiner", "element", "mode", "expected"),
     [
         ("add", "f32", "exact", set()),
-        ("add", "f32", "reassociate", {*COMBINED, Regime.DOT}),
+        ("add", "f32", "reassociate", {*COMBINED, Strategy.DOT}),
         ("add", "bf16", "exact", set()),
         ("multiply", "f32", "exact", set()),
         ("multiply", "f32", "reassociate", COMBINED),
         ("add", "complex<f32>", "exact", set()),
         ("add", "complex<f32>", "reassociate", COMBINED),
         ("multiply", "complex<f32>", "reassociate", set()),
-        ("add", "i32", "exact", {*COMBINED, Regime.DOT}),
+        ("add", "i32", "exact", {*COMBINED, Strategy.DOT}),
         ("add", "i8", "exact", COMBINED),
-        ("subtract", "i32", "exact", {*COMBINED, Regime.DOT}),
+        ("subtract", "i32", "exact", {*COMBINED, Strategy.DOT}),
         ("multiply", "i32", "exact", COMBINED),
         ("maximum", "f32", "exact", COMBINED),
         ("maximum", "i32", "exact", COMBINED),
@@ -61,8 +61,8 @@ def forms_of(combiner, element, flags="", update="%up", **options):
 def test_what_may_be_combined_first(combiner, element, mode, expected):
     """Only what rounds nothing is, unless rounding otherwise is asked for; a product that can make a NaN never is."""
     found = forms_of(combiner, element, float_mode=mode)
-    assert found & {*COMBINED, Regime.DOT, *LOOKED_UP} == expected
-    assert Regime.MANY in found
+    assert found & {*COMBINED, Strategy.DOT, *LOOKED_UP} == expected
+    assert Strategy.MANY in found
 
 
 def test_rows_that_are_written_once_are_looked_up():
@@ -79,11 +79,11 @@ def test_a_mask_is_for_updates_that_are_the_same():
         *(("assign", "%one", True), ("assign", "%up", False)),
         *(("maximum", "%one", True), ("add", "%one", False)),
     ):
-        assert (Regime.MASK in forms_of(combiner, "f32", update=update)) is is_masked
+        assert (Strategy.MASK in forms_of(combiner, "f32", update=update)) is is_masked
 
 
 def test_windows_get_ops_of_their_own_only_where_they_are_few():
     """The limit is an entry of the table of sizes."""
     for most, is_few in ((6, True), (5, False)):
         found = forms_of("assign", "f32", prefer=(f"few_windows={most}",))
-        assert (Regime.FEW_WINDOWS in found) is is_few
+        assert (Strategy.FEW_WINDOWS in found) is is_few

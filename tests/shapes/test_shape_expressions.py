@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export.element_types import element_type
+from hlo_lower.export.element_type_names import element_type
 
 RULE = (
     "  next:    a shape is made of names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
@@ -287,7 +287,7 @@ def test_a_model_states_its_own_shapes(model):
 
 def test_the_command_line_takes_shapes_and_constraints(model, capsys):
     """--shapes goes before the entry's own, a constraint is honoured by --bind, and a mistake writes no file."""
-    from hlo_lower.cli.program import main
+    from hlo_lower.cli.main_program import main
 
     shapes = ["--shapes", "2 * (n + 1)", "n % 4 == 0"]
     assert main(["export", "model.py:plain", "-o", "out.mlir", *shapes]) == 0

@@ -156,6 +156,6 @@ def test_a_target_without_loops_compares_at_once(combiner, rule):
     assert lowered.records[0].rule == rule
     assert "stablehlo.while" not in lowered.text
     assert hl.verify(text, lowered, level="regions").ok
-    in_parts = dataclasses.replace(litert, sizes=litert.sizes.with_entry("mask_elements", 100), keep=())
+    in_parts = dataclasses.replace(litert, costs=litert.costs.with_entry("mask_elements", 100), keep=())
     with pytest.raises(hl.NotLoweredError, match="no lowering for target litert"):
         hl.lower(text, target=in_parts)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hlo_lower.errors import InputError
-from hlo_lower.scatter.sizes import SIZES
+from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import NativeScatter, Target, read_target, target_of
 
 WHOLE = """\
@@ -43,7 +43,7 @@ when = "no_lowering"
 
 [[keep]]
 
-[sizes]
+[costs]
 few_windows = 64
 copy_element = 0
 """
@@ -56,7 +56,7 @@ EXPECTED = Target(
     {"f32", "i32", "i1", "complex<f32>"},
     {"i64": "32-bit addresses"},
     {"stablehlo.dot_general": {"i32"}},
-    replace(SIZES, few_windows=64, copy_element=0),
+    replace(COSTS, few_windows=64, copy_element=0),
     "linalg",
     "i32",
     "reassociate",
@@ -123,9 +123,9 @@ def test_a_wrong_json_file_is_told(tmp_path, text, what, help_):
 
 
 def test_sizes_are_those_of_the_default_but_for_what_is_given(write):
-    """Entries of the table of sizes, counts and costs."""
-    table = read_target(write("[sizes]\nfew_windows = 64\nloop = 0.5\n")).sizes
-    assert table == replace(SIZES, few_windows=64, loop=0.5)
+    """Entries of the table of costs, counts and costs."""
+    table = read_target(write("[costs]\nfew_windows = 64\nloop = 0.5\n")).costs
+    assert table == replace(COSTS, few_windows=64, loop=0.5)
 
 
 def test_an_empty_file_is_a_target_that_takes_everything(write):
@@ -173,10 +173,10 @@ def test_a_path_is_told_from_a_name(write, tmp_path, monkeypatch):
         ('dtypes = ["f32"]\n[refused_dtypes]\nf32 = ""', "among dtypes and among refused_dtypes", "one of them"),
         ('ops = []\n[op_dtypes]\n"stablehlo.add" = ["f32"]', "stablehlo.add is not taken at all", "add it to ops"),
         ('dtypes = ["f32"]\n[op_dtypes]\n"stablehlo.add" = ["i8"]', "i8 is not taken on any operation", "narrows"),
-        ("[sizes]\nfew = 3", "sizes: no size named 'few'", "hlo-lower rules"),
-        ("[sizes]\nfew_windows = 2.5", "sizes: few_windows: a whole number above 0 is wanted, not 2.5", "hlo-lower"),
-        ("[sizes]\nloop = true", "sizes: loop: a number above 0 is wanted, not True", "hlo-lower rules"),
-        ("[sizes]\ncopy_element = -1", "copy_element: a number from 0 on is wanted, not -1", "hlo-lower rules"),
+        ("[costs]\nfew = 3", "costs: no cost named 'few'", "hlo-lower rules"),
+        ("[costs]\nfew_windows = 2.5", "costs: few_windows: a whole number above 0 is wanted, not 2.5", "hlo-lower"),
+        ("[costs]\nloop = true", "costs: loop: a number above 0 is wanted, not True", "hlo-lower rules"),
+        ("[costs]\ncopy_element = -1", "copy_element: a number from 0 on is wanted, not -1", "hlo-lower rules"),
         ('dialect = "mhlo"', 'dialect: "stablehlo" or "linalg" is wanted, not \'mhlo\'', "write one of these"),
         ("dialect = 1", 'dialect: "stablehlo" or "linalg" is wanted, not 1', "write one of these"),
         ('index_type = "f32"', "index_type: \"i32\" is wanted, not 'f32'", 'write one of these: "i32"'),

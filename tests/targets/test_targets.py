@@ -7,7 +7,7 @@ import pytest
 from hlo_lower.causes import Code
 from hlo_lower.english import told
 from hlo_lower.errors import InputError
-from hlo_lower.scatter.sizes import SIZES
+from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import STABLEHLO, TARGETS, NativeScatter, Target, target_named, target_of
 
 
@@ -69,7 +69,7 @@ BASE = Target("npu", "", {"stablehlo.while": "no"}, None, {"f32"}, {"i64": "no"}
         {"dtypes": {"f32", "i32"}},
         {"refused_dtypes": {}},
         {"op_dtypes": {}},
-        {"sizes": SIZES.with_entry("loop", 1)},
+        {"costs": COSTS.with_entry("loop", 1)},
         {"dialect": "linalg"},
         {"index_type": "i32"},
         {"float_mode": "exact"},

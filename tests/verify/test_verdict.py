@@ -7,7 +7,7 @@ import pytest
 
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.module_index import Place
+from hlo_lower.verify.module_index import ScatterPosition
 
 PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
 EQUAL = RegionVerdict(
@@ -31,7 +31,7 @@ WRONG = RegionVerdict(
 ONLY_RUN = RegionVerdict(**PLACES, status="only run", reason="narrow failure not reached, 9 runs")
 UNJUDGED = RegionVerdict(**PLACES, status="not judged", reason="an input of type !stablehlo.token")
 DIFFERENCE = Difference(0, (1, 2), "1.0", "2.0", 4, "bit for bit")
-FIRST = Place(1, "main", "llama.py:88")
+FIRST = ScatterPosition(1, "main", "llama.py:88")
 MODULE_EQUAL = ModuleVerdict("equal", 3)
 MODULE_WRONG = ModuleVerdict("differs", 1, difference=DIFFERENCE, on_path=(FIRST,))
 NOT_RUN = ModuleVerdict("not run", reason="dynamic shape tensor<?xf32>")

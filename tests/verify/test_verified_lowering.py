@@ -43,7 +43,7 @@ def always_written(op):
 def wrong_registry(source):
     """The built-in rules and a wrong one that is exactly for the first scatter of a module."""
     registry, rules = default_registry(), RuleList()
-    facts = read_scatters(Context(hl.read(source), Options(), registry))[0].forms[0].facts
+    facts = read_scatters(Context(hl.read(source), Options(), registry))[0].candidates[0].facts
     constraints = {fact: {facts[fact]} for fact in DOMAINS}
     rules.lowers(SCATTER, form=always_written.__doc__, **constraints)(always_written)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")

@@ -29,7 +29,7 @@ def registry_with(name: str) -> CompositeLoweringRegistry:
     """The built-in rules and a wrong one, which is more specific than any of them for its module."""
     case, registry, rules = WRONG[name], default_registry(), RuleList()
     [subject] = read_scatters(Context(hl.read(case.module.text), Options(oob=case.oob), registry))
-    facts = subject.forms[0].facts
+    facts = subject.candidates[0].facts
     constraints = {fact: {facts[fact]} for fact in DOMAINS}
     rules.lowers(SCATTER, form=case.lowering.__doc__ or "", **constraints)(case.lowering)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")

@@ -27,7 +27,7 @@ from scatter_programs import (
 
 from hlo_lower import mlir
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import one_window
 from hlo_lower.scatter.lift import lift
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from hlo_lower.analysis.transfer.arithmetic import ARITHMETIC
 from hlo_lower.analysis.transfer.booleans import BOOLEANS, MIRRORED, choose, comparison_direction
-from hlo_lower.analysis.transfer.places import PLACES
+from hlo_lower.analysis.transfer.movement import PLACES
 from hlo_lower.analysis.transfer.result import Transfer
 
 TRANSFER: Mapping[str, Transfer] = {**PLACES, **ARITHMETIC, **BOOLEANS}

@@ -3,10 +3,10 @@
 from hlo_lower import mlir
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import chlo
-from hlo_lower.lowerings.chlo import CHLO, CHLO_DOMAINS, ChloFacts, Taken
+from hlo_lower.lowerings.chlo import CHLO, CHLO_DOMAINS, ChloFacts, TakenChlo
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
+from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.composite import LegalizedKind
 
 CARRIED = (SHARDY, GSPMD, FRONTEND)
@@ -20,9 +20,9 @@ class ChloKind(LegalizedKind):
     families = (chlo.rules,)
 
     def read(self, context: Context, node: Node) -> Subject:
-        taken = Taken.WHOLE if node.name in context.target.composites else Taken.WRITTEN_OUT
+        taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
 
-        return Subject(self, node, node.name, (Form(ChloFacts(taken, node.name)),), as_it_stands(context, node))
+        return Subject(self, node, node.name, (Candidate(ChloFacts(taken, node.name)),), as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}

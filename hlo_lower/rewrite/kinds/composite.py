@@ -15,7 +15,7 @@ from hlo_lower.registry import Rule
 from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, as_it_stands, values_of
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, values_of
 from hlo_lower.rewrite.legality import Refusal, refused_by_name
 from hlo_lower.targets import Target
 
@@ -60,7 +60,7 @@ class CompositeKind(LegalizedKind):
     def read(self, context: Context, node: Node) -> Subject:
         facts = composite_facts(context.graph, node, whole=context.target.composites)
 
-        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Form(facts),), as_it_stands(context, node))
+        return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Candidate(facts),), as_it_stands(context, node))
 
     def became(self, chosen: Chosen) -> str:
         assert isinstance(chosen.facts, CompositeFacts)

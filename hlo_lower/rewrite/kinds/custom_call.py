@@ -13,7 +13,7 @@ from hlo_lower.lowerings.custom_call import (
 )
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
+from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.chlo import CARRIED
 from hlo_lower.rewrite.kinds.composite import LegalizedKind
 
@@ -31,12 +31,12 @@ class CustomCallKind(LegalizedKind):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)
 
-        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Form(facts),), as_it_stands(context, node))
+        return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Candidate(facts),), as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        facts = subject.forms[0].facts
+        facts = subject.candidates[0].facts
         assert isinstance(facts, CustomCallFacts)
         return facts.why or super().left(context, subject, refused)

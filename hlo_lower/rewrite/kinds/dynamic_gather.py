@@ -10,7 +10,7 @@ from hlo_lower.lowerings.dynamic_gather import (
 )
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Subject, as_it_stands
+from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.gather import GatherKind, is_static, taken_by
 
 
@@ -24,8 +24,8 @@ class DynamicGatherKind(GatherKind):
     def read(self, context: Context, node: Node) -> Subject | None:
         if is_static(node):
             return None
-        forms = (Form(DynamicGatherFacts(taken_by(context.target, node))),)
-        return Subject(self, node, GATHER, forms, as_it_stands(context, node))
+        candidates = (Candidate(DynamicGatherFacts(taken_by(context.target, node))),)
+        return Subject(self, node, GATHER, candidates, as_it_stands(context, node))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         return "of dynamic shape, which is only clamped: --bind gives the sizes"

@@ -5,7 +5,7 @@ from hlo_lower.lowerings import class_name, dynamic_shape
 from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kind import Form, Kind, Stage
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage
 from hlo_lower.rewrite.kinds.scatter import (
     OWNED,
     SCATTER,
@@ -22,8 +22,8 @@ from hlo_lower.scatter.dynamic import (
     classify_dynamic,
     read_dynamic,
 )
-from hlo_lower.scatter.effects import refuse_side_effects
 from hlo_lower.scatter.facts import FloatMode, OutOfBounds
+from hlo_lower.scatter.side_effects import refuse_side_effects
 
 
 class DynamicScatterKind(Kind):
@@ -59,7 +59,7 @@ class DynamicScatterKind(Kind):
             kind=self,
             node=node,
             label=SCATTER,
-            forms=(Form(facts),),
+            candidates=(Candidate(facts),),
             given=lambda told, build: DynamicScatterLowering(scatter, told, graph, build),
             told=f"{told} oob={facts.oob.value}",
             number=number,

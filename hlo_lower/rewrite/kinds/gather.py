@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from hlo_lower.gather import GATHER_DOMAINS, GatherForm, Taken, gather_facts, read_gather
+from hlo_lower.gather import GATHER_DOMAINS, GatherStrategy, TakenGather, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import gather
 from hlo_lower.lowerings.gather import GatherLowering
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, nothing
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 from hlo_lower.targets import Target
 
@@ -33,27 +33,27 @@ class GatherKind(Kind):
             return None
         found = read_gather(node)
         if found is None:
-            return None if takes is Taken.WHOLE else Subject(self, node, GATHER, (), nothing)
-        facts = gather_facts(found, context.analysis, takes=takes, sizes=context.target.sizes)
-        otherwise = replace(facts, taken=Taken.NOT)
-        forms = [Form(otherwise.in_form(form), own="size") for form in facts.forms]
-        if facts.taken is not Taken.NOT:
-            forms.insert(0, Form(facts))
-        forms.append(Form(otherwise.in_form(GatherForm.MANY)))
+            return None if takes is TakenGather.WHOLE else Subject(self, node, GATHER, (), nothing)
+        facts = gather_facts(found, context.analysis, takes=takes, costs=context.target.costs)
+        otherwise = replace(facts, taken=TakenGather.NOT)
+        strategies = [Candidate(otherwise.with_strategy(strategy), own="strategy") for strategy in facts.strategies]
+        if facts.taken is not TakenGather.NOT:
+            strategies.insert(0, Candidate(facts))
+        strategies.append(Candidate(otherwise.with_strategy(GatherStrategy.MANY)))
 
-        return Subject(self, node, GATHER, forms, lambda told, build: GatherLowering(found, told, build))
+        return Subject(self, node, GATHER, strategies, lambda told, build: GatherLowering(found, told, build))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        if not subject.forms:
+        if not subject.candidates:
             return "its element type, or an empty window, is not lowered"
         return super().left(context, subject, refused)
 
 
-def taken_by(target: Target, node: Node) -> Taken:
+def taken_by(target: Target, node: Node) -> TakenGather:
     """How a target takes a gather."""
     if target.refusal(GATHER, dtypes_on(node)) is not None:
-        return Taken.NOT
-    return Taken.IN_BOUNDS if target.gather else Taken.WHOLE
+        return TakenGather.NOT
+    return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE
 
 
 def is_static(node: Node) -> bool:

@@ -5,7 +5,7 @@ from hlo_lower.lowerings import reverse
 from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, reverse_facts
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
 MOST_SLICES = 1024
@@ -27,14 +27,14 @@ class ReverseKind(Kind):
             return None
         if not node.operand(0).is_static:
             return Subject(self, node, REVERSE, (), nothing)
-        facts = reverse_facts(node, few=context.target.sizes.few_windows)
-        forms = [Form(facts)]
+        facts = reverse_facts(node, few=context.target.costs.few_windows)
+        candidates = [Candidate(facts)]
         if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES:
-            forms.append(Form(facts.as_short()))
+            candidates.append(Candidate(facts.as_short()))
 
-        return Subject(self, node, REVERSE, forms, as_it_stands(context, node))
+        return Subject(self, node, REVERSE, candidates, as_it_stands(context, node))
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        if not subject.forms:
+        if not subject.candidates:
             return "of dynamic shape: --bind gives the sizes"
         return super().left(context, subject, refused)

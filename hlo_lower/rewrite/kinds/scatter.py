@@ -7,24 +7,24 @@ from typing import Any
 
 from hlo_lower import english, mlir
 from hlo_lower.analysis import Site
-from hlo_lower.analysis.twins import Trail
+from hlo_lower.analysis.value_numbering import Trail
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings import FAMILIES, class_name
-from hlo_lower.lowerings.context import ScatterLowering
+from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Kept, Refused
-from hlo_lower.rewrite.kind import Form, Kind, Stage, Subject, nothing
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.native import kept_by
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify
-from hlo_lower.scatter.describe import Place, describe, describe_refused, of_twin
-from hlo_lower.scatter.effects import refuse_side_effects
+from hlo_lower.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
 from hlo_lower.scatter.facts import DOMAINS, Dialect, FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.scatter.spread import spread_dims
+from hlo_lower.scatter.side_effects import refuse_side_effects
+from hlo_lower.scatter.spread_dims import spread_dims
 from hlo_lower.scatter.unfold import unfolded
 from hlo_lower.scatter.uniform import constant_dims
 from hlo_lower.scatter.unreduced import mesh_of
@@ -56,7 +56,7 @@ class _Read:
 
     scatter: CanonicalScatter
     facts: ScatterFacts
-    forms: Sequence[Form]
+    candidates: Sequence[Candidate]
     told: str
     kept: Kept | None
     record: ScatterRecord
@@ -81,9 +81,9 @@ class ScatterKind(Kind):
         key = _key(context, node)
         known = context.read.get(key)
         if isinstance(known, _Read):
-            place = Place.of(context.graph, context.numbers[node], node)
-            record, facts, moved = known.record, known.facts, (known.trail, context.twins.trail(_indices(node)))
-            return self._subject(context, node, known, lambda: of_twin(record, facts, place, moved))
+            place = ScatterPlace.of(context.graph, context.numbers[node], node)
+            record, facts, moved = known.record, known.facts, (known.trail, context.numbering.trail(_indices(node)))
+            return self._subject(context, node, known, lambda: of_equivalent(record, facts, place, moved))
         try:
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
@@ -108,10 +108,10 @@ class ScatterKind(Kind):
             kind=self,
             node=node,
             label=SCATTER,
-            forms=read.forms,
+            candidates=read.candidates,
             given=lambda told, build: ScatterLowering(scatter(), told, graph, build),
             told=read.told,
-            twins=read,
+            equivalence=read,
             number=context.numbers[node],
             describe=describe,
             decided=read.kept,
@@ -132,11 +132,11 @@ def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts) -> _
     return _Read(
         scatter,
         facts,
-        forms=context.preference.forms(facts),
+        candidates=context.preference.candidates(facts),
         told=f"{told} oob={facts.oob.value}",
         kept=Kept(kept) if kept else None,
         record=describe(context.graph, context.numbers[scatter.node], scatter, facts),
-        trail=context.twins.trail(scatter.indices),
+        trail=context.numbering.trail(scatter.indices),
     )
 
 
@@ -148,7 +148,7 @@ def _key(context: Context, node: Node) -> Hashable:
     """Equal for scatters that differ only in where they stand."""
     indices = _indices(node)
     types = tuple(operand.type for operand in node.raw.operands)
-    same = (types, context.twins.number(indices), context.twins.region(node.blocks[0]))
+    same = (types, context.numbering.number(indices), context.numbering.region(node.blocks[0]))
     updates = list(node.raw.operands)[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
     return (
         *same,
@@ -181,7 +181,7 @@ def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
         OutOfBounds(options.oob),
         FloatMode(options.float_mode),
         trust_flags=options.trust_flags,
-        sizes=context.preference.sizes,
+        costs=context.preference.costs,
     )
     return replace(facts, dialect=Dialect(options.target.dialect))
 
@@ -233,7 +233,7 @@ def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, erro
         kind=kind,
         node=node,
         label=SCATTER,
-        forms=(),
+        candidates=(),
         given=nothing,
         number=number,
         describe=lambda: record,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import TRUTH, Element
+from hlo_lower.verify.proof.elements import TRUTH, ElementType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Tensor, scalar, selected
 from hlo_lower.verify.proof.terms import Term, both, equal, is_known, opposite, simplified
@@ -37,7 +37,9 @@ def while_(op: Operation) -> list[Tensor]:
     raise Beyond("a loop of too many rounds")
 
 
-def _merged(condition: Term, yes: Sequence[Tensor], no: Sequence[Tensor], elements: Sequence[Element]) -> list[Tensor]:
+def _merged(
+    condition: Term, yes: Sequence[Tensor], no: Sequence[Tensor], elements: Sequence[ElementType]
+) -> list[Tensor]:
     if is_known(condition):
         return list(yes if condition else no)
     return [selected(scalar(condition), a, b, e) for a, b, e in zip(yes, no, elements, strict=True)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import Element, Kind
+from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.query import Typed
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import lifted
@@ -55,7 +55,7 @@ class Drawing:
         found = np.empty(typed.tensor.shape, _dtype(typed.element.name))
         for at in np.ndindex(*found.shape):
             value = None if self._is_free else self._known(typed.tensor[at], typed.element)
-            if value is None and typed.element.kind is not Kind.FLOAT:
+            if value is None and typed.element.kind is not ElementKind.FLOAT:
                 value = self._known(typed.tensor[at], typed.element)
             found[at] = self._drawn(typed.tensor[at], typed.element) if value is None else value
         return found
@@ -65,24 +65,24 @@ class Drawing:
         found = np.empty(typed.tensor.shape, _dtype(typed.element.name))
         for at in np.ndindex(*found.shape):
             value = self._known(typed.tensor[at], typed.element)
-            if value is None or (self._is_free and typed.element.kind is Kind.FLOAT):
+            if value is None or (self._is_free and typed.element.kind is ElementKind.FLOAT):
                 return None
             found[at] = value
         return found
 
-    def _known(self, term: Any, element: Element) -> Any:
+    def _known(self, term: Any, element: ElementType) -> Any:
         """The number that the model has for a term; None for a float that is neither a constant nor drawn yet."""
         value = self._model.eval(lifted(term, element), model_completion=True)
-        if element.kind is Kind.TRUTH:
+        if element.kind is ElementKind.TRUTH:
             return bool(z3.is_true(value))
-        if element.kind is Kind.INTEGER:
+        if element.kind is ElementKind.INTEGER:
             return element.wrapped(value.as_long())
         if element.width:
             dtype = _dtype(element.name)
             return np.frombuffer(int(value.as_long()).to_bytes(dtype.itemsize, "little"), dtype)[0]
         return self._floats.get(str(value))
 
-    def _drawn(self, term: Any, element: Element) -> Any:
+    def _drawn(self, term: Any, element: ElementType) -> Any:
         """A float, the same one wherever the model has the same."""
         drawn = self._rng.choice(_SPECIAL) if self._is_special else self._rng.normal() * 10
         number = np.asarray(drawn).astype(_dtype(element.name))[()]

@@ -15,7 +15,7 @@ from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.solver import z3
 
 
-class Kind(Enum):
+class ElementKind(Enum):
     """What is known of the values of an element type."""
 
     TRUTH = "truth"
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementType:
     """An element type.
 
     Attributes:
@@ -35,14 +35,14 @@ class Element:
     """
 
     name: str
-    kind: Kind
+    kind: ElementKind
     width: int
     is_signed: bool = False
 
     @property
     def sort(self) -> Any:
         """The sort of its values in z3."""
-        if self.kind is Kind.TRUTH:
+        if self.kind is ElementKind.TRUTH:
             return z3.BoolSort()
         return z3.BitVecSort(self.width) if self.width else z3.DeclareSort(self.name)
 
@@ -62,14 +62,14 @@ class Element:
         return low - (1 << self.width) if self.is_signed and low >> (self.width - 1) else low
 
 
-TRUTH = Element("i1", Kind.TRUTH, 1)
+TRUTH = ElementType("i1", ElementKind.TRUTH, 1)
 
 _INTEGER = re.compile(r"(u?)i(\d+)")
 _FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 @cache
-def element_of(name: str, *, floats_as_bits: bool = False) -> Element:
+def element_of(name: str, *, floats_as_bits: bool = False) -> ElementType:
     """An element type by its printed name.
 
     Raises:
@@ -78,9 +78,9 @@ def element_of(name: str, *, floats_as_bits: bool = False) -> Element:
     if name == "i1":
         return TRUTH
     if found := _INTEGER.fullmatch(name):
-        return Element(name, Kind.INTEGER, int(found[2]), not found[1])
+        return ElementType(name, ElementKind.INTEGER, int(found[2]), not found[1])
     if re.match(r"(bf|f|complex<f)\d", name):
         if floats_as_bits and name not in _FLOAT_BITS:
             raise Beyond(f"the bits of {name}")
-        return Element(name, Kind.FLOAT, _FLOAT_BITS[name] if floats_as_bits else 0)
+        return ElementType(name, ElementKind.FLOAT, _FLOAT_BITS[name] if floats_as_bits else 0)
     raise Beyond(f"element type {name}")

@@ -5,7 +5,7 @@ from functools import partial
 
 from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import TRUTH, Element, Kind
+from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ElementType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Tensor, mapped, selected
 from hlo_lower.verify.proof.terms import Term, at_most, below, both, chosen, either, equal, is_known, opposite
@@ -43,21 +43,21 @@ TRUTHS: Mapping[str, Callable[..., Term]] = {
 def elementwise(op: Operation) -> list[Tensor]:
     """One of `FLOAT_OPERATIONS`, on whatever type."""
     elements = op.elements
-    if elements[0].kind is Kind.TRUTH and op.name in TRUTHS:
+    if elements[0].kind is ElementKind.TRUTH and op.name in TRUTHS:
         return [mapped(op.shape(), TRUTHS[op.name], *op.operands)]
-    if elements[0].kind is Kind.INTEGER and op.name in integers.OPERATIONS:
+    if elements[0].kind is ElementKind.INTEGER and op.name in integers.OPERATIONS:
         return [mapped(op.shape(), partial(integers.OPERATIONS[op.name], elements[0]), *op.operands)]
     return [_uninterpreted(op, op.name, op.element())]
 
 
-def _uninterpreted(op: Operation, symbol: str, result: Element) -> Tensor:
+def _uninterpreted(op: Operation, symbol: str, result: ElementType) -> Tensor:
     elements = op.elements
     attributes = op.raw.attributes
     told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
     return _mapped_symbol(op, " ".join((symbol, *told)), elements, result)
 
 
-def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[Element], result: Element) -> Tensor:
+def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[ElementType], result: ElementType) -> Tensor:
     """A function symbol on each place's terms."""
 
     def at_place(*terms: Term) -> Term:
@@ -69,11 +69,11 @@ def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[Element], resu
 def compare(op: Operation) -> list[Tensor]:
     """`compare`: integers and truths by value, floats by an uninterpreted relation for each direction."""
     element, direction = op.operand_element(), op.keyword("comparison_direction")
-    if element.kind is Kind.FLOAT:
+    if element.kind is ElementKind.FLOAT:
         kind = op.keyword("compare_type")
         symbol = f"compare {direction} {'' if kind in ('FLOAT', 'NOTYPE') else kind}"
         return [_mapped_symbol(op, symbol, [element, element], TRUTH)]
-    relations = _RELATIONS if element.kind is Kind.INTEGER else _OF_TRUTHS
+    relations = _RELATIONS if element.kind is ElementKind.INTEGER else _OF_TRUTHS
     if direction not in relations:
         raise Beyond(f"compare {direction} of {element.name}")
     relation = relations[direction]
@@ -84,7 +84,7 @@ def compare(op: Operation) -> list[Tensor]:
     return [mapped(op.shape(), holds, *op.operands)]
 
 
-_RELATIONS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
+_RELATIONS: Mapping[str, Callable[[Term, Term, ElementType], Term]] = {
     "EQ": equal,
     "NE": lambda a, b, e: opposite(equal(a, b, e)),
     "LT": below,
@@ -92,7 +92,7 @@ _RELATIONS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
     "GT": lambda a, b, e: below(b, a, e),
     "GE": lambda a, b, e: at_most(b, a, e),
 }
-_OF_TRUTHS: Mapping[str, Callable[[Term, Term, Element], Term]] = {
+_OF_TRUTHS: Mapping[str, Callable[[Term, Term, ElementType], Term]] = {
     "EQ": equal,
     "NE": lambda a, b, e: opposite(equal(a, b, e)),
     "LT": lambda a, b, _: both(opposite(a), b),
@@ -113,20 +113,20 @@ def convert(op: Operation) -> list[Tensor]:
     return [converted_tensor(op.operands[0], op.operand_element(), op.element())]
 
 
-def converted_tensor(tensor: Tensor, source: Element, target: Element) -> Tensor:
+def converted_tensor(tensor: Tensor, source: ElementType, target: ElementType) -> Tensor:
     """A tensor in another element type."""
     return mapped(tensor.shape, partial(converted, source=source, target=target), tensor)
 
 
-def converted(term: Term, source: Element, target: Element) -> Term:
+def converted(term: Term, source: ElementType, target: ElementType) -> Term:
     """One element in another element type."""
     if source == target:
         return term
-    if Kind.FLOAT in (source.kind, target.kind):
+    if ElementKind.FLOAT in (source.kind, target.kind):
         return applied("convert", [(term, source)], target)
-    if source.kind is Kind.TRUTH:
+    if source.kind is ElementKind.TRUTH:
         return chosen(term, target.wrapped(1), 0, target)
-    if target.kind is Kind.TRUTH:
+    if target.kind is ElementKind.TRUTH:
         return opposite(equal(term, 0, source))
     return integers.converted(term, source, target)
 
@@ -139,5 +139,5 @@ def bitcast_convert(op: Operation) -> list[Tensor]:
     return [mapped(op.shape(), partial(_wrapped, target=target), op.operands[0])]
 
 
-def _wrapped(term: Term, target: Element) -> Term:
-    return target.wrapped(term) if is_known(term) and target.kind is not Kind.TRUTH else term
+def _wrapped(term: Term, target: ElementType) -> Term:
+    return target.wrapped(term) if is_known(term) and target.kind is not ElementKind.TRUTH else term

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, at_most, below, chosen, equal, is_known, lifted, lowered
 
@@ -21,7 +21,7 @@ Operation = Callable[..., Term]
 def _ring(operation: Any) -> Operation:
     """An operation that is the same on numbers and, modulo 2^w, on bit-vectors."""
 
-    def compute(element: Element, *terms: Term) -> Term:
+    def compute(element: ElementType, *terms: Term) -> Term:
         if all(map(is_known, terms)):
             return element.wrapped(operation(*terms))
         return lowered(operation(*(lifted(term, element) for term in terms)), element)
@@ -32,7 +32,7 @@ def _ring(operation: Any) -> Operation:
 _sum, _product, _difference, negated = map(_ring, (_operator.add, _operator.mul, _operator.sub, _operator.neg))
 
 
-def added(element: Element, a: Term, b: Term) -> Term:
+def added(element: ElementType, a: Term, b: Term) -> Term:
     """a + b."""
     for known, other in ((a, b), (b, a)):
         if is_known(known) and known == 0:
@@ -40,12 +40,12 @@ def added(element: Element, a: Term, b: Term) -> Term:
     return _sum(element, a, b)
 
 
-def subtracted(element: Element, a: Term, b: Term) -> Term:
+def subtracted(element: ElementType, a: Term, b: Term) -> Term:
     """a - b."""
     return a if is_known(b) and b == 0 else _difference(element, a, b)
 
 
-def multiplied(element: Element, a: Term, b: Term) -> Term:
+def multiplied(element: ElementType, a: Term, b: Term) -> Term:
     """a * b."""
     for known, other in ((a, b), (b, a)):
         if is_known(known) and known in (0, 1):
@@ -66,22 +66,22 @@ def _as_truth(term: Term) -> Term | None:
     return condition if is_number else None
 
 
-def least(element: Element, a: Term, b: Term) -> Term:
+def least(element: ElementType, a: Term, b: Term) -> Term:
     """The smaller one."""
     return chosen(at_most(a, b, element), a, b, element)
 
 
-def greatest(element: Element, a: Term, b: Term) -> Term:
+def greatest(element: ElementType, a: Term, b: Term) -> Term:
     """The larger one."""
     return chosen(at_most(b, a, element), a, b, element)
 
 
-def clamped(element: Element, low: Term, value: Term, high: Term) -> Term:
+def clamped(element: ElementType, low: Term, value: Term, high: Term) -> Term:
     """min(max(value, low), high)."""
     return least(element, greatest(element, value, low), high)
 
 
-def divided(element: Element, a: Term, b: Term) -> Term:
+def divided(element: ElementType, a: Term, b: Term) -> Term:
     """a / b, rounded towards zero."""
     ones = element.wrapped(-1)
     if is_known(a) and is_known(b):
@@ -92,7 +92,7 @@ def divided(element: Element, a: Term, b: Term) -> Term:
     return chosen(equal(b, 0, element), ones, quotient, element)
 
 
-def remaining(element: Element, a: Term, b: Term) -> Term:
+def remaining(element: ElementType, a: Term, b: Term) -> Term:
     """a - a / b * b, with the sign of a."""
     if is_known(a) and is_known(b):
         rest = abs(a) % abs(b) if b else abs(a)
@@ -101,12 +101,12 @@ def remaining(element: Element, a: Term, b: Term) -> Term:
     return chosen(equal(b, 0, element), a, z3.SRem(x, y) if element.is_signed else z3.URem(x, y), element)
 
 
-def absolute(element: Element, a: Term) -> Term:
+def absolute(element: ElementType, a: Term) -> Term:
     """|a|; of the least value itself."""
     return chosen(below(a, 0, element), negated(element, a), a, element)
 
 
-def sign(element: Element, a: Term) -> Term:
+def sign(element: ElementType, a: Term) -> Term:
     """-1, 0 or 1."""
     return chosen(below(a, 0, element), element.wrapped(-1), chosen(equal(a, 0, element), 0, 1, element), element)
 
@@ -114,7 +114,7 @@ def sign(element: Element, a: Term) -> Term:
 def _shifted(of_z3: Any) -> Operation:
     """A shift, of bit-vectors only."""
 
-    def compute(element: Element, a: Term, b: Term) -> Term:
+    def compute(element: ElementType, a: Term, b: Term) -> Term:
         return lowered(z3.simplify(of_z3(lifted(a, element), lifted(b, element))), element)
 
     return compute
@@ -124,7 +124,7 @@ def _logically(a: Any, b: Any) -> Any:
     return z3.LShR(a, b)
 
 
-def converted(term: Term, source: Element, target: Element) -> Term:
+def converted(term: Term, source: ElementType, target: ElementType) -> Term:
     """An integer in another integer type: cut off, or extended by zeros or by its sign."""
     if is_known(term):
         return target.wrapped(term)

@@ -4,7 +4,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import Element, Kind
+from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import MOST_ELEMENTS, Place, Tensor, built
@@ -23,17 +23,17 @@ def constant(op: Operation) -> list[Tensor]:
     return [built(shape, lambda place: literal(value[place], element))]
 
 
-def literal(value: np.generic, element: Element) -> Term:
+def literal(value: np.generic, element: ElementType) -> Term:
     """A NumPy number as a term."""
-    if element.kind is Kind.TRUTH:
+    if element.kind is ElementKind.TRUTH:
         return bool(value)
-    if element.kind is Kind.INTEGER:
+    if element.kind is ElementKind.INTEGER:
         return element.wrapped(int(value))
     bits = int.from_bytes(np.asarray(value).tobytes(), "little")
     return bits if element.width else z3.Const(literal_name(bits, element), element.sort)
 
 
-def literal_name(bits: int, element: Element) -> str:
+def literal_name(bits: int, element: ElementType) -> str:
     """The name of the constant that stands for a float of these bits."""
     return f"{element.name} {bits:#x}"
 
@@ -43,7 +43,7 @@ def iota(op: Operation) -> list[Tensor]:
     dim, element = op.integer("iota_dimension"), op.element()
 
     def number(place: Place) -> Term:
-        if element.kind is Kind.FLOAT:
+        if element.kind is ElementKind.FLOAT:
             return applied(f"iota {place[dim]}", [], element)
         return element.wrapped(place[dim])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import Element
+from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.evaluator import Evaluator
 from hlo_lower.verify.proof.operation import element_name, static_shape
 from hlo_lower.verify.proof.solver import z3
@@ -20,7 +20,7 @@ class Typed:
     """A tensor of terms with its element type."""
 
     tensor: Tensor
-    element: Element
+    element: ElementType
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _arguments(module: mlir.RawModule, world: World) -> list[Typed]:
     return found
 
 
-def _variables(number: int, shape: Sequence[int], element: Element) -> Tensor:
+def _variables(number: int, shape: Sequence[int], element: ElementType) -> Tensor:
     return built(shape, lambda at: z3.Const(f"argument {number} {list(at)}", element.sort))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.proof import integers
-from hlo_lower.verify.proof.elements import Element, Kind
+from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.elementwise import TRUTHS, converted
 from hlo_lower.verify.proof.fingerprint import fingerprint
 from hlo_lower.verify.proof.operation import Operation
@@ -54,7 +54,7 @@ def _folded(value: Tensor, initial: Term, dims: Sequence[int], shape: Sequence[i
     return built(shape, element_at)
 
 
-def _foldings(block: mlir.RawBlock, elements: Sequence[Element]) -> list[Folding] | None:
+def _foldings(block: mlir.RawBlock, elements: Sequence[ElementType]) -> list[Folding] | None:
     """For each operand what combines two of its elements in any order; None where the region is something else."""
     arguments, operations = list(block.arguments), [o.operation for o in block.operations]
     returned = list(operations[-1].operands)
@@ -64,14 +64,16 @@ def _foldings(block: mlir.RawBlock, elements: Sequence[Element]) -> list[Folding
         own = [arguments[k], arguments[len(elements) + k]]
         if len(made) != 1 or list(made[0].operands) not in (own, own[::-1]):
             return None
-        table = {Kind.TRUTH: _TRUTHS, Kind.INTEGER: _INTEGERS, Kind.FLOAT: {}}[element.kind]
+        table = {ElementKind.TRUTH: _TRUTHS, ElementKind.INTEGER: _INTEGERS, ElementKind.FLOAT: {}}[element.kind]
         if made[0].name not in table:
             return None
-        found.append(_TRUTHS[made[0].name] if element.kind is Kind.TRUTH else _of_integers(made[0].name, element))
+        found.append(
+            _TRUTHS[made[0].name] if element.kind is ElementKind.TRUTH else _of_integers(made[0].name, element)
+        )
     return found
 
 
-def _of_integers(name: str, element: Element) -> Folding:
+def _of_integers(name: str, element: ElementType) -> Folding:
     compute = integers.OPERATIONS[_INTEGERS[name]]
     return partial(compute, element)
 
@@ -92,7 +94,7 @@ def dot_general(op: Operation) -> list[Tensor]:
     """`dot_general`: of integers as a sum of products in the result's type."""
     left, right = op.operands
     element = op.element()
-    if element.kind is not Kind.INTEGER or any(e.kind is not Kind.INTEGER for e in op.elements):
+    if element.kind is not ElementKind.INTEGER or any(e.kind is not ElementKind.INTEGER for e in op.elements):
         return whole(op)
     numbers = mlir.dot_dimension_numbers(op.raw)
     sides = [

@@ -6,7 +6,7 @@ which keeps loop counters, iotas and masks out of the solver.
 
 from typing import Any, TypeAlias
 
-from hlo_lower.verify.proof.elements import TRUTH, Element, Kind
+from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ElementType
 from hlo_lower.verify.proof.solver import z3
 
 Term: TypeAlias = Any
@@ -17,23 +17,23 @@ def is_known(term: Term) -> bool:
     return isinstance(term, bool | int)
 
 
-def lifted(term: Term, element: Element) -> Any:
+def lifted(term: Term, element: ElementType) -> Any:
     """A term as an expression of z3."""
     if not is_known(term):
         return term
-    return z3.BoolVal(term) if element.kind is Kind.TRUTH else z3.BitVecVal(term, element.width)
+    return z3.BoolVal(term) if element.kind is ElementKind.TRUTH else z3.BitVecVal(term, element.width)
 
 
-def lowered(expression: Any, element: Element) -> Term:
+def lowered(expression: Any, element: ElementType) -> Term:
     """An expression as a Python number where it is one."""
-    if element.kind is Kind.TRUTH:
+    if element.kind is ElementKind.TRUTH:
         return True if z3.is_true(expression) else False if z3.is_false(expression) else expression
     if z3.is_bv_value(expression):
         return element.wrapped(expression.as_long())
     return expression
 
 
-def simplified(expression: Any, element: Element) -> Term:
+def simplified(expression: Any, element: ElementType) -> Term:
     """An expression as z3's own rewriting leaves it."""
     return expression if is_known(expression) else lowered(z3.simplify(expression), element)
 
@@ -70,31 +70,31 @@ def opposite(term: Term) -> Term:
     return not term if is_known(term) else z3.Not(term)
 
 
-def chosen(condition: Term, yes: Term, no: Term, element: Element) -> Term:
+def chosen(condition: Term, yes: Term, no: Term, element: ElementType) -> Term:
     """`yes` where the condition holds, else `no`."""
     if is_known(condition):
         return yes if condition else no
     if same(yes, no):
         return yes
-    if element.kind is Kind.TRUTH and is_known(yes) and is_known(no):
+    if element.kind is ElementKind.TRUTH and is_known(yes) and is_known(no):
         return condition if yes else opposite(condition)
     return z3.If(condition, lifted(yes, element), lifted(no, element))
 
 
-def equal(a: Term, b: Term, element: Element) -> Term:
+def equal(a: Term, b: Term, element: ElementType) -> Term:
     """Whether two terms of one type are the same value, bit for bit."""
     if same(a, b):
         return True
     if is_known(a) and is_known(b):
         return False
-    if element.kind is Kind.INTEGER:
+    if element.kind is ElementKind.INTEGER:
         for known in (a, b):
             if is_known(known) and not element.least <= known <= element.greatest:
                 return False
     return simplified(lifted(a, element) == lifted(b, element), TRUTH)
 
 
-def at_most(a: Term, b: Term, element: Element) -> Term:
+def at_most(a: Term, b: Term, element: ElementType) -> Term:
     """Whether a <= b, of integers."""
     if is_known(a) and is_known(b):
         return a <= b
@@ -104,6 +104,6 @@ def at_most(a: Term, b: Term, element: Element) -> Term:
     return simplified(x <= y if element.is_signed else z3.ULE(x, y), TRUTH)
 
 
-def below(a: Term, b: Term, element: Element) -> Term:
+def below(a: Term, b: Term, element: ElementType) -> Term:
     """Whether a < b, of integers."""
     return opposite(at_most(b, a, element))

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.elements import Element, element_of
+from hlo_lower.verify.proof.elements import ElementType, element_of
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, is_known
 
@@ -35,7 +35,7 @@ class World:
     _path: list[Any] = field(default_factory=list[Any])
     _start: float = field(default_factory=perf_counter)
 
-    def element(self, name: str) -> Element:
+    def element(self, name: str) -> ElementType:
         """An element type by its printed name.
 
         Raises:

@@ -1,6 +1,6 @@
 """The child process in which a consumer works: what crashes, hangs or corrupts memory here ends only this process.
 
-    python -m hlo_lower.consumers.worker DRIVER MEMORY_BYTES
+    python -m hlo_lower.consumers.consumer_worker DRIVER MEMORY_BYTES
 
 It answers requests on standard input until that ends, or until the process that started it is gone. A request is a
 module's text and the arguments of its runs; each step is answered as it is done, so that whoever asks knows in which
@@ -22,8 +22,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from hlo_lower.consumers.consumer import Driver
+from hlo_lower.consumers.consumer_messages import first_line
 from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError
-from hlo_lower.consumers.wording import first_line
 
 LENGTH_BYTES = 8
 PARENT_CHECK = 1.0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from hlo_lower.analysis.affine import AffineAnalysis
-from hlo_lower.analysis.along import Along
+from hlo_lower.analysis.axis_facts import AxisFacts
 from hlo_lower.analysis.index_facts import IndexAnalysis
 from hlo_lower.analysis.linear import Linear, Position
 from hlo_lower.analysis.places import Entry, Place
@@ -50,7 +50,7 @@ class Entries(NamedTuple):
         return self.to(value) if value.shape else self.to(value, ())
 
 
-class Asked(Protocol):
+class DistinctQueries(Protocol):
     """What gives facts: `hlo_lower.analysis.distinctness.Distinctness`, where the methods are described."""
 
     @property
@@ -59,7 +59,7 @@ class Asked(Protocol):
     @property
     def forms(self) -> AffineAnalysis: ...
 
-    def of(self, key: Entries) -> Along: ...
+    def of(self, key: Entries) -> AxisFacts: ...
 
     def fresh(self, size: int) -> Position: ...
 
@@ -67,10 +67,10 @@ class Asked(Protocol):
 
     def hull(self, site: Site) -> tuple[int, int]: ...
 
-    def whole_dim(self, entries: Entries, dim: int) -> tuple[Along, Position] | None: ...
+    def whole_dim(self, entries: Entries, dim: int) -> tuple[AxisFacts, Position] | None: ...
 
-    def picked(self, whole: Along, coordinate: Linear, size: int, axes: Axes) -> Along: ...
+    def picked(self, whole: AxisFacts, coordinate: Linear, size: int, axes: Axes) -> AxisFacts: ...
 
 
-Rule: TypeAlias = Callable[[Asked, Node, Entries], Along]
+Rule: TypeAlias = Callable[[DistinctQueries, Node, Entries], AxisFacts]
 """What is known of elements of an op's result: the analysis, the node, the elements."""

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, cast
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.case_outcome import Outcome
+from hlo_lower.testing.case_outcome import CaseOutcome
 from hlo_lower.testing.judging import Judged
 from hlo_lower.testing.what_shows import FloatMode, Policy
 
@@ -115,7 +115,7 @@ class Pool:
                     if len(batch) > 1:
                         halves += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
                         continue
-                    judged = Judged([Outcome(batch[0].name, failure=_death(child, error, self.time_limit))])
+                    judged = Judged([CaseOutcome(batch[0].name, failure=_death(child, error, self.time_limit))])
                 else:
                     child.served += 1
                     self._end(child) if child.served >= BATCHES_PER_PROCESS else idle.append(child)

@@ -20,7 +20,7 @@ class NotCanonicalError(ValueError):
 
 
 @dataclass(frozen=True)
-class ScatterForm:
+class ScatterDimensionNumbers:
     """A scatter's dimension numbers, resolved.
 
     Attributes:
@@ -69,7 +69,7 @@ class ScatterForm:
         return self.node.blocks[0]
 
 
-def read_form(node: Node) -> ScatterForm:
+def read_dimension_numbers(node: Node) -> ScatterDimensionNumbers:
     """Read the dimension numbers of a scatter.
 
     Raises:
@@ -90,7 +90,7 @@ def read_form(node: Node) -> ScatterForm:
     updates_rank = len(node.operands[arity + 1].shape)
     scatter_dims = [d for d in range(updates_rank) if d not in update_window_dims]
     kept = [d for d in range(len(node.operands[0].shape)) if d not in inserted and d not in operand_batching]
-    return ScatterForm(
+    return ScatterDimensionNumbers(
         node=node,
         arity=arity,
         index_vector_dim=ivd,

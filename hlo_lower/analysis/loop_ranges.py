@@ -27,7 +27,7 @@ MAX_NESTED = 2
 Hull = tuple[int, int]
 
 
-def carried(ranges: Ranges, origin: Carried) -> Interval | None:
+def loop_range(ranges: Ranges, origin: Carried) -> Interval | None:
     """The interval of a value that a while carries, or None where no candidate is proved.
 
     Args:
@@ -63,10 +63,10 @@ def carried(ranges: Ranges, origin: Carried) -> Interval | None:
         return None  # no other candidate holds it
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):
         if within(following(candidate), candidate):
-            told = entering(candidate) if is_body else uniform(before, candidate)
-            if told.is_unbounded:
+            known = entering(candidate) if is_body else uniform(before, candidate)
+            if known.is_unbounded:
                 return None
-            return told.because(Evidence.at(origin.loop, Code.KEPT_WITHIN(*told.hull()), merge((before.evidence,))))
+            return known.because(Evidence.at(origin.loop, Code.KEPT_WITHIN(*known.hull()), merge((before.evidence,))))
     return None
 
 

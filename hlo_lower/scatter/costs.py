@@ -13,7 +13,7 @@ def _entry(default: float, what: str, measured: str, *, may_be_zero: bool = Fals
 
 
 @dataclass(frozen=True)
-class SizeTable:
+class CostTable:
     """The table of a target. The defaults are for a consumer of which nothing is known: of XLA CPU and IREE (llvm-cpu)
     they take what is dearer, so that a loop is what is left where nothing else pays."""
 
@@ -64,7 +64,7 @@ class SizeTable:
         """The entries, each with `what` it is and what was `measured` as metadata."""
         return fields(cls)
 
-    def with_entry(self, name: str, value: object) -> "SizeTable":
+    def with_entry(self, name: str, value: object) -> "CostTable":
         """The table with another value for an entry.
 
         Raises:
@@ -73,7 +73,7 @@ class SizeTable:
         """
         entry = next((entry for entry in self.entries() if entry.name == name), None)
         if entry is None:
-            raise ValueError(f"no size named {name!r}; sizes are {', '.join(e.name for e in self.entries())}")
+            raise ValueError(f"no cost named {name!r}; costs are {', '.join(e.name for e in self.entries())}")
         is_whole = entry.type is int
         number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else -1.0
         may_be_zero = entry.metadata["may_be_zero"] and number == 0
@@ -84,4 +84,4 @@ class SizeTable:
         return replace(self, **{name: int(number) if is_whole else number})
 
 
-SIZES = SizeTable()
+COSTS = CostTable()

@@ -7,7 +7,7 @@ dropped as well, or for several results once each. For a pure region that is the
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node
-from hlo_lower.scatter.form import NotCanonicalError
+from hlo_lower.scatter.dimension_numbers import NotCanonicalError
 
 _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "recv", "rng", "send"))
 """Ops that read or move a state outside of the module; `rng_bit_generator` is given its state and is none of them."""

@@ -3,8 +3,8 @@
 from enum import Enum
 
 
-class Regime(Enum):
-    """Which of several right forms a scatter takes; `hlo_lower.scatter.forms` says which are, and what each costs.
+class Strategy(Enum):
+    """Which of several right forms a scatter takes; `strategy_costs` says which are, and what each costs.
 
     FEW_WINDOWS: so few windows that each gets ops of its own. SHORT_AXIS: one row per batch coordinate, found by a
     compare over an axis so short that a pass over it costs no more. STRIDED: constant rows at an even distance above 1.

@@ -2,16 +2,16 @@
 
 from math import prod
 
-from hlo_lower.analysis.carried import MAX_NESTED, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.loop_ranges import MAX_NESTED, uniform, within
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
 from hlo_lower.graph import Node, Value
 
 
-def reduced(ranges: Ranges, node: Node, site: Site) -> Interval | None:
+def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The interval of a result of `reduce` or `reduce_window` that is one of what it folds, or a sum of few.
 
     If the body, given values in the hull of the operand and of the initial value, returns one in the same hull, so

@@ -5,9 +5,9 @@ Each function says in its docstring why what it returns is true.
 
 from collections.abc import Mapping
 
-from hlo_lower.analysis.along import UNKNOWN, Along, Order, Ranges, best, count_of, of_form, reach_of
-from hlo_lower.analysis.asked import Asked, Entries, Rule
-from hlo_lower.analysis.congruent import congruence
+from hlo_lower.analysis.axis_facts import UNKNOWN, AxisFacts, Monotonicity, Ranges, best, count_of, of_form, reach_of
+from hlo_lower.analysis.congruences import congruence
+from hlo_lower.analysis.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.analysis.evidence import Evidence
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.linear import Normalized
@@ -17,7 +17,7 @@ from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
 
-def _select(asked: Asked, node: Node, entries: Entries) -> Along:
+def _select(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
     """A choice. Four are looked into:
 
     - one whose predicate is known, so that it is one of its branches;
@@ -29,82 +29,82 @@ def _select(asked: Asked, node: Node, entries: Entries) -> Along:
       scatter to show that what lies there is written nowhere.
     """
     predicate, on_true, on_false = map(entries.operand, node.operands)
-    low, high = asked.hull(predicate.site)
+    low, high = queries.hull(predicate.site)
     if low == high:
-        return asked.of(on_true if low else on_false)
-    kept = _kept_of_negative(asked, predicate.site, on_true.site, on_false.site)
+        return queries.of(on_true if low else on_false)
+    kept = _kept_of_negative(queries, predicate.site, on_true.site, on_false.site)
     if kept is not None:
-        found = asked.of(entries.to(kept.value))
+        found = queries.of(entries.to(kept.value))
         if found.covers:
             return found
-    modular = best(_normalized(asked, entries), _congruent(asked, entries))
+    modular = best(_normalized(queries, entries), _congruent(queries, entries))
     if modular.gap:
         return modular
-    told = UNKNOWN
+    known = UNKNOWN
     for x, c in ((on_true, on_false), (on_false, on_true)):
-        low, high = asked.hull(c.site)
+        low, high = queries.hull(c.site)
         if (low, high) == type_range(c.site.value.element_type):
             continue
-        found = asked.of(x)
+        found = queries.of(x)
         if found.gap:
             step = Evidence.at(node, Code.DISTINCT_OR_WITHIN(low, high))
             repeats = tuple(dict.fromkeys((*found.repeats, (low, high))))
-            dropped = Along(found.gap, repeats, evidence=(*found.evidence, step))
-            told = dropped if not told.gap or _width(repeats) < _width(told.repeats) else told
-    return told
+            dropped = AxisFacts(found.gap, repeats, evidence=(*found.evidence, step))
+            known = dropped if not known.gap or _width(repeats) < _width(known.repeats) else known
+    return known
 
 
-def _kept_of_negative(asked: Asked, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
+def _kept_of_negative(queries: DistinctQueries, predicate: Site, on_true: Site, on_false: Site) -> Site | None:
     """For a choice by `x < 0` or `x >= 0` of which x is the branch for x >= 0: x."""
     node = predicate.node
     if node is None or node.name != "stablehlo.compare" or type_range(node.operand(0).element_type) is None:
         return None
     direction = comparison_direction(node)
     x, bound = map(predicate.to, node.operands)
-    if asked.hull(x) == (0, 0):
+    if queries.hull(x) == (0, 0):
         x, bound, direction = bound, x, MIRRORED.get(direction, direction)
     kept = {"LT": on_false, "GE": on_true}.get(direction)
-    return x if asked.hull(bound) == (0, 0) and kept == x else None
+    return x if queries.hull(bound) == (0, 0) and kept == x else None
 
 
-def _normalized(asked: Asked, entries: Entries) -> Along:
+def _normalized(queries: DistinctQueries, entries: Entries) -> AxisFacts:
     """A normalised even run: see `_select`."""
-    form, element_type = asked.forms.of(entries.entry), entries.site.value.element_type
+    form, element_type = queries.forms.of(entries.entry), entries.site.value.element_type
     symbol = next(iter(form.terms), None)
     if not isinstance(symbol, Normalized) or form.constant or form.moved or list(form.terms.values()) != [1]:
         return UNKNOWN
     if form.width < symbol.width or element_type.startswith("u") or symbol.inner.width not in (0, symbol.width):
         return UNKNOWN
-    told = of_form(symbol.inner, entries.axes, is_exact=False)
-    if told is None:
+    known = of_form(symbol.inner, entries.axes, is_exact=False)
+    if known is None:
         return UNKNOWN
     reach = reach_of(symbol.inner, entries.axes)
-    gap = min(told.gap, symbol.offset - reach, (1 << symbol.width) - reach - symbol.offset)
-    return Along(max(gap, 0), evidence=told.evidence) if gap > 0 else UNKNOWN
+    gap = min(known.gap, symbol.offset - reach, (1 << symbol.width) - reach - symbol.offset)
+    return AxisFacts(max(gap, 0), evidence=known.evidence) if gap > 0 else UNKNOWN
 
 
-def _remainder(asked: Asked, node: Node, entries: Entries) -> Along:
+def _remainder(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
     """A remainder of what is less than the divisor is that itself; of an even run see `_congruent`."""
     x, d = map(entries.to, node.operands)
-    low, high = asked.hull(x.site)
-    if low >= 0 and high < asked.hull(d.site)[0]:
-        return asked.of(x)
-    return _congruent(asked, entries)
+    low, high = queries.hull(x.site)
+    if low >= 0 and high < queries.hull(d.site)[0]:
+        return queries.of(x)
+    return _congruent(queries, entries)
 
 
-def _congruent(asked: Asked, entries: Entries) -> Along:
+def _congruent(queries: DistinctQueries, entries: Entries) -> AxisFacts:
     """What is congruent modulo m to an exact even run of reach r < m: two elements differ by d modulo m, with
     gap <= d <= r, so by at least min(gap, m - r). m of them that lie in [0, m - 1] are all of those."""
-    found, axes = congruence(asked, entries.entry), entries.axes
+    found, axes = congruence(queries, entries.entry), entries.axes
     if found is None:
         return UNKNOWN
-    told = of_form(found.form, axes, is_exact=True)
-    gap = 0 if told is None else min(told.gap, found.modulus - reach_of(found.form, axes))
-    if told is None or gap <= 0:
+    known = of_form(found.form, axes, is_exact=True)
+    gap = 0 if known is None else min(known.gap, found.modulus - reach_of(found.form, axes))
+    if known is None or gap <= 0:
         return UNKNOWN
-    low, high = asked.hull(entries.site)
+    low, high = queries.hull(entries.site)
     covers = count_of(axes) == found.modulus and low >= 0 and high < found.modulus
-    return Along(gap, (), covers, Order.UNKNOWN, told.evidence)
+    return AxisFacts(gap, (), covers, Monotonicity.UNKNOWN, known.evidence)
 
 
 def _width(ranges: Ranges) -> int:

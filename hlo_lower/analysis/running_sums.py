@@ -77,12 +77,12 @@ def running_bounds(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if found is None or allowed is None or element_type == "i1" or node.operand(0).element_type != element_type:
         return None
     dim, is_reversed = found
-    told, first = (ranges.of(site.to(v)) for v in node.operands)
-    if first.hull() != (0, 0) or 0 in told.shape:
+    known, first = (ranges.of(site.to(v)) for v in node.operands)
+    if first.hull() != (0, 0) or 0 in known.shape:
         return None
-    if told.lo.dtype == object and told.shape[dim] > MAX_WIDE:
+    if known.lo.dtype == object and known.shape[dim] > MAX_WIDE:
         return None
-    low, high = (_spread(b, dim, told.shape[dim]) for b in (told.lo, told.hi))
+    low, high = (_spread(b, dim, known.shape[dim]) for b in (known.lo, known.hi))
     # np.min and not .min(): NumPy makes Python integers of 64-bit bounds where one is left.
     least, most = int(np.min(np.minimum(low, 0).sum(axis=dim))), int(np.max(np.maximum(high, 0).sum(axis=dim)))
     limit = _counted(ranges, site.to(node.operand(0)))
@@ -92,8 +92,8 @@ def running_bounds(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if limit is not None:
         sums[1] = lesser(sums[1], limit)
     sums = [bounds.astype(bounds_dtype(element_type)) for bounds in sums]
-    step = Evidence.at(node, Code.RUNNING_SUM(int(sums[1].max())), merge((told.evidence,)))
-    return Interval(told.shape, element_type, sums[0], sums[1], step)
+    step = Evidence.at(node, Code.RUNNING_SUM(int(sums[1].max())), merge((known.evidence,)))
+    return Interval(known.shape, element_type, sums[0], sums[1], step)
 
 
 def _counted(ranges: Ranges, site: Site) -> int | None:
@@ -110,10 +110,10 @@ def _counted(ranges: Ranges, site: Site) -> int | None:
     operand, _, updates = node.operands
     if len({v.element_type for v in (operand, updates, value, node.blocks[0].argument(0))}) != 1:
         return None
-    told = [ranges.of(site.to(v)) for v in (operand, updates)]
-    if any(t.hull()[0] < 0 for t in told):
+    known = [ranges.of(site.to(v)) for v in (operand, updates)]
+    if any(t.hull()[0] < 0 for t in known):
         return None
-    total = sum(int(np.broadcast_to(t.hi, t.shape).sum()) for t in told)
+    total = sum(int(np.broadcast_to(t.hi, t.shape).sum()) for t in known)
     allowed = type_range(value.element_type)
     return total if allowed is not None and total <= allowed[1] else None
 
@@ -124,9 +124,9 @@ def running_sum(ranges: Ranges, node: Node, site: Site) -> RunningSum | None:
     if found is None or bounds is None:
         return None
     dim, is_reversed = found
-    told = ranges.of(site.to(node.operand(0)))
+    known = ranges.of(site.to(node.operand(0)))
     # The element that the sum begins with says nothing about a step.
-    low = _spread(told.lo, dim, told.shape[dim])
+    low = _spread(known.lo, dim, known.shape[dim])
     steps = np.take(low, range(low.shape[dim] - 1) if is_reversed else range(1, low.shape[dim]), axis=dim)
     step = int(steps.min()) if steps.size else 0
     return RunningSum(dim, is_reversed, step, bounds.hull()[1]) if step >= 0 else None

@@ -1,7 +1,7 @@
-"""Which forms a scatter of many windows can take, and what each costs: the cheapest is its regime.
+"""Which forms a scatter of many windows can take, and what each costs: the cheapest is its strategy.
 
-When each form is right stands with its rule. The costs are estimates from the table of sizes
-(`hlo_lower.scatter.sizes`): they choose between right forms, and nothing that is computed depends on them.
+When each form is right stands with its rule. The costs are estimates from the table of costs
+(`hlo_lower.scatter.costs`): they choose between right forms, and nothing that is computed depends on them.
 """
 
 from collections.abc import Mapping
@@ -10,31 +10,31 @@ from math import log2, prod
 from hlo_lower.analysis import ASSIGNING, Combiner, RegionFacts
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.combine import IDEMPOTENT, MULTIPLIED, SUMMED_FLOATS, SUMS, is_float_extreme
+from hlo_lower.scatter.costs import CostTable
 from hlo_lower.scatter.facts import Order, Unique
 from hlo_lower.scatter.flat import FlatScatter
 from hlo_lower.scatter.layout import Layout
-from hlo_lower.scatter.regime import Regime
-from hlo_lower.scatter.sizes import SizeTable
+from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.scatter.uniform import constant_dims, is_uniform
 from hlo_lower.subset import Subset
 
 MASKED = ASSIGNING | IDEMPOTENT
 
 
-def costs(
+def estimated_costs(
     flat: FlatScatter,
     layout: Layout,
     subset: Subset,
     region: RegionFacts,
     order: Order,
     unique: Unique,
-    sizes: SizeTable,
+    costs: CostTable,
     *,
     is_masked: bool,
     is_permutation: bool,
     is_sorted: bool,
     is_spread: bool,
-) -> Mapping[Regime, float]:
+) -> Mapping[Strategy, float]:
     """The forms that are right for a scatter of many windows, each with what it costs, the cheapest first.
 
     Args:
@@ -56,44 +56,44 @@ def costs(
     """
     scatter = flat.scatter
     operand = prod(scatter.operand_shape) * scatter.arity
-    window = prod(layout.window) * scatter.arity * sizes.element
+    window = prod(layout.window) * scatter.arity * costs.element
     writes = flat.batches * flat.writes
     filled = all(len(constant_dims(v.raw)) == scatter.rank for v in scatter.operands)
-    looked_up = sizes.step + operand * (sizes.fill_element if filled else sizes.pass_element)
+    looked_up = costs.step + operand * (costs.fill_element if filled else costs.pass_element)
     pairs, combined = flat.rows * writes, operand * flat.writes
-    compared = pairs * sizes.compare + _in_parts(pairs, sizes) + looked_up
+    compared = pairs * costs.compare + _in_parts(pairs, costs) + looked_up
     doublings = log2(writes + 1)
-    sort = sizes.step + writes * (doublings * sizes.sort + flat.writes / 2 * sizes.sort_pair)
+    sort = costs.step + writes * (doublings * costs.sort + flat.writes / 2 * costs.sort_pair)
     ordered = 0 if is_sorted else sort
-    search = sizes.step + flat.batches * flat.rows * doublings * sizes.find
-    found: dict[Regime, float] = {
-        Regime.MANY: sizes.step + layout.positions * (sizes.loop + window + operand * sizes.copy_element)
+    search = costs.step + flat.batches * flat.rows * doublings * costs.find
+    found: dict[Strategy, float] = {
+        Strategy.MANY: costs.step + layout.positions * (costs.loop + window + operand * costs.copy_element)
     }
-    if layout.positions <= sizes.few_windows:
-        found[Regime.FEW_WINDOWS] = layout.positions * (sizes.window + window)
+    if layout.positions <= costs.few_windows:
+        found[Strategy.FEW_WINDOWS] = layout.positions * (costs.window + window)
     if subset is Subset.BATCHED_TILE and not is_masked and is_row_per_batch(scatter, layout):
-        found[Regime.SHORT_AXIS] = 0 if is_spread else looked_up
+        found[Strategy.SHORT_AXIS] = 0 if is_spread else looked_up
     combiners = set(region.combiners)
     if combiners <= MASKED and (combiners <= {Combiner.ASSIGN_CONSTANT} or is_uniform(scatter, frozenset(flat.placed))):
-        found[Regime.MASK] = compared
+        found[Strategy.MASK] = compared
     if not region.reads_current or unique is Unique.PROVED:
-        found[Regime.INVERSION] = compared
-        found[Regime.SORTED_INVERSION] = ordered + search + looked_up
+        found[Strategy.INVERSION] = compared
+        found[Strategy.SORTED_INVERSION] = ordered + search + looked_up
     if region.reads_current and unique is not Unique.PROVED:
         turns = _turns(flat)
-        found[Regime.ROUNDS] = ordered + search + turns * (sizes.loop + operand * sizes.copy_element + 2 * looked_up)
+        found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
     if is_permutation:
-        found[Regime.PERMUTATION] = sort + looked_up
+        found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
         elements = [str(t) for t in scatter.region_types]
         reduces = 3 if any(map(is_float_extreme, region.combiners, elements)) else 1
-        found[Regime.REDUCTION] = combined * reduces * sizes.reduce + _in_parts(combined, sizes) + looked_up
-        runs = writes * flat.width * scatter.arity * doublings * 3 * sizes.pass_element
-        found[Regime.SORTED_REDUCTION] = ordered + search + runs + looked_up
+        found[Strategy.REDUCTION] = combined * reduces * costs.reduce + _in_parts(combined, costs) + looked_up
+        runs = writes * flat.width * scatter.arity * doublings * 3 * costs.pass_element
+        found[Strategy.SORTED_REDUCTION] = ordered + search + runs + looked_up
         if combiners <= SUMS and MULTIPLIED.issuperset(elements):
             columns = 3 if not SUMMED_FLOATS.isdisjoint(elements) else 1
-            one_hot = pairs * sizes.pass_element
-            found[Regime.DOT] = combined * columns * sizes.multiply + one_hot + compared + sizes.step
+            one_hot = pairs * costs.pass_element
+            found[Strategy.DOT] = combined * columns * costs.multiply + one_hot + compared + costs.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
@@ -103,10 +103,10 @@ def _turns(flat: FlatScatter) -> float:
     return min(mean + 3 * mean**0.5 + 2, flat.writes)
 
 
-def _in_parts(elements: int, sizes: SizeTable) -> float:
+def _in_parts(elements: int, costs: CostTable) -> float:
     """What it costs that a mask is made in parts."""
-    parts = -(-elements // sizes.mask_elements)
-    return parts * sizes.loop if parts > 1 else 0
+    parts = -(-elements // costs.mask_elements)
+    return parts * costs.loop if parts > 1 else 0
 
 
 def is_row_per_batch(scatter: CanonicalScatter, layout: Layout) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.element_types import TYPES, ElementType
+from hlo_lower.testing.drawn_types import TYPES, ElementType
 from hlo_lower.testing.index_columns import compute
 from hlo_lower.verify.index_regimes import Column as Extent
 from hlo_lower.verify.index_regimes import draw_leaves, with_special_values

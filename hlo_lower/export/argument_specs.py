@@ -7,8 +7,8 @@ import jax
 
 from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
-from hlo_lower.export.element_types import ACCEPTED as ELEMENT_TYPES
-from hlo_lower.export.element_types import element_type
+from hlo_lower.export.element_type_names import ACCEPTED as ELEMENT_TYPES
+from hlo_lower.export.element_type_names import element_type
 from hlo_lower.export.symbolic import SymbolicDims
 from hlo_lower.shapes.pointed import PointedError
 from hlo_lower.shapes.tokens import ACCEPTED, ExpressionError

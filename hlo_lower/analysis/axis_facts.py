@@ -1,6 +1,6 @@
 """What is known of the elements of a tensor along some positions: whether they differ, and whether they go up.
 
-An `Along` speaks of the elements at a place whose positions along the axes vary, while everything else stays as it is.
+An `AxisFacts` speaks of the elements at a place whose positions along the axes vary, while all else stays as it is.
 Nothing in it is a guess: `UNKNOWN` is what is left where nothing is proved.
 """
 
@@ -18,7 +18,7 @@ from hlo_lower.analysis.linear import Linear, Position, positions
 Ranges = tuple[tuple[int, int], ...]
 
 
-class Order(IntEnum):
+class Monotonicity(IntEnum):
     """How elements go from one position to the next, in row-major order of the axes."""
 
     UNKNOWN = 0
@@ -27,7 +27,7 @@ class Order(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class AxisFacts:
     """What is known of the elements along some positions.
 
     Attributes:
@@ -41,7 +41,7 @@ class Along:
     gap: int = 0
     repeats: Ranges = ()
     covers: bool = False
-    order: Order = Order.UNKNOWN
+    order: Monotonicity = Monotonicity.UNKNOWN
     evidence: tuple[Evidence, ...] = field(default=(), compare=False)
 
     @property
@@ -49,52 +49,52 @@ class Along:
         """Whether any two elements differ."""
         return self.gap > 0 and not self.repeats
 
-    def because(self, *evidence: Evidence | None) -> "Along":
+    def because(self, *evidence: Evidence | None) -> "AxisFacts":
         """The same with these steps as well."""
-        return Along(self.gap, self.repeats, self.covers, self.order, merge((*self.evidence, *evidence)))
+        return AxisFacts(self.gap, self.repeats, self.covers, self.order, merge((*self.evidence, *evidence)))
 
-    def without_order(self) -> "Along":
+    def without_order(self) -> "AxisFacts":
         """The same elements in some other order."""
-        return Along(self.gap, self.repeats, self.covers, Order.UNKNOWN, self.evidence)
+        return AxisFacts(self.gap, self.repeats, self.covers, Monotonicity.UNKNOWN, self.evidence)
 
-    def monotone(self) -> "Along":
+    def monotone(self) -> "AxisFacts":
         """What is left after a function that never goes down where its argument goes up."""
-        return Along(order=min(self.order, Order.NON_DECREASING), evidence=self.evidence)
+        return AxisFacts(order=min(self.order, Monotonicity.NON_DECREASING), evidence=self.evidence)
 
 
-UNKNOWN = Along()
+UNKNOWN = AxisFacts()
 """Nothing is known."""
 
-ONE = Along(1 << 80, (), False, Order.INCREASING)
+ONE = AxisFacts(1 << 80, (), False, Monotonicity.INCREASING)
 """A single position."""
 
-UNIFORM = Along(order=Order.NON_DECREASING)
+UNIFORM = AxisFacts(order=Monotonicity.NON_DECREASING)
 """Every position holds the same element."""
 
 
-def best(a: Along, b: Along) -> Along:
+def best(a: AxisFacts, b: AxisFacts) -> AxisFacts:
     """Two facts of the same elements as one: both are true."""
     better = max(a, b, key=lambda x: (x.covers, x.gap > 0, not x.repeats, x.gap))
     order = max(a.order, b.order)
-    if better.is_distinct and order is Order.NON_DECREASING:
-        order = Order.INCREASING
-    return Along(better.gap, better.repeats, better.covers, order, merge((*a.evidence, *b.evidence)))
+    if better.is_distinct and order is Monotonicity.NON_DECREASING:
+        order = Monotonicity.INCREASING
+    return AxisFacts(better.gap, better.repeats, better.covers, order, merge((*a.evidence, *b.evidence)))
 
 
-def one_of(facts: Iterable[Along]) -> Along:
+def one_of(facts: Iterable[AxisFacts]) -> AxisFacts:
     """What is known of a tensor that is, as a whole, one of several."""
-    found: Along | None = None
+    found: AxisFacts | None = None
     for fact in facts:
         if found is None:
             found = fact
             continue
         repeats = tuple(dict.fromkeys((*found.repeats, *fact.repeats)))
         covers, order = found.covers and fact.covers, min(found.order, fact.order)
-        found = Along(min(found.gap, fact.gap), repeats, covers, order, merge((*found.evidence, *fact.evidence)))
+        found = AxisFacts(min(found.gap, fact.gap), repeats, covers, order, merge((*found.evidence, *fact.evidence)))
     return found or UNKNOWN
 
 
-def of_form(form: Linear, axes: Sequence[Position], *, is_exact: bool) -> Along | None:
+def of_form(form: Linear, axes: Sequence[Position], *, is_exact: bool) -> AxisFacts | None:
     """What a linear form tells of its elements along the axes; None where it depends on them in another way.
 
     Digits: with the strides in ascending order, two places that differ in the one of stride c, and in none of a longer
@@ -120,20 +120,20 @@ def of_form(form: Linear, axes: Sequence[Position], *, is_exact: bool) -> Along 
     if not exact:
         gap = min(gap, (1 << form.width) - reach)
     gap = max(gap, 0)
-    order = Order.INCREASING if exact else Order.UNKNOWN
+    order = Monotonicity.INCREASING if exact else Monotonicity.UNKNOWN
     inner = 0
     for stride, size in reversed(strides):
         if stride < inner:
-            order = Order.UNKNOWN
+            order = Monotonicity.UNKNOWN
         elif stride == inner:
-            order = min(order, Order.NON_DECREASING)
+            order = min(order, Monotonicity.NON_DECREASING)
         inner += stride * (size - 1)
     others = any(not (isinstance(s, Position) and s.dim in varying) for s in form.terms)
     least = form.constant + sum(min(0, c * (n - 1)) for c, n in strides)
     covers = exact and is_dense and least == 0 and not others
     if not any(c for c, _ in strides) and strides:  # the same everywhere, whatever wraps around
-        order = Order.NON_DECREASING
-    return Along(gap, (), covers and gap > 0, order).because(form.evidence)
+        order = Monotonicity.NON_DECREASING
+    return AxisFacts(gap, (), covers and gap > 0, order).because(form.evidence)
 
 
 def reach_of(form: Linear, axes: Sequence[Position]) -> int:
@@ -141,7 +141,7 @@ def reach_of(form: Linear, axes: Sequence[Position]) -> int:
     return sum(abs(form.terms.get(axis, 0)) * (axis.size - 1) for axis in axes)
 
 
-def of_bounds(lo: Bounds, hi: Bounds) -> Along:
+def of_bounds(lo: Bounds, hi: Bounds) -> AxisFacts:
     """What bounds of single elements tell, [cases, positions]: in each case they must hold.
 
     Sorted by their lower bounds, elements whose ranges do not meet differ, by at least the distance between them.
@@ -156,22 +156,22 @@ def of_bounds(lo: Bounds, hi: Bounds) -> Along:
     # n different numbers of which the least is 0 and the greatest n - 1.
     is_known, n = not bool(np.any(lo != hi)), lo.shape[1]
     covers = gap == 1 and is_known and int(low[:, 0].min()) == 0 and int(low[:, -1].max()) == n - 1
-    told = Order.INCREASING if step > 0 else Order.NON_DECREASING if step == 0 else Order.UNKNOWN
-    return Along(max(gap, 0), (), covers, told)
+    order = Monotonicity.INCREASING if step > 0 else Monotonicity.NON_DECREASING if step == 0 else Monotonicity.UNKNOWN
+    return AxisFacts(max(gap, 0), (), covers, order)
 
 
-def composed(outer: Along, inner: Along, size: int, count: int) -> Along:
+def composed(outer: AxisFacts, inner: AxisFacts, size: int, count: int) -> AxisFacts:
     """What is known of `outer[inner[p]]`: elements of a dim of this size, picked at places that lie inside it.
 
     Different places give elements that outer says differ; all places, each once, give all of them; and what goes up at
     places that go up goes up.
     """
-    order = Order.UNKNOWN
+    order = Monotonicity.UNKNOWN
     if outer.order and inner.order:
         order = min(outer.order, inner.order)
     gap = outer.gap if inner.is_distinct else 0
     covers = outer.covers and inner.covers and size == count
-    return Along(gap, outer.repeats if gap else (), covers, order, merge((*outer.evidence, *inner.evidence)))
+    return AxisFacts(gap, outer.repeats if gap else (), covers, order, merge((*outer.evidence, *inner.evidence)))
 
 
 def count_of(axes: Sequence[Position]) -> int:

@@ -6,8 +6,8 @@ says, both branches are congruent to x modulo m.
 
 from dataclasses import dataclass
 
-from hlo_lower.analysis.asked import Asked
 from hlo_lower.analysis.budget import FOLLOWED
+from hlo_lower.analysis.distinct_queries import DistinctQueries
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.linear import Linear
 from hlo_lower.analysis.places import Entry, moved
@@ -23,7 +23,7 @@ class Congruence:
     modulus: int
 
 
-def congruence(asked: Asked, entry: Entry, left: int = FOLLOWED) -> Congruence | None:
+def congruence(queries: DistinctQueries, entry: Entry, left: int = FOLLOWED) -> Congruence | None:
     """The congruence of an element of an integer tensor, or None.
 
     A remainder is congruent to its dividend modulo the divisor, where the dividend's form is exact; a sum with a number
@@ -31,24 +31,24 @@ def congruence(asked: Asked, entry: Entry, left: int = FOLLOWED) -> Congruence |
     """
     if left == 0:
         return None
-    node = asked.ranges.sources.of(entry.site)
+    node = queries.ranges.sources.of(entry.site)
     if isinstance(node, Same):
-        return congruence(asked, entry.of(node.site), left - 1)
+        return congruence(queries, entry.of(node.site), left - 1)
     if not isinstance(node, Node):
         return None
     source = moved(node, entry)
     if source is not None:
-        return congruence(asked, source, left - 1)
+        return congruence(queries, source, left - 1)
     match node.name.removeprefix("stablehlo."):
         case "remainder":
             x, divisor = node.operands
-            low, high = asked.hull(entry.site.to(divisor))
-            form = asked.forms.of(entry.to(x))
-            return Congruence(form, low) if low == high and low > 0 and asked.forms.is_exact(form, x) else None
+            low, high = queries.hull(entry.site.to(divisor))
+            form = queries.forms.of(entry.to(x))
+            return Congruence(form, low) if low == high and low > 0 and queries.forms.is_exact(form, x) else None
         case "add" | "subtract":
-            return _shifted(asked, node, entry, left)
+            return _shifted(queries, node, entry, left)
         case "select":
-            a, b = (congruence(asked, entry.to(branch), left // 2) for branch in node.operands[1:])
+            a, b = (congruence(queries, entry.to(branch), left // 2) for branch in node.operands[1:])
             if a is None or b is None or a.modulus != b.modulus:
                 return None
             apart = a.form.plus(b.form, -1)
@@ -57,14 +57,14 @@ def congruence(asked: Asked, entry: Entry, left: int = FOLLOWED) -> Congruence |
             return None
 
 
-def _shifted(asked: Asked, node: Node, entry: Entry, left: int) -> Congruence | None:
+def _shifted(queries: DistinctQueries, node: Node, entry: Entry, left: int) -> Congruence | None:
     """A congruent element plus or minus a number that is known."""
     whole = type_range(entry.site.value.element_type)
     x, added = node.operands
     sign = 1 if node.name == "stablehlo.add" else -1
-    low, high = asked.hull(entry.site.to(added))
-    least, most = asked.hull(entry.site.to(x))
+    low, high = queries.hull(entry.site.to(added))
+    least, most = queries.hull(entry.site.to(x))
     if low != high or whole is None or least + sign * low < whole[0] or most + sign * low > whole[1]:
         return None
-    found = congruence(asked, entry.to(x), left - 1)
+    found = congruence(queries, entry.to(x), left - 1)
     return None if found is None else Congruence(found.form.plus(Linear(sign * low)), found.modulus)

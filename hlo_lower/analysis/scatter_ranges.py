@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.analysis.carried import MAX_NESTED, uniform, within
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
+from hlo_lower.analysis.loop_ranges import MAX_NESTED, uniform, within
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.region import Combiner, classify_region
 from hlo_lower.analysis.site import Site
@@ -25,7 +25,7 @@ MAX_POINTS = 1 << 16
 """Most points at known places that are applied one after the other."""
 
 
-def scattered(ranges: Ranges, node: Node, site: Site) -> Interval | None:
+def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     """The interval of a result of a scatter, or None where nothing is told.
 
     - If the region, given values in the hull of the operand and of the updates, returns one in the same hull, so does

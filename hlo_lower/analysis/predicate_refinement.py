@@ -33,7 +33,7 @@ def subjects(predicate: Value, depth: int = 0) -> list[Value]:
     return list(dict.fromkeys(found))
 
 
-def given(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: int = 0) -> Interval:
+def refined_by(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: int = 0) -> Interval:
     """The interval of a value where a predicate is true, or false; it may leave an element no value (lo > hi).
 
     Args:
@@ -43,25 +43,25 @@ def given(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: 
       subject: one of its `subjects`.
       nested: how many predicates this one is a part of.
     """
-    told = ranges.of(subject)
+    known = ranges.of(subject)
     node = predicate.node
     if node is None or nested > MAX_DEPTH:
-        return told
+        return known
 
     def part(number: int, truth: bool) -> Interval:
-        return given(ranges, node.operand(number), truth, subject, nested + 1)
+        return refined_by(ranges, node.operand(number), truth, subject, nested + 1)
 
     match node.name:
         case "stablehlo.compare" if node.operand(0).element_type == "i1":
-            for known, other in ((0, 1), (1, 0)):
-                value = ranges.of(subject.to(node.operand(known)))
+            for neutral, other in ((0, 1), (1, 0)):
+                value = ranges.of(subject.to(node.operand(neutral)))
                 direction = comparison_direction(node)
                 if direction in ("EQ", "NE") and value.lo.size and value.hull()[0] == value.hull()[1]:
                     same = bool(value.hull()[0]) == (direction == "EQ")
                     return part(other, truth == same)
-            return told
+            return known
         case "stablehlo.compare":
-            return _compared(ranges, node, truth, subject, told)
+            return _compared(ranges, node, truth, subject, known)
         case "stablehlo.not":
             return part(0, not truth)
         case "stablehlo.and" | "stablehlo.or":
@@ -69,16 +69,16 @@ def given(ranges: Ranges, predicate: Value, truth: bool, subject: Site, nested: 
             a, b = part(0, truth), part(1, truth)
             return _met(a, b) if both else _joined(a, b)
         case _:
-            return told
+            return known
 
 
-def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, told: Interval) -> Interval:
+def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, known: Interval) -> Interval:
     """The subject where `subject < bound`, or another comparison, is true or false."""
     left, right = node.operands
     direction = comparison_direction(node)
     if left != subject.value:
         if right != subject.value:
-            return told
+            return known
         left, right = right, left
         direction = MIRRORED.get(direction, direction)
     limit = ranges.of(subject.to(right))
@@ -86,20 +86,20 @@ def _compared(ranges: Ranges, node: Node, truth: bool, subject: Site, told: Inte
         direction = _NEGATED[direction]
     match direction:
         case "LT":
-            return told.between(told.lo, lesser(told.hi, limit.hi - 1))
+            return known.between(known.lo, lesser(known.hi, limit.hi - 1))
         case "LE":
-            return told.between(told.lo, lesser(told.hi, limit.hi))
+            return known.between(known.lo, lesser(known.hi, limit.hi))
         case "GT":
-            return told.between(greater(told.lo, limit.lo + 1), told.hi)
+            return known.between(greater(known.lo, limit.lo + 1), known.hi)
         case "GE":
-            return told.between(greater(told.lo, limit.lo), told.hi)
+            return known.between(greater(known.lo, limit.lo), known.hi)
         case "EQ":
-            return told.between(greater(told.lo, limit.lo), lesser(told.hi, limit.hi))
+            return known.between(greater(known.lo, limit.lo), lesser(known.hi, limit.hi))
         case _:  # not equal to one number: it may be an end of the interval
             is_number = np.asarray(limit.lo == limit.hi)
-            lo = pick(is_number & np.asarray(told.lo == limit.lo), told.lo + 1, told.lo)
-            hi = pick(is_number & np.asarray(told.hi == limit.hi), told.hi - 1, told.hi)
-            return told.between(lo, hi)
+            lo = pick(is_number & np.asarray(known.lo == limit.lo), known.lo + 1, known.lo)
+            hi = pick(is_number & np.asarray(known.hi == limit.hi), known.hi - 1, known.hi)
+            return known.between(lo, hi)
 
 
 _NEGATED = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}

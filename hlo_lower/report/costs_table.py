@@ -1,4 +1,4 @@
-"""A target's table of sizes: what the forms cost there, and the measurement behind each entry."""
+"""A target's table of costs: what the forms cost there, and the measurement behind each entry."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from hlo_lower.report.markdown import code, escape, table
 from hlo_lower.report.page import new_grid, new_page, text_of
 
 
-class SizeRow(Protocol):
+class CostEntry(Protocol):
     """What an entry tells about itself: its name, its value for the target, what it is, and what it was set by."""
 
     @property
@@ -25,7 +25,7 @@ class SizeRow(Protocol):
     def measured(self) -> str: ...
 
 
-def render_sizes_text(rows: Sequence[SizeRow], *, width: int, color: bool = False) -> str:
+def render_costs_text(rows: Sequence[CostEntry], *, width: int, color: bool = False) -> str:
     """Render the entries as a table; costs are in nanoseconds."""
     page = new_page(width, color=color)
     grid = new_grid()
@@ -36,7 +36,7 @@ def render_sizes_text(rows: Sequence[SizeRow], *, width: int, color: bool = Fals
     return text_of(page, grid)
 
 
-def render_sizes_markdown(rows: Sequence[SizeRow]) -> str:
+def render_costs_markdown(rows: Sequence[CostEntry]) -> str:
     """Render the entries as a Markdown table."""
     cells = [[code(row.name), f"{row.value:,}", escape(row.what), escape(row.measured)] for row in rows]
     return table(("size", "value", "of (costs in ns)", "set by"), cells) + "\n"

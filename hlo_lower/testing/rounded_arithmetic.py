@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing.element_types import ElementType
+from hlo_lower.testing.drawn_types import ElementType
 
 Array = NDArray[Any]
 

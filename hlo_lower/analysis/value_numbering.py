@@ -20,7 +20,7 @@ MAX_TRAIL = 2_000
 Trail = tuple[mlir.RawLocation, ...]
 
 
-class Twins:
+class ValueNumbering:
     """Numbers for values and regions; twins have the same.
 
     Raw objects are looked at, not the view's: this is asked of every scatter.

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from hlo_lower.testing.index_columns import Column
+from hlo_lower.testing.index_columns import DrawnColumn
 from hlo_lower.verify.reference.scatter import ScatterNumbers
 
 
 @dataclass(frozen=True)
-class Form:
+class CaseForm:
     """Shapes and dimension numbers of a legal scatter.
 
     Attributes:
@@ -27,7 +27,7 @@ class Form:
     inserted: tuple[int, ...]
     batching: tuple[tuple[int, int], ...]
     positions: tuple[int, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[DrawnColumn, ...]
     index_vector_dim: int
     implicit: bool
     window_places: tuple[int, ...]
@@ -67,6 +67,6 @@ class Form:
             index_vector_dim=len(self.positions) if self.implicit else ivd,
         )
 
-    def extent(self, column: Column) -> tuple[int, int]:
+    def extent(self, column: DrawnColumn) -> tuple[int, int]:
         """Size of the operand and of the window in a column's dim."""
         return self.operand[column.dim], self.window[column.dim]
