@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.testing.case import Case
-from hlo_lower.testing.drawn_types import TYPES, ElementType
+from hlo_lower.testing.drawn_types import TYPES, DrawnType
 from hlo_lower.testing.index_columns import compute
 from hlo_lower.verify.index_regimes import Column as Extent
 from hlo_lower.verify.index_regimes import draw_leaves, with_special_values
@@ -73,7 +73,7 @@ def _indices(case: Case, rng: np.random.Generator, regime: str) -> tuple[tuple[A
     return ((indices,) if case.is_direct else tuple(given)), indices
 
 
-def data(rng: np.random.Generator, shape: tuple[int, ...], element: ElementType, *, special: bool) -> Array:
+def data(rng: np.random.Generator, shape: tuple[int, ...], element: DrawnType, *, special: bool) -> Array:
     """Data of a type: numbers of every sign and size, with NaN, infinities and signed zeros if asked for.
 
     No subnormal numbers of f32 and f64: XLA's arithmetic on CPU flushes them to zero.

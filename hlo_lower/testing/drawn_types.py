@@ -42,7 +42,7 @@ WIDER = {
 
 
 @dataclass(frozen=True)
-class ElementType:
+class DrawnType:
     """An element type.
 
     Attributes:
@@ -98,7 +98,7 @@ def typed(shape: tuple[int, ...], element: str) -> str:
     return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
 
 
-def _all() -> dict[str, ElementType]:
+def _all() -> dict[str, DrawnType]:
     kinds: dict[Class, tuple[str, ...]] = {
         "float": FLOATS,
         "signed": SIGNED,
@@ -107,7 +107,7 @@ def _all() -> dict[str, ElementType]:
         "complex": COMPLEX,
         "scale": ("f8E8M0FNU",),
     }
-    known = {name: ElementType(name, kind) for kind, names in kinds.items() for name in names}
+    known = {name: DrawnType(name, kind) for kind, names in kinds.items() for name in names}
     return {name: element for name, element in known.items() if mlir.dtype_of(name) is not None}
 
 

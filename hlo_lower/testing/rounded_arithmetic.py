@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing.drawn_types import ElementType
+from hlo_lower.testing.drawn_types import DrawnType
 
 Array = NDArray[Any]
 
 
-def apply(op: str, element: ElementType, inputs: Sequence[Array]) -> Array:
+def apply(op: str, element: DrawnType, inputs: Sequence[Array]) -> Array:
     """An op on arrays of one element type; a comparison gives booleans.
 
     Args:
@@ -35,12 +35,12 @@ def apply(op: str, element: ElementType, inputs: Sequence[Array]) -> Array:
     return np.asarray(_FLOAT[op](*inputs)).astype(element.dtype)
 
 
-def convert(array: Array, element: ElementType) -> Array:
+def convert(array: Array, element: DrawnType) -> Array:
     """Convert between types of one kind."""
     return array.astype(element.dtype)
 
 
-def _integer(op: str, element: ElementType, inputs: Sequence[Array]) -> Array:
+def _integer(op: str, element: DrawnType, inputs: Sequence[Array]) -> Array:
     wide = np.uint64 if element.kind == "unsigned" else np.int64
     result: Array = np.asarray(_INTEGER[op](*(i.astype(wide) for i in inputs))).astype(np.uint64)
     mask = np.uint64((1 << element.bits) - 1)
@@ -51,7 +51,7 @@ def _integer(op: str, element: ElementType, inputs: Sequence[Array]) -> Array:
     return result.view(np.int64) if element.kind == "signed" else result.astype(element.dtype)
 
 
-def _compare(direction: str, element: ElementType, inputs: Sequence[Array]) -> Array:
+def _compare(direction: str, element: DrawnType, inputs: Sequence[Array]) -> Array:
     if element.kind in ("signed", "unsigned"):
         wide = np.uint64 if element.kind == "unsigned" else np.int64
         inputs = [i.astype(wide) for i in inputs]

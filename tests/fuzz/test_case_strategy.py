@@ -10,7 +10,7 @@ import hlo_lower as hl
 from hlo_lower.testing.case import Case, recorded_case, size_of
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.shrink import shrink
-from hlo_lower.testing.strategy import legal_scatters
+from hlo_lower.testing.case_strategy import legal_scatters
 
 QUIET = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -68,10 +68,10 @@ def test_an_unknown_cell_is_refused():
 
 def test_without_hypothesis_the_strategy_says_so(monkeypatch):
     """The package needs no hypothesis; the strategy's module names what to install."""
-    for name in [n for n in sys.modules if n.split(".")[0] == "hypothesis" or n == "hlo_lower.testing.strategy"]:
+    for name in [n for n in sys.modules if n.split(".")[0] == "hypothesis" or n == "hlo_lower.testing.case_strategy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(
         ImportError, match=r"hlo_lower\.testing\.strategy needs hypothesis: pip install 'hlo-lower\[testing\]'"
     ):
-        __import__("hlo_lower.testing.strategy")
+        __import__("hlo_lower.testing.case_strategy")
