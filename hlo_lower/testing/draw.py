@@ -1,7 +1,7 @@
 """Where the choices of a random case come from: one small protocol, so that one generator serves every source.
 
 `Seeded` draws from a seed (the long runs), `Replayed` from a list of earlier choices (shrinking), and
-`hlo_lower.testing.case_strategy` from hypothesis. The first choice is the simplest one: both kinds of shrinking go there.
+`case_strategy` from hypothesis. The first choice is the simplest one: both kinds of shrinking go there.
 """
 
 from collections.abc import Sequence

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, find, given, settings
 
 import hlo_lower as hl
 from hlo_lower.testing.case import Case, recorded_case, size_of
+from hlo_lower.testing.case_strategy import legal_scatters
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.shrink import shrink
-from hlo_lower.testing.case_strategy import legal_scatters
 
 QUIET = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
@@ -72,6 +72,6 @@ def test_without_hypothesis_the_strategy_says_so(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(
-        ImportError, match=r"hlo_lower\.testing\.strategy needs hypothesis: pip install 'hlo-lower\[testing\]'"
+        ImportError, match=r"hlo_lower\.testing\.case_strategy needs hypothesis: pip install 'hlo-lower\[testing\]'"
     ):
         __import__("hlo_lower.testing.case_strategy")
