@@ -368,11 +368,11 @@ class CompositeLoweringRegistry:
             misses = rule.misses(facts)
             if misses or rule.name in without:
                 rejected.append((rule, (*misses, *filter(None, [without.get(rule.name)]))))
-                distance[rule.name] = (len(misses), rule.name)
+                distance[rule.name] = (sum(miss.code is not Code.NEEDS for miss in misses), rule.name)
             else:
                 fitting.append(rule)
         if not fitting:
-            # What fits the facts comes first: then it is the target that stands in the way.
+            # What fits the facts comes first: then it is the target, or a condition, that stands in the way.
             raise NoRuleError(op, sorted(rejected, key=lambda pair: distance[pair[0].name])[:3])
         unbeaten = self._unbeaten(fitting, self._domains[op])
         if len(unbeaten) > 1:

@@ -43,9 +43,9 @@ class GatherFacts(FactsByName):
     """The facts of one gather.
 
     Attributes:
-      taken, size: the facts that rules constrain, one for each of `GATHER_DOMAINS`.
+      taken, strategy: the facts that rules constrain, one for each of `GATHER_DOMAINS`.
       in_bounds: whether every start is proved to be inside; not looked at where the target takes every gather.
-      forms: what each form is estimated to cost, in nanoseconds, the cheapest first.
+      strategies: what each is estimated to cost, in nanoseconds, the cheapest first.
     """
 
     domains = GATHER_DOMAINS
@@ -56,7 +56,7 @@ class GatherFacts(FactsByName):
     strategies: Mapping[GatherStrategy, float] = field(default_factory=dict[GatherStrategy, float])
 
     def with_strategy(self, strategy: GatherStrategy) -> "GatherFacts":
-        """The same facts with another of its forms."""
+        """The same facts with another of its strategies."""
         return replace(self, strategy=strategy)
 
 

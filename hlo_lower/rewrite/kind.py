@@ -50,7 +50,7 @@ class Subject:
       kind: the kind.
       node: the op.
       label: what it is in a message ("stablehlo.scatter", 'stablehlo.composite "odml.softmax"').
-      forms: in the order in which they are tried; none where it has no form that a rule could be for.
+      candidates: in the order in which they are tried; none where no rule could be for it.
       given: what a rule is given, from the facts that it was chosen by and a builder in front of the op.
       told: its facts in a line, for an error.
       next_step: what to do where it has no lowering, for an error.

@@ -149,6 +149,7 @@ def classify(
         guarded_dims=guarded,
         masked_dims=masked,
         is_sorted=is_sorted,
+        operand_shape=scatter.operand_shape,
         strategies=strategies,
         costs=costs,
         constant_map=solved,

@@ -145,9 +145,10 @@ class ScatterFacts(FactsByName):
       guarded_dims: operand dims in which a window may reach out of the operand, which drops all of it.
       masked_dims: operand dims in which it may, which drops the elements outside.
       is_sorted: whether the rows' numbers are known to ascend, with nothing dropped.
-      forms: the forms that are right for many windows at run time, each with its estimated cost in nanoseconds, the
+      operand_shape: the operand's extents, which a rule's `When` may ask for.
+      strategies: those that are right for many windows at run time, each with its estimated cost in nanoseconds, the
         cheapest first; empty for other scatters.
-      sizes: the table that the costs are from.
+      costs: the table that the costs are from.
       constant_map: which update lands where, if all indices are constant and the class is solved by that.
       findings: every fact with its proof or its reason, for the record.
       bounds: why the bounds need a guard or none.
@@ -176,6 +177,7 @@ class ScatterFacts(FactsByName):
     guarded_dims: tuple[int, ...]
     masked_dims: tuple[int, ...]
     is_sorted: bool
+    operand_shape: tuple[int, ...]
     strategies: Mapping[Strategy, float]
     costs: CostTable
     constant_map: ConstantMap | None
@@ -185,7 +187,7 @@ class ScatterFacts(FactsByName):
     claims: Claims | None = None
 
     def with_strategy(self, strategy: Strategy) -> "ScatterFacts":
-        """The same scatter in another of its forms."""
+        """The same scatter with another of its strategies."""
         return self if strategy is self.strategy else replace(self, strategy=strategy)
 
     @property

@@ -44,7 +44,7 @@ def estimated_costs(
       region: what it does to it.
       order: whether updates of one row can be combined first.
       unique: whether each row is written once.
-      sizes: the costs.
+      costs: the target's.
       is_masked: whether elements of a window may be dropped one by one.
       is_permutation: whether every row is written, and once.
       is_sorted: whether the writes' rows ascend.

@@ -6,13 +6,13 @@ from math import prod
 from hlo_lower.rule_api import (
     SCATTER,
     Combiner,
-    DoesNotApply,
     Drops,
     InBounds,
     RuleList,
     ScatterLowering,
     Subset,
     Value,
+    When,
     new_values,
 )
 
@@ -28,6 +28,7 @@ rules = RuleList()
     combiner={Combiner.ASSIGN},
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
+    when=When(f"{MOST_ELEMENTS:,} elements at most", lambda facts: prod(facts.operand_shape) <= MOST_ELEMENTS),
     form="select(iota == start in every dim, update, operand)",
 )
 def scatter_to_point_select(op: ScatterLowering) -> Sequence[Value]:
@@ -43,8 +44,6 @@ def scatter_to_point_select(op: ScatterLowering) -> Sequence[Value]:
     """
     build, scatter = op.build, op.scatter
     shape = scatter.operand_shape
-    if prod(shape) > MOST_ELEMENTS:
-        raise DoesNotApply(f"the operand has more than {MOST_ELEMENTS:,} elements")
     starts = build.reshape(op.arrangement.indices(build, op.arrangement.parts[0]), (len(scatter.index_dims),))
     hit: Value | None = None
     for dim in range(scatter.rank):
