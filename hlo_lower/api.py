@@ -11,13 +11,13 @@ from hlo_lower.graph import bind as _bind
 from hlo_lower.jit import jit
 from hlo_lower.options import Keywords, Options, options_of
 from hlo_lower.pipeline import Lowered
-from hlo_lower.pipeline import classify as _classify
 from hlo_lower.pipeline import lower as _lower
 from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.report.notebook import Records
 from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite.kinds import KINDS, title_of
+from hlo_lower.survey import classify as _classify
 from hlo_lower.targets import Target, TargetLike
 from hlo_lower.verified import check, verify
 from hlo_lower.verify import Level

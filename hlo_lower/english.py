@@ -31,6 +31,17 @@ def listed(causes: Iterable[Cause]) -> str:
     return "; ".join(map(told, causes))
 
 
+def refusal(cause: Cause) -> str:
+    """Why a target refuses an op that stands in a module: the note of its file where there is one."""
+    match cause.code:
+        case Code.REFUSES_OPS | Code.REFUSES_DTYPE:
+            return str(cause["note"] or "not taken")
+        case Code.REFUSES_OP_ON:
+            return f"not taken on {_joined(cause, 'dtypes')}"
+        case _:
+            return told(cause)
+
+
 def shape_text(shape: Iterable[int | None], dtype: str = "") -> str:
     """A shape as MLIR writes it ("1x8x?xf32"); "scalar" for rank 0 without a dtype."""
     sizes = ["?" if size is None else str(size) for size in shape]

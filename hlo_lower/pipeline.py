@@ -16,15 +16,16 @@ from hlo_lower.legalize import Demotion, demote_i64
 from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.options import Options
 from hlo_lower.plugins import registry_of
+from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
 from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
-from hlo_lower.rewrite.scatters import LoweredScatters, classify_scatters, lower_scatters
+from hlo_lower.rewrite.refused_ops import refused_ops
+from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.stage import run_stage
-from hlo_lower.scatter.record import ScatterRecord
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,13 @@ class Lowered:
         """The module in linalg, where the target reads that."""
         if self.options.target.dialect != "linalg":
             return None
-        graph = _copied(self.graph)
+        graph = copied(self.graph)
         return graph, to_linalg(graph, named=self.options.linalg_ops == "named")
+
+    @cached_property
+    def refused(self) -> tuple[RefusedOps, ...]:
+        """What the target refuses of the module as it is now, scatters included; empty if it takes all of it."""
+        return refused_ops(self.graph, self.options.target, self.records)
 
     @property
     def linalg(self) -> LinalgReport | None:
@@ -187,32 +193,6 @@ class Lowered:
             )
 
 
-def classify(
-    graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
-) -> tuple[ScatterRecord, ...]:
-    """One record per scatter, in program order, with the rule that would lower it.
-
-    Where the target refuses more than scatters, that is found by lowering a copy: which rule builds what it takes shows
-    once it is built.
-
-    Args:
-      graph: a module as `read` gives it.
-      options: policy and target; only, skip and keep_unsupported do not matter.
-      registry: the rules; by default the built-in ones and those of installed plug-ins.
-    """
-    options = options or Options()
-    known = registry_of(registry)
-    if options.bind:
-        graph = bind(graph, dict(options.bind))
-    is_built = not options.target.restricts_only_scatter
-    with lowering():
-        if is_built or options.legalize or options.demote_i64:
-            graph = _copied(graph)
-            _make_plain(Context(graph, options, known))
-        context = Context(graph, replace(options, only=(), skip=(), keep_unsupported=True), known)
-        return lower_scatters(context, is_trial=True).records if is_built else classify_scatters(context)
-
-
 def lower(
     source: Source | Graph,
     *,
@@ -239,12 +219,12 @@ def lower(
 def _lower(
     source: Source | Graph, options: Options, name: str | None, registry: CompositeLoweringRegistry | None
 ) -> Lowered:
-    graph = _copied(source, name) if isinstance(source, Graph) else read(source, name)
+    graph = copied(source, name) if isinstance(source, Graph) else read(source, name)
     if options.bind:
         graph = bind(graph, dict(options.bind))
     op_count = graph.op_count
     known = registry_of(registry)
-    changes, demotion = _make_plain(Context(graph, options, known))
+    changes, demotion = make_plain(Context(graph, options, known))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
     problem = mlir.verify_module(graph.module)
@@ -254,7 +234,7 @@ def _lower(
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
 
 
-def _copied(source: Graph, name: str | None = None) -> Graph:
+def copied(source: Graph, name: str | None = None) -> Graph:
     """A graph of its own, to be changed."""
     graph = read(to_text(source), name or source.name)
     graph.has_locations, graph.exported = source.has_locations, source.exported
@@ -267,12 +247,12 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     Raises:
       NotLoweredError: its integers cannot be narrowed.
     """
-    graph = _copied(source)
-    changes, demotion = _make_plain(Context(graph, options, registry_of(registry)))
+    graph = copied(source)
+    changes, demotion = make_plain(Context(graph, options, registry_of(registry)))
     return PlainForm(to_text(graph), changes, demotion)
 
 
-def _make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
+def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     """Legalize a graph and make its 64-bit integers narrower, in place, as far as that is asked for.
 
     In this order: what is demoted has to be plain StableHLO.

@@ -12,6 +12,7 @@ from every_cause import CANONICALIZED, CASES, causes_of, records_of
 import hlo_lower as hl
 from hlo_lower.causes import Cause, Code
 from hlo_lower.english import told
+from hlo_lower.refused import RefusedOps
 from hlo_lower.report import ModuleReport, render_json
 from hlo_lower.report.json_report import VERSION
 from hlo_lower.scatter.record import ScatterRecord
@@ -44,7 +45,9 @@ def reports():
     rows = ("clamped", "several", "batches", "sorted along", "written once", "a run", "anywhere")
     twice = tuple(record for name in rows for record in records_of(CASES[name]) * 2)
     numbered = tuple(_numbered(record, n) for n, record in enumerate(twice, start=1))
-    return [*found, ModuleReport("twice.mlir", 7, numbered), ModuleReport("bad.mlir", error="gone")]
+    refused = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), None), 2, ("line 3",))
+    numbers = ModuleReport("twice.mlir", 7, numbered, refused=(refused,))
+    return [*found, numbers, ModuleReport("bad.mlir", error="gone")]
 
 
 def _numbered(record, number):
@@ -70,6 +73,7 @@ def written(data):
     objects["Claims"] = [record["claims"] for record in objects["Record"] if record.get("claims")]
     objects["Run"] = [run for claims in objects["Claims"] for run in claims.get("runs", ())]
     objects["Totals"] = [data["totals"], *(group["totals"] for group in data["groups"])]
+    objects["Refused"] = [one for module in data["modules"] for one in module["refused"]]
     objects["Group"] = data["groups"]
     return objects
 

@@ -16,6 +16,7 @@ ORDER = (
     *(
         "arguments",
         "causes",
+        "refused",
         "english",
         "containment",
         "processes",
@@ -27,8 +28,8 @@ ORDER = (
         "subset",
     ),
     *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
-    *("linalg", "verify", "report", "export", "pipeline", "selection", "consumers", "testing", "verified", "jit"),
-    *("api", "proving", "__init__", "cli", "__main__"),
+    *("linalg", "verify", "report", "export", "pipeline", "survey", "selection", "consumers", "testing", "verified"),
+    *("jit", "api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors`, `arguments` and what stands before it."""
 
@@ -42,7 +43,7 @@ NARROWER = {
     "targets": ("causes", "mlir", "scatter.costs"),
     # The judge looks at two texts, and at nothing of those who wrote one of them.
     "verify": ("mlir", "processes", "shapes"),
-    "report": ("causes", "english", "scatter.record"),
+    "report": ("causes", "english", "refused", "scatter.record"),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 

@@ -62,7 +62,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Convert, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
+    from hlo_lower.refused import SCATTER
     from hlo_lower.report import ModuleReport
+    from hlo_lower.report.refusals import refused_lines
 
     options = _check(args)
     inputs = arrays_of(args.inputs) if args.inputs else None
@@ -90,13 +92,16 @@ def run(args: argparse.Namespace) -> int:
         verify_seconds=verified - converted if verdict else None,
         verdict=verdict.to_json() if verdict else None,
         notes=lowered.notes,
+        refused=lowered.refused,
     )
     _write(args, data, report)
     if lowered.unsupported:
         noun = "scatter" if len(lowered.records) == 1 else "scatters"
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
-        return EXIT_NOT_LOWERED
-    return EXIT_OK
+    if others := [one for one in lowered.refused if one.op != SCATTER]:
+        told = [f"{args.output} holds what {options.target.name} refuses", *refused_lines(others)]
+        complain("\n  ".join(told) + f"\n  next:    hlo-lower report --target {args.target} {args.input}")
+    return EXIT_NOT_LOWERED if others or lowered.unsupported else EXIT_OK
 
 
 def _check(args: argparse.Namespace) -> "Options":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
-from hlo_lower.cli.common_options import add_policy, positive
+from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.output import STANDARD, check_writable
 from hlo_lower.cli.streams import complain, page_of, show
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
 
 KINDS = ("insert_slice", "reduction_add", "general")
+FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 FORMATS = ("text", "json", "markdown", "html")
 NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
 .exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
@@ -36,7 +37,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--all", action="store_true", help="every module in full, a line for each of its scatters")
     command.add_argument(
-        "--fail-on", metavar="KIND", action="append", default=[], choices=KINDS, help="exit 3 where there is such a one"
+        "--fail-on",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        choices=FAIL_ON,
+        help=f"exit 3 where there is such a one; repeatable: {', '.join(FAIL_ON)}",
     )
     command.add_argument(
         "--jobs",
@@ -48,6 +54,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--timeout", metavar="S", type=_seconds, help="give up on a module after S seconds; default: never"
     )
     add_policy(command)
+    add_exactness(command)
+    add_plain(command)
+    add_bind(command)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,10 +74,27 @@ def run(args: argparse.Namespace) -> int:
     show(_rendered(reports, args), args.output)
     if errors:
         complain(f"{len(errors)} of {len(reports)} modules could not be read; the report says why")
-    if failing := sum(record.kind in args.fail_on for report in reports for record in report.records):
-        noun = "scatter" if failing == 1 else "scatters"
-        complain(f"{failing:,} {noun} of a kind to fail on: {', '.join(args.fail_on)}")
-    return EXIT_BAD_INPUT if errors else EXIT_NOT_LOWERED if failing else EXIT_OK
+    failing = [told for what in args.fail_on if (told := _failing(what, reports))]
+    for told in failing:
+        complain(told)
+    is_error = errors and "unreadable" not in args.fail_on
+    return EXIT_BAD_INPUT if is_error else EXIT_NOT_LOWERED if failing else EXIT_OK
+
+
+def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:
+    """How many there are of what is to fail on, in words; "" where there is none."""
+    from hlo_lower.report.module import totals
+
+    total = totals(reports)
+    counts = {
+        **{kind: (total.kinds.get(kind, 0), "scatter", f"of kind {kind}") for kind in KINDS},
+        "loop": (total.looped, "scatter", "in a loop"),
+        "guard": (total.guards_needed, "scatter", "with a guard"),
+        "refused": (sum(one.count for one in total.refused), "op", f"that {reports[0].target} refuses"),
+        "unreadable": (total.unreadable, "module", "that could not be read"),
+    }
+    count, noun, which = counts[what]
+    return f"{count:,} {noun}{'s' * (count != 1)} {which} (--fail-on {what})" if count else ""
 
 
 def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleReport]":
@@ -87,10 +113,11 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
 def _classified(file: str, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.report import ModuleReport
+    from hlo_lower.survey import survey
 
     graph = hl.read(module_source(file), name=file)
-    records = hl.classify(graph, options=options)
-    return ModuleReport(file, graph.op_count, records, options.target.name, options.oob)
+    records, refused = survey(graph, options=options)
+    return ModuleReport(file, graph.op_count, records, options.target.name, options.oob, refused=refused)
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hlo_lower.causes import Cause
 from hlo_lower.english import told_kind
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
+from hlo_lower.report.refusals import refused_lines
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.short_forms import plural, printable, seconds
 
@@ -29,9 +30,10 @@ def headline(report: ModuleReport) -> tuple[str, ...]:
 
 
 def summary(total: Totals) -> list[tuple[str, str]]:
-    """What the totals say, as pairs of a title and a line."""
+    """What the totals say, as pairs of a title and a line; what is refused has several of them."""
+    refused = [("refused", line) for line in refused_lines(total.refused, of_many=total.modules > 1)]
     if not total.scatters:
-        return []
+        return refused
     lines = [
         ("kinds", counted(total.kinds)),
         ("subsets", counted(total.subsets)),
@@ -42,7 +44,7 @@ def summary(total: Totals) -> list[tuple[str, str]]:
     ]
     if total.modules > 1:
         lines.append(("guarded", counted_causes(total.guard_causes)))
-    return [(title, line) for title, line in lines if line]
+    return [*((title, line) for title, line in lines if line), *refused]
 
 
 def total_headline(total: Totals, of: str = "total") -> str:

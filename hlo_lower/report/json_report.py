@@ -11,6 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any, cast
 
 from hlo_lower.causes import Cause
+from hlo_lower.refused import RefusedOps
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.row import rule_name
 from hlo_lower.scatter.record import Rejection, ScatterRecord
@@ -117,6 +118,7 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
         "verify_seconds": report.verify_seconds,
         "error": report.error,
         "notes": list(report.notes),
+        "refused": _refused(report.refused),
         "evidence": evidence.data(),
         "records": records,
     }
@@ -162,8 +164,13 @@ def _claims(record: ScatterRecord) -> dict[str, Any]:
 
 def _totals(total: Totals) -> dict[str, Any]:
     """Totals with their counts of causes as lists: each cause with its count."""
-    causes = {name: _counted(getattr(total, name)) for name in ("no_rule", "guard_causes")}
+    causes: dict[str, Any] = {name: _counted(getattr(total, name)) for name in ("no_rule", "guard_causes")}
+    causes["refused"] = _refused(total.refused)
     return {f.name: causes[f.name] if f.name in causes else getattr(total, f.name) for f in fields(total)}
+
+
+def _refused(refused: Sequence[RefusedOps]) -> list[dict[str, Any]]:
+    return [{**asdict(one), "reason": one.reason.to_json(), "places": list(one.places)} for one in refused]
 
 
 def _counted(counts: Mapping[Cause, int]) -> list[dict[str, Any]]:

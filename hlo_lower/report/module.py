@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from hlo_lower.causes import Cause, Code
 from hlo_lower.english import told_kind
+from hlo_lower.refused import RefusedOps, summed
 from hlo_lower.scatter.record import ScatterRecord
 
 NOT_MEASURED = "not measured"
@@ -33,6 +34,7 @@ class ModuleReport:
       error: why it could not be read or converted; None where it could.
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
       group: the folder that it is counted under, among several modules.
+      refused: what the target refuses of the module after lowering.
       notes: what was done beside scatters, and what the result rests on, a line each.
 
     Example:
@@ -53,6 +55,7 @@ class ModuleReport:
     error: str | None = None
     verdict: Mapping[str, Any] | None = None
     group: str = TOP
+    refused: tuple[RefusedOps, ...] = ()
     notes: tuple[str, ...] = ()
 
     def totals(self) -> "Totals":
@@ -79,6 +82,7 @@ class Totals:
       guards_needed: scatters with a rule that may leave the operand's bounds.
       guards_proved_away: scatters that are proved to stay within them.
       never_in_bounds: scatters that write nothing, because no window fits.
+      refused: what the targets refuse of the modules after lowering.
       guard_causes: why guards are needed: what the written place comes from, in the same way.
     """
 
@@ -97,6 +101,7 @@ class Totals:
     guards_proved_away: int
     never_in_bounds: int
     guard_causes: Mapping[Cause, int]
+    refused: tuple[RefusedOps, ...]
 
 
 def totals(reports: Sequence[ModuleReport]) -> Totals:
@@ -122,6 +127,7 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         guards_proved_away=bounds["always"],
         never_in_bounds=bounds["never"],
         guard_causes=_counts(map(guard_cause, guarded), told_kind),
+        refused=reports[0].refused if len(reports) == 1 else summed(report.refused for report in reports),
     )
 
 

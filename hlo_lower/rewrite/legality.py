@@ -37,13 +37,13 @@ def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal |
             key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
             if key not in seen:
                 seen.add(key)
-                reason = _needs(target, *key) or target.refusal(*key)
+                reason = type_refusal(target, *key) or target.refusal(*key)
                 if reason is not None:
                     return Refusal(node.name, reason)
     return None
 
 
-def _needs(target: Target, op: str, dtypes: frozenset[str]) -> Cause | None:
+def type_refusal(target: Target, op: str, dtypes: frozenset[str]) -> Cause | None:
     """The element type that a target takes on no operation, where the operation itself is taken."""
     for dtype in sorted(dtypes) if target.refuses_op(op) is None else ():
         reason = target.refuses_dtype(dtype)

@@ -1,6 +1,7 @@
 """One module, from its file to its report; whatever goes wrong with it is said there."""
 
 from dataclasses import replace
+from typing import Any
 
 from hlo_lower.containment import mark_contained
 from hlo_lower.errors import HloLowerError
@@ -49,11 +50,13 @@ def warm_up(options: Options) -> None:
 
 def _classified(options: Options, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
-    from hlo_lower.pipeline import classify
+    from hlo_lower.survey import survey
 
     graph = read(module.source, module.file)
-    records = tuple(_detached(record) for record in classify(graph, options=options))
-    return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, group=module.group)
+    found, refused = survey(graph, options=options)
+    records = tuple(_detached(record) for record in found)
+    told: dict[str, Any] = {"group": module.group, "refused": refused}
+    return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, **told)
 
 
 def _detached(record: ScatterRecord) -> ScatterRecord:

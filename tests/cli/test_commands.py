@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
+from hlo_lower import mlir, survey
 from hlo_lower.cli import output
 from hlo_lower.cli.streams import fit
 from hlo_lower.errors import DifferenceError
@@ -442,7 +442,7 @@ def test_an_internal_error_asks_to_be_reported(command, monkeypatch):
     def fail(*args, **kwargs):
         raise KeyError("oops")
 
-    monkeypatch.setattr(hl, "classify", fail)
+    monkeypatch.setattr(survey, "survey", fail)
     quiet = command("report", "decode.mlir")
     assert (quiet.code, quiet.out) == (2, "")
     assert quiet.err.startswith("hlo-lower: internal error: KeyError: 'oops'\n")
@@ -459,7 +459,7 @@ def test_an_interrupt_gives_130(command, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hl, "classify", stop)
+    monkeypatch.setattr(survey, "survey", stop)
     result = command("report", "decode.mlir")
     assert (result.code, result.err) == (130, "interrupted\n")
 

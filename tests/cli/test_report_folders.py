@@ -52,14 +52,14 @@ def test_a_bad_module_does_not_stop_the_rest(zoo, command):
     assert "total: 11 modules (1 unreadable)" in result.out
     assert result.err.splitlines() == [
         "1 of 11 modules could not be read; the report says why",
-        "4 scatters of a kind to fail on: insert_slice",
+        "4 scatters of kind insert_slice (--fail-on insert_slice)",
     ]
 
 
 def test_fail_on_holds_over_a_tree(zoo, command):
     """One scatter of the kind anywhere gives 3, after the report."""
     result = command("report", "zoo", "--fail-on", "insert_slice", "--jobs", "1")
-    assert (result.code, result.err) == (3, "4 scatters of a kind to fail on: insert_slice\n")
+    assert (result.code, result.err) == (3, "4 scatters of kind insert_slice (--fail-on insert_slice)\n")
     assert "total:" in result.out
     assert command("report", "zoo", "--fail-on", "general", "--jobs", "1").code == 0
 
