@@ -9,7 +9,7 @@ Only public names are used, and where two jax releases of the tested range diffe
 import io
 import json
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -297,6 +297,22 @@ def walk(operation: RawOperation, visit: Callable[[RawOperation], None]) -> None
     operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
 
 
+def named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOperation], int]:
+    """The operations of these names, below and including this one, in the order in which they are printed; and how many
+    there are of any name."""
+    advance, found, count = ir.WalkResult.ADVANCE, list[RawOperation](), 0
+
+    def callback(op: RawOperation) -> Any:
+        nonlocal count
+        count += 1
+        if op.name in names:
+            found.append(op)
+        return advance
+
+    operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+    return found, count
+
+
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
     """Whether something holds of any operation below and including this one; stops at the first."""
     found = False
@@ -535,6 +551,12 @@ def read_tensor_type(raw_type: RawType) -> TensorType | None:
 def is_ranked_tensor(raw_type: RawType) -> bool:
     """Whether a type is a ranked tensor."""
     return read_tensor_type(raw_type) is not None
+
+
+def is_static(raw_type: RawType) -> bool:
+    """Whether a type is a ranked tensor whose sizes are all known."""
+    tensor = read_tensor_type(raw_type)
+    return tensor is not None and tensor.is_static
 
 
 def _tensor(raw_type: RawType) -> TensorType:
@@ -874,7 +896,7 @@ def inlined(
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):
         argument.replace_all_uses_with(value)
-    *operations, last = [op.operation for op in block.operations]
+    *operations, last = block.operations
     given = list(last.operands)
     for operation in operations:
         operation.move_before(before)

@@ -8,6 +8,7 @@ an order that is the same for twins, and so translates the evidence of one into 
 """
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
 from hlo_lower import mlir
 from hlo_lower.analysis.budget import FORMS
@@ -20,6 +21,34 @@ MAX_TRAIL = 2_000
 Trail = tuple[mlir.RawLocation, ...]
 
 
+class Computed(NamedTuple):
+    """How a value is computed; nothing of the module is held, so it may change.
+
+    Attributes:
+      number: the same for twins.
+      location: of the operation whose result it is; None for a block's argument.
+      operands: what that takes, as far as it is followed.
+    """
+
+    number: int
+    location: mlir.RawLocation | None
+    operands: tuple["Computed", ...]
+
+    def trail(self) -> Trail:
+        """The locations of what the value is computed by."""
+        found: list[mlir.RawLocation] = []
+        seen: set[int] = set()
+        pending: list[Computed] = [self]
+        while pending and len(found) < MAX_TRAIL:
+            current = pending.pop()
+            if current.number not in seen:
+                seen.add(current.number)
+                if current.location is not None:
+                    found.append(current.location)
+                    pending.extend(current.operands)
+        return tuple(found)
+
+
 class ValueNumbering:
     """Numbers for values and regions; twins have the same.
 
@@ -28,58 +57,37 @@ class ValueNumbering:
 
     def __init__(self, graph: Graph) -> None:
         self._is_function = Functional(graph)
-        self._numbers: dict[mlir.RawValue, int] = {}
-        self._made: dict[mlir.RawValue, tuple[mlir.RawOperation, tuple[mlir.RawValue, ...]]] = {}
+        self._known: dict[mlir.RawValue, Computed] = {}
         self._classes: dict[Hashable, int] = {}
-        self._is_tracked: dict[mlir.RawType, bool] = {}
+        self._is_followed: dict[mlir.RawType, bool] = {}
 
-    def number(self, value: Value) -> int:
-        """The number of a value."""
-        return self._number(value.raw, 0)
+    def computed(self, value: Value) -> Computed:
+        """How a value is computed."""
+        return self._computed(value.raw, 0)
 
-    def _number(self, value: mlir.RawValue, depth: int) -> int:
-        known = self._numbers.get(value)
+    def _computed(self, value: mlir.RawValue, depth: int) -> Computed:
+        known = self._known.get(value)
         if known is not None:
             return known
-        key, raw, operands = value, mlir.producer(value), ()
-        # An op with regions may capture anything, and from other types than integers no fact follows.
-        if raw is not None and depth <= FORMS.deepest:
-            name, own_type = raw.name, value.type
-            if self._is_followed(own_type, value) and not len(raw.regions) and self._is_function_of(name, raw):
-                operands = tuple(raw.operands)
-                numbers = tuple([self._number(operand, depth + 1) for operand in operands])
-                key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
-        known = self._numbers[value] = self._classes.setdefault(key, len(self._classes))
+        key, location, operands = value, None, ()
+        raw = mlir.producer(value)
         if raw is not None:
-            self._made[value] = raw, operands
+            location, name, own_type = raw.location, raw.name, value.type
+            is_followed = self._is_followed.get(own_type)
+            if is_followed is None:
+                is_followed = self._is_followed[own_type] = is_tracked(Value(value))
+            if is_followed and name == "stablehlo.constant":
+                key = (name, raw.attributes["value"])
+            # An op with regions may capture anything, and from other types than integers no fact follows.
+            elif is_followed and depth <= FORMS.deepest and not len(raw.regions) and self._is_function_of(name, raw):
+                operands = tuple([self._computed(operand, depth + 1) for operand in raw.operands])
+                numbers = tuple([operand.number for operand in operands])
+                key = (name, mlir.result_number(value), numbers, mlir.attribute_key(raw), own_type)
+        known = self._known[value] = Computed(self._classes.setdefault(key, len(self._classes)), location, operands)
         return known
-
-    def _is_followed(self, own_type: mlir.RawType, value: mlir.RawValue) -> bool:
-        """Whether a value is of a type that facts are about."""
-        found = self._is_tracked.get(own_type)
-        if found is None:
-            found = self._is_tracked[own_type] = is_tracked(Value(value))
-        return found
 
     def _is_function_of(self, name: str, raw: mlir.RawOperation) -> bool:
         return name in FUNCTIONS or self._is_function(Node(raw))
-
-    def trail(self, value: Value) -> Trail:
-        """The locations of what a value is computed by; before anything of that is changed."""
-        self._number(value.raw, 0)
-        found: list[mlir.RawLocation] = []
-        seen: set[int] = set()
-        pending = [value.raw]
-        while pending and len(found) < MAX_TRAIL:
-            current = pending.pop()
-            number = self._numbers[current]
-            if number not in seen:
-                seen.add(number)
-                made = self._made.get(current)
-                if made is not None:
-                    found.append(made[0].location)
-                    pending.extend(made[1])
-        return tuple(found)
 
     def region(self, block: Block) -> int:
         """The number of a region of one block."""

@@ -26,18 +26,21 @@ def erase(graph: Graph, node: Node) -> set[str]:
     Returns:
       The functions of which a call was erased with them, for `erase_uncalled`.
     """
-    called, taken = _taken(node.raw)
-    # Each once: the bindings must not touch an erased operation again, not even to hash it. What is erased had no user
-    # left, so no later one brings it back.
-    pending = dict.fromkeys(taken)
+    called, pending = _taken(node.raw)
     node.raw.erase()
     while pending:
-        producer, _ = pending.popitem()
-        if any(mlir.is_used(result) for result in producer.results) or not _is_pure(graph, Node(producer)):
+        value = pending.popitem()[0]
+        producer = None if mlir.is_used(value) else mlir.producer(value)
+        if producer is None:
             continue
+        results = list(producer.results)
+        if any(map(mlir.is_used, results)) or not _is_pure(graph, Node(producer)):
+            continue
+        for result in results:  # the bindings must not touch what an erased operation gave, not even to hash it
+            pending.pop(result, None)
         inner, taken = _taken(producer)
         called |= inner
-        pending.update(dict.fromkeys(taken))
+        pending |= taken
         producer.erase()
     return called
 
@@ -91,19 +94,15 @@ def _called_in(node: Node) -> set[str]:
     return called
 
 
-def _taken(raw: mlir.RawOperation) -> tuple[set[str], list[mlir.RawOperation]]:
-    """The functions that an operation calls, and what gives the values that it takes from around it: its operands, and
-    what its regions capture."""
-    called: set[str] = set()
+def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:
+    """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
+    regions capture, arguments of blocks left out."""
     inside = mlir.walked(raw)
-    for op in inside:
-        if op.name == "func.call":
-            called.add(Node(op).callee)
-    values = [value for op in inside for value in op.operands]
-    if len(inside) > 1:
-        own = set(inside)
-        return called, [p for p in map(mlir.producer, values) if p is not None and p not in own]
-    return called, [p for p in map(mlir.producer, values) if p is not None]
+    own = set(inside)
+    called = {Node(op).callee for op in inside if op.name == "func.call"}
+    captured = (value for op in inside[1:] for value in op.operands)
+    kept = [value for value in captured if (p := mlir.producer(value)) is not None and p not in own]
+    return called, dict.fromkeys([*raw.operands, *kept])
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:

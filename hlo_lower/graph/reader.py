@@ -68,15 +68,15 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
     else:
         data = source
     name = name or OBJECT_NAME
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(name, "the input is empty", next_step="give a StableHLO module")
-    data = _as_text(data)
-    is_suspicious = not is_object and (isinstance(data, bytes) or could_kill(data))
-    if contained is None:
-        contained = is_suspicious and not is_contained()
-    if contained and (error := probe(data, name)) is not None:
-        raise error
     with reading(name, len(data)):
+        data = _as_text(data)
+        is_suspicious = not is_object and (isinstance(data, bytes) or could_kill(data))
+        if contained is None:
+            contained = is_suspicious and not is_contained()
+        if contained and (error := probe(data, name)) is not None:
+            raise error
         if isinstance(data, bytes) and not mlir.is_bytecode(data):
             exported, data = _exported(data, name)
         graph = _parsed(data, name, exported)
@@ -217,7 +217,8 @@ def _read_file(path: Path, name: str) -> bytes:
     try:
         if path.is_dir():
             raise InputError(name, "is a directory, not a module", next_step=f"name a file in it: {name}/*.mlir")
-        return path.read_bytes()
+        with reading(name, path.stat().st_size):
+            return path.read_bytes()
     except FileNotFoundError:
         raise InputError(name, "no such file", next_step="check the path") from None
     except OSError as error:

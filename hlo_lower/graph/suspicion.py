@@ -6,20 +6,25 @@ the stack. Its bindings abort at a source location whose file is not UTF-8, whic
 """
 
 import re
+from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
 DEEPEST = 256
 LONGEST_SHAPE = 4096
 """Characters of a shape; one of rank 8 has some 40."""
+
+CHUNK = 1 << 20
+"""Characters that are looked through at once."""
 
 _ESCAPED = re.compile(r"(?:\\[89A-Fa-f][0-9A-Fa-f])+")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _SHAPES = bytes(ord("x") if chr(code) in "0123456789x?" else ord(" ") for code in range(256))
 _LONG_SHAPE = b"x" * (LONGEST_SHAPE + 1)
 _ALIAS = re.compile(r"[#!][\w.$-]+")
+_ALIASES = re.compile(r"\n([#!].*)")
 
+_NO_BRACKETS = bytes(set(range(256)) - set(b"([{<)]}>-"))
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"([{<")] = 1
 _STEP[list(b")]}>")] = -1
@@ -33,29 +38,28 @@ def could_kill(text: str) -> bool:
     if "affine_" in bare:  # an expression nests without brackets
         return True
     letters = bare.encode(errors="replace")
-    codes = np.frombuffer(letters, np.uint8)
-    if _LONG_SHAPE in letters.translate(_SHAPES) or _depth(codes) > DEEPEST:
+    if _LONG_SHAPE in letters.translate(_SHAPES):
         return True
-    begin = codes[np.flatnonzero(codes[:-1] == ord("\n")) + 1]
-    if np.count_nonzero((begin == ord("#")) | (begin == ord("!"))) < DEEPEST:  # the first line is one more
-        return False
-    return _alias_depth([line for line in bare.split("\n") if line[:1] in ("#", "!")]) > DEEPEST
+    # With nothing else left, `<-1>` seems to hold an arrow, too: that is deeper, never less deep.
+    if _depth(letters.translate(None, _NO_BRACKETS)) > DEEPEST and _depth(letters) > DEEPEST:
+        return True
+    aliases = _ALIASES.findall(f"\n{bare}")
+    return len(aliases) > DEEPEST and _alias_depth(aliases) > DEEPEST
 
 
 def _without_strings(text: str) -> str:
-    """What stands outside of strings and comments: a constant of a gigabyte is one string. One that is not closed ends
-    the parsing, so that what follows does not matter."""
+    """What stands outside of strings and comments: a constant of a gigabyte is one string, which is not copied at once.
+    One that is not closed ends the parsing, so that what follows does not matter."""
     if "\\" in text:
         return _STRING_OR_COMMENT.sub(" ", text)
-    parts: list[str] = []
-    start = 0
-    while (opened := text.find('"', start)) >= 0:
-        parts.append(text[start:opened])
-        closed = text.find('"', opened + 1)
-        start = closed + 1 if closed >= 0 else len(text)
-    bare = " ".join([*parts, text[start:]])
+    found, is_inside = list[str](), False
+    for start in range(0, len(text), CHUNK):
+        parts = text[start : start + CHUNK].split('"')
+        found += [" " * is_inside, " ".join(parts[is_inside::2])]
+        is_inside ^= len(parts) % 2 == 0
+    bare = "".join(found)
     # A comment may hold a quotation mark; the first comment of all is seen, as no string is cut wrongly before it.
-    return _STRING_OR_COMMENT.sub(" ", text) if "//" in bare else bare
+    return _STRING_OR_COMMENT.sub(" ", text) if "/" in bare else bare
 
 
 def _is_utf_8(escapes: str) -> bool:
@@ -67,8 +71,9 @@ def _is_utf_8(escapes: str) -> bool:
     return True
 
 
-def _depth(codes: NDArray[np.uint8]) -> int:
+def _depth(letters: bytes) -> int:
     """The deepest nesting of brackets; the one in `->` is none."""
+    codes = np.frombuffer(letters, np.uint8)
     steps = _STEP[codes]
     closing = np.flatnonzero(codes == ord(">"))
     steps[closing[codes[closing - 1] == ord("-")]] = 0
@@ -80,7 +85,7 @@ def _alias_depth(lines: list[str]) -> int:
     """The longest chain of aliases (`#a1 = [#a0]`) of which each names the one before."""
     depths: dict[str, int] = {}
     for line in lines:
-        if "#" in line[1:] or "!" in line[1:]:  # most locations name no other
+        if line.count("#") > 1 or "!" in line:  # most places name no other
             defined, *used = _ALIAS.findall(line) or [""]
-            depths[defined] = 1 + max([depths.get(name, 1) for name in used], default=0)
+            depths[defined] = 1 + max(map(depths.get, used, repeat(1)), default=0)
     return max(depths.values(), default=1)

@@ -88,8 +88,7 @@ class Value(_View):
     @property
     def is_static(self) -> bool:
         """Whether it is a ranked tensor whose sizes are all known."""
-        tensor = mlir.read_tensor_type(self.raw.type)
-        return tensor is not None and tensor.is_static
+        return mlir.is_static(self.raw.type)
 
     @property
     def element_type(self) -> str:
@@ -330,6 +329,11 @@ class Graph:
         """All `func.call` nodes as read, by the function that they name."""
         return self._index.calls
 
+    @property
+    def callers(self) -> list[Node]:
+        """All nodes that a function stands for, as read: `func.call` and `stablehlo.composite`."""
+        return self._index.callers
+
     def has_other_reference(self, function: str) -> bool:
         """Whether something besides `func.call` may name a function (a composite, a custom call)."""
         return function in self._index.references
@@ -369,27 +373,35 @@ class Graph:
         mlir.walk(self.module.operation, lambda raw: visit(Node(raw)))
 
 
+_NAMING = ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation")
+"""Ops that may name a function beside `func.call`."""
+
+
 class _Index:
-    """What one walk over a module finds."""
+    """What one walk over a module finds.
+
+    Attributes:
+      op_count: operations, the module included.
+      callers: what a function stands for: calls and composites.
+    """
 
     def __init__(self, module: mlir.RawModule) -> None:
-        self.op_count = 0
         self.scatters: list[Node] = []
         self.functions: dict[str, Function] = {}
         self.calls: dict[str, list[Node]] = {}
+        self.callers: list[Node] = []
         self.references: set[str] = set()
-        mlir.walk(module.operation, self._visit)
-
-    def _visit(self, raw: mlir.RawOperation) -> None:
-        self.op_count += 1
-        name = raw.name
-        if name == "stablehlo.scatter":
-            self.scatters.append(Node(raw))
-        elif name == "func.func":
-            function = Function(Node(raw))
-            self.functions[function.name] = function
-        elif name == "func.call":
-            node = Node(raw)
-            self.calls.setdefault(node.callee, []).append(node)
-        elif name in ("stablehlo.composite", "stablehlo.custom_call", "sdy.manual_computation"):
-            self.references.update(mlir.symbols_in(raw))
+        found, self.op_count = mlir.named(module.operation, {"stablehlo.scatter", "func.func", "func.call", *_NAMING})
+        for node in map(Node, found):
+            name = node.name
+            if name == "stablehlo.scatter":
+                self.scatters.append(node)
+            elif name == "func.func":
+                function = Function(node)
+                self.functions[function.name] = function
+            elif name == "func.call":
+                self.callers.append(node)
+                self.calls.setdefault(node.callee, []).append(node)
+            else:
+                self.callers += [node] if node.body_name else []
+                self.references.update(mlir.symbols_in(node.raw))

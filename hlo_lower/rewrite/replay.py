@@ -16,6 +16,7 @@ place.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
@@ -35,13 +36,15 @@ class Recipe:
       results: types of the op's results.
       places: for each op of the template, each op in its regions and each argument of their blocks: where its location
         stands among those of the op and its region (`mlir.locations_within`); () where all are the op's own.
+      alike: where one of these locations stands more than once, each such set of places.
     """
 
     decision: Chosen
     template: mlir.RawOperation
     operands: tuple[int, ...]
     results: tuple[mlir.RawType, ...]
-    places: tuple[tuple[tuple[int, ...], ...], ...]
+    places: tuple[tuple[int, ...], ...]
+    alike: frozenset[tuple[int, ...]]
 
     def built_for(self, node: Node) -> list[mlir.RawValue] | None:
         """Build in front of a twin; gives what replaces its results, or None, and nothing built, where it differs."""
@@ -50,13 +53,14 @@ class Recipe:
         if _alike(operands) != self.operands or tuple([result.type for result in raw.results]) != self.results:
             return None
         own = mlir.locations_within(raw) if self.places else []
-        if any(own[n] != own[same[0]] for places in self.places for same in places for n in same):
+        if any(own[n] != own[same[0]] for same in self.alike for n in same):
             return None
         built, given = mlir.inlined(self.template, operands, raw)
-        for op in built:
-            op.location = here
-        for op, places in zip(built, self.places, strict=False):
-            mlir.set_locations(op, [own[same[0]] for same in places])
+        for op, places in zip(built, self.places or repeat(()), strict=False):
+            if len(places) > 1:
+                mlir.set_locations(op, [own[n] for n in places])
+            else:
+                op.location = own[places[0]] if places else here
         return given
 
 
@@ -87,7 +91,8 @@ def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Seque
         mlir.template_of(tops, operands, [value.raw for value in values], raw.location),
         _alike(operands),
         tuple(result.type for result in raw.results),
-        () if is_plain else tuple(map(tuple, places)),
+        () if is_plain else tuple(tuple([same[0] for same in of_op]) for of_op in places),
+        frozenset() if is_plain else frozenset(same for of_op in places for same in of_op if len(same) > 1),
     )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.graph import erase_uncalled
+from hlo_lower.graph import Node, erase_uncalled
 from hlo_lower.graph.nested import Nested, inner_first
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
@@ -161,12 +161,19 @@ def _in_order(context: Context, subjects: Sequence[ScatterSubject]) -> list[Scat
     A lowering copies the update computation, so a scatter that stands in it or in a function that it calls has to be
     lowered before. In one function what stands in the region of a scatter comes behind it.
     """
-    if len(context.graph.functions) == 1:
+    if not any(map(_is_in_scatter, context.graph.callers)):
         return list(reversed(subjects))
     nested = Nested(context.graph, SCATTER)
     by_node = {subject.node: subject for subject in subjects}
     within = {node: nested.within(node)[::-1] for node in by_node}
     return [by_node[node] for node in inner_first(list(by_node), lambda node: within[node])]
+
+
+def _is_in_scatter(node: Node) -> bool:
+    """Whether a node stands in the region of a scatter."""
+    while (around := node.parent) is not None and around.name != SCATTER:
+        node = around
+    return around is not None
 
 
 # --- what is told ---

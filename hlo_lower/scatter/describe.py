@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
-from hlo_lower.analysis.value_numbering import Trail
+from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
@@ -15,7 +15,7 @@ from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.scatter.record import Fact, ScatterRecord, Written
 from hlo_lower.subset import Subset
 
-Moved: TypeAlias = tuple[Trail, Trail]
+Moved: TypeAlias = tuple[Computed, Computed]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlac
     Args:
       record, facts: of the other one.
       place: of this one.
-      moved: the trails of the other one and of this one: where the one's evidence lies, and the other's.
+      moved: how the indices of the other one are computed, and those of this one: where the one's evidence lies, and
+        the other's.
     """
     location = place.graph.place(place.location)
     return replace(
@@ -91,15 +92,16 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
     )
 
 
-def _facts(graph: Graph, facts: ScatterFacts, moved: Moved = ((), ())) -> tuple[Fact, ...]:
+def _facts(graph: Graph, facts: ScatterFacts, moved: Moved | None = None) -> tuple[Fact, ...]:
     """The findings; where their steps lie is looked up when somebody reads them."""
     return tuple(Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings)
 
 
-def _steps(graph: Graph, steps: Iterable[Cause | Evidence], moved: Moved) -> Iterator[Cause]:
+def _steps(graph: Graph, steps: Iterable[Cause | Evidence], moved: Moved | None) -> Iterator[Cause]:
     told: set[Cause] = set()
     # By their text: the bindings give another object each time that a location is asked for.
-    places = {str(theirs): own for theirs, own in zip(*moved, strict=True)}
+    trails = [computed.trail() for computed in moved or ()]
+    places = {str(theirs): own for theirs, own in zip(*trails, strict=True)} if moved else {}
     for step in steps:
         for cause in (step,) if isinstance(step, Cause) else step.placed(graph, places):
             if cause not in told:

@@ -22,6 +22,7 @@ from hlo_lower.verify.effort import LEVELS, Effort, EffortKeywords, Inputs, Leve
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
+from hlo_lower.verify.large_constants import MEMORY_BUDGET, module_over_budget
 from hlo_lower.verify.module_runs import verify_module
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain_form import verify_plain
@@ -49,9 +50,6 @@ __all__ = [
     "verify",
     "verify_plain",
 ]
-
-MEMORY_BUDGET = 2 << 30
-"""Bytes of arguments and results up to which level "auto" runs the whole module."""
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -87,7 +85,7 @@ def verify(
       level: one of `LEVELS`.
       inputs: the module's arguments, by position or by name; by default seeded ones.
       seed, runs: of the seeded inputs of the whole module.
-      memory_budget: bytes for "auto".
+      memory_budget: bytes for "auto", of arguments and results and of what constants take in a run.
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
       reads_inside: whether gathers of the second version must not point out of bounds, as a consumer does not clamp.
@@ -115,7 +113,11 @@ def verify(
         require()
     terms = Terms(oob, seed, reassociated, trust_flags, prove_s=0.0 if reassociated else prove_s)
 
+    reason = "" if level == "full" else module_over_budget(first, memory_budget)
+
     def run_module(one: str, other: str) -> ModuleVerdict:
+        if reason:
+            return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
         budget = None if level == "full" else memory_budget
         how: dict[str, Any] = {"oob": oob, "inputs": inputs, "seed": seed, "runs": runs}
         return verify_module(one, other, **how, memory_budget=budget, reassociated=reassociated, progress=tell)
@@ -136,7 +138,7 @@ def verify(
     claimed = None
     if claims is not None and sizes is None and not interface:
         tell("claims", 0, 1)
-        claimed = check_claims(Program(mlir.parse_module(texts[0], mlir.make_context())), claims, seed)
+        claimed = check_claims(Program(first), claims, seed)
     verdict = Verdict(
         tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs, claims=claimed
     )

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.large_constants import over_budget
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.partitions import remove_shardings
-from hlo_lower.verify.program import Op, Program, ValueId
+from hlo_lower.verify.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
 
 
@@ -31,8 +32,14 @@ def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
     Args:
       region: the region.
       seen: numbers of values within the first piece that it returns behind its outputs.
+
+    Raises:
+      CannotRunError: a piece cannot be cut out, or its constants are too large to be run.
     """
     pair = region.pair
+    reason = over_budget(op.raw for op in ops_within([*region.first, *region.second]))
+    if reason:
+        raise CannotRunError(reason)
     outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]
     values = pair.first.value_of
     watched = [values[number] for number in seen]

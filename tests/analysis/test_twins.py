@@ -40,7 +40,7 @@ def test_values_computed_alike_have_one_number():
     """The same ops on the same values are twins; another value or another op makes another number."""
     graph = hl.read(module(("%p", "add"), ("%p", "add"), ("%q", "add"), ("%p", "subtract")))
     twins = ValueNumbering(graph)
-    first, second, third, fourth = (twins.number(node.operand(1)) for node in graph.scatters)
+    first, second, third, fourth = (twins.computed(node.operand(1)).number for node in graph.scatters)
     assert first == second
     assert len({first, third, fourth}) == 3
 
@@ -117,7 +117,7 @@ def test_trap_49_what_is_drawn_twice_is_two_numbers(draw):
     """Ops that read a state, calls of what holds them, and ops that nobody knows are twins of themselves only."""
     graph = hl.read(drawn(draw))
     twins = ValueNumbering(graph)
-    first, second = (twins.number(node.operand(1)) for node in graph.scatters)
+    first, second = (twins.computed(node.operand(1)).number for node in graph.scatters)
     assert first != second
     one, other = (record.claims.coordinates for record in hl.classify(graph))
     assert (one, other) == (((0, 0),), ())
@@ -133,7 +133,7 @@ def test_a_call_of_pure_functions_has_twins():
         graph = hl.read(text.replace(drawing, inner))
         twins = ValueNumbering(graph)
         first, second = (node.result() for node in graph.functions["main"].body.nodes if node.name == "func.call")
-        assert (twins.number(first) == twins.number(second)) == are_twins
+        assert (twins.computed(first).number == twins.computed(second).number) == are_twins
 
 
 def test_two_draws_write_at_two_places():
@@ -151,3 +151,29 @@ def test_two_draws_write_at_two_places():
                     expected[base + k, k % 4] = updates[k]
             assert np.array_equal(found, expected)
     assert moved != {0}
+
+
+def test_constants_are_told_apart_by_value_and_type():
+    """Equal numbers of one type are twins, whatever stands beside the value; another number or type is another one."""
+    graph = hl.read("""func.func public @main() -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi64>) {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %b = stablehlo.constant {mhlo.sharding = "{replicated}"} dense<[1, 2]> : tensor<2xi32>
+  %c = stablehlo.constant dense<[1, 3]> : tensor<2xi32>
+  %d = stablehlo.constant dense<[1, 2]> : tensor<2xi64>
+  return %a, %b, %c, %d : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi64>
+}""")
+    twins = ValueNumbering(graph)
+    a, b, c, d = (twins.computed(value).number for value in graph.main.body.terminator.operands)
+    assert a == b
+    assert len({a, c, d}) == 3
+
+
+def test_what_a_value_is_computed_by_is_known_when_it_is_gone():
+    """The places of a chain are read while it stands: its ops may be erased before somebody asks for the evidence."""
+    graph = hl.read(module(("%p", "add")))
+    computed = ValueNumbering(graph).computed(graph.scatters[0].operand(1))
+    before = [str(location) for location in computed.trail()]
+    for node in reversed(list(graph.main.body.nodes)):
+        node.raw.erase()
+    assert len(before) == 4
+    assert [str(location) for location in computed.trail()] == before

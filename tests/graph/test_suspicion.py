@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from hlo_lower.graph import suspicion
 from hlo_lower.graph.suspicion import DEEPEST, LONGEST_SHAPE, could_kill
 
 GOOD = (
@@ -81,3 +82,23 @@ def test_large_text_is_looked_through_quickly():
 @pytest.mark.parametrize("line", ["#", "##", "!#", '#a = "#"', "# #a", '!t = !"x"'])
 def test_what_only_looks_like_an_alias_is_for_the_parser(line):
     assert not could_kill(f"{line}\n" * (DEEPEST + 1) + GOOD)
+
+
+def test_negative_numbers_are_no_arrows():
+    """A bracket behind a minus closes, if something stands between them."""
+    assert not could_kill(around("[" + "dense<-1>, " * 1000 + "1]"))
+    assert could_kill(around("<-1, " * (DEEPEST + 1) + ">" * (DEEPEST + 1)))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
+def test_strings_go_on_where_the_next_part_begins(chunk, monkeypatch):
+    """However the text is cut, what stands in strings is left out and what stands beside them is not."""
+    monkeypatch.setattr(suspicion, "CHUNK", chunk)
+    hidden = '"]]]] >>"'
+
+    def suspicious(attribute):
+        return could_kill(around(attribute).replace("// }}}", ""))  # with a comment, it is not cut
+
+    assert suspicious(f"[{hidden}, " * (DEEPEST + 1) + "]" * (DEEPEST + 1))
+    assert not suspicious(f"[{hidden}], " * (DEEPEST + 1))
+    assert not suspicious('"[[[[" ' * DEEPEST)

@@ -1,13 +1,13 @@
 """`stablehlo.scatter` of static shape, and what scatters of any shape have in common."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from hlo_lower import english, mlir
 from hlo_lower.analysis import Site
-from hlo_lower.analysis.value_numbering import Trail
+from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Node, Value
@@ -60,7 +60,7 @@ class _Read:
     told: str
     kept: Kept | None
     record: ScatterRecord
-    trail: Trail
+    computed: Computed
 
 
 class ScatterKind(Kind):
@@ -74,21 +74,34 @@ class ScatterKind(Kind):
 
     def read(self, context: Context, node: Node) -> ScatterSubject | None:
         """What is known of it; what is known of a scatter is known of its twins, which differ in where they stand."""
-        if not all(operand.is_static for operand in node.operands):
+        operands = list(node.raw.operands)
+        types = tuple([operand.type for operand in operands])
+        if not all(map(mlir.is_static, types)):
             return None
         if (refused := refused_as_unreduced(self, context, node)) is not None:
             return refused
-        key = _key(context, node)
+        indices = Value(operands[len(types) // 2])
+        computed = context.numbering.computed(indices)
+        updates = operands[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
+        key = (
+            types,
+            computed.number,
+            context.numbering.region(node.blocks[0]),
+            tuple(map(constant_dims, updates)),
+            spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
+            mlir.attribute_key(node.raw),
+            context.unreduced.get(node),
+        )
         known = context.read.get(key)
         if isinstance(known, _Read):
             place = ScatterPlace.of(context.graph, context.numbers[node], node)
-            record, facts, moved = known.record, known.facts, (known.trail, context.numbering.trail(_indices(node)))
+            record, facts, moved = known.record, known.facts, (known.computed, computed)
             return self._subject(context, node, known, lambda: of_equivalent(record, facts, place, moved))
         try:
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
             return refused_as_it_stands(self, context, node, error.cause)
-        read = context.read[key] = _read(context, scatter, _classified(context, scatter))
+        read = context.read[key] = _read(context, scatter, _classified(context, scatter), computed)
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
@@ -123,7 +136,7 @@ class ScatterKind(Kind):
         return class_name(rule)
 
 
-def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts) -> _Read:
+def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts, computed: Computed) -> _Read:
     """What is told of a scatter and of its twins, while nothing of the module is changed."""
     dtype = ", ".join(v.element_type for v in scatter.operands)
     told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
@@ -136,26 +149,7 @@ def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts) -> _
         told=f"{told} oob={facts.oob.value}",
         kept=Kept(kept) if kept else None,
         record=describe(context.graph, context.numbers[scatter.node], scatter, facts),
-        trail=context.numbering.trail(scatter.indices),
-    )
-
-
-def _indices(node: Node) -> Value:
-    return node.operand(len(node.raw.results))
-
-
-def _key(context: Context, node: Node) -> Hashable:
-    """Equal for scatters that differ only in where they stand."""
-    indices = _indices(node)
-    types = tuple(operand.type for operand in node.raw.operands)
-    same = (types, context.numbering.number(indices), context.numbering.region(node.blocks[0]))
-    updates = list(node.raw.operands)[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
-    return (
-        *same,
-        tuple(map(constant_dims, updates)),
-        spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
-        mlir.attribute_key(node.raw),
-        context.unreduced.get(node),
+        computed=computed,
     )
 
 
