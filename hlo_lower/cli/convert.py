@@ -14,12 +14,13 @@ from hlo_lower.cli.common_options import (
     add_linalg,
     add_plain,
     add_policy,
+    policy_given,
 )
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
-from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, NotLoweredError
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
@@ -69,7 +70,12 @@ def run(args: argparse.Namespace) -> int:
     source = module_source(args.input)
     lower = hl.lower  # which imports JAX, before the clock runs
     start = time.perf_counter()
-    lowered = lower(source, name=args.input, options=options)
+    try:
+        lowered = lower(source, name=args.input, options=options)
+    except NotLoweredError as error:
+        if error.next_step.startswith("hlo-lower report"):
+            error.next_step += policy_given(args)
+        raise
     data = lowered_bytes(lowered, args.emit or form_for(args.output))
     converted = time.perf_counter()
     verdict = _verified(args, source, lowered, inputs)
