@@ -32,7 +32,7 @@ def test_a_point_is_selected(oob):
 def test_a_large_operand_keeps_its_place():
     """Where a pass does not pay, the built-in rule is taken; a target that refuses it says what was in the way."""
     assert hl.lower(LARGE).records[0].rule == "guarded_dynamic_update_slice"
-    with pytest.raises(hl.NotLoweredError, match="point_select .*: needs 4,096 elements at most"):
+    with pytest.raises(hl.NotLoweredError, match=r"point_select .*: needs 4,096 elements at most"):
         hl.lower(LARGE, target=NPU)
 
 
