@@ -1,17 +1,18 @@
 """Options that several commands share, and the values that they take."""
 
 import argparse
+import shlex
 from typing import Any
 
+DEFAULT_TARGET = "stablehlo"
 OOB_POLICIES = ("xla", "spec")
 FLOAT_MODES = ("exact", "reassociate")
 
 
 def add_target(command: argparse.ArgumentParser) -> None:
     """Add --target."""
-    command.add_argument(
-        "--target", metavar="T", default="stablehlo", help="consumer, or the file of one (npu.toml); default: stablehlo"
-    )
+    told = "consumer, or the file of one (npu.toml); default: stablehlo"
+    command.add_argument("--target", metavar="T", default=DEFAULT_TARGET, help=told)
 
 
 def add_policy(command: argparse.ArgumentParser) -> None:
@@ -20,6 +21,12 @@ def add_policy(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--oob", choices=OOB_POLICIES, default="xla", help="out of bounds: drop whole windows, or single elements"
     )
+
+
+def policy_given(args: argparse.Namespace) -> str:
+    """What was given of --target and --oob, to be typed behind another command."""
+    target = "" if args.target == DEFAULT_TARGET else f" --target {shlex.quote(args.target)}"
+    return target if args.oob == OOB_POLICIES[0] else f"{target} --oob {args.oob}"
 
 
 def add_exactness(command: argparse.ArgumentParser) -> None:

@@ -14,12 +14,13 @@ from hlo_lower.cli.common_options import (
     add_linalg,
     add_plain,
     add_policy,
+    policy_given,
 )
 from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
-from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, NotLoweredError
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
@@ -71,7 +72,12 @@ def run(args: argparse.Namespace) -> int:
     source = module_source(args.input)
     lower = hl.lower  # which imports JAX, before the clock runs
     start = time.perf_counter()
-    lowered = lower(source, name=args.input, options=options)
+    try:
+        lowered = lower(source, name=args.input, options=options)
+    except NotLoweredError as error:
+        if error.next_step.startswith("hlo-lower report"):
+            error.next_step += policy_given(args)
+        raise
     data = lowered_bytes(lowered, args.emit or form_for(args.output))
     converted = time.perf_counter()
     verdict = _verified(args, source, lowered, inputs)
@@ -100,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
         told = [f"{args.output} holds what {options.target.name} refuses", *refused_lines(others)]
-        complain("\n  ".join(told) + f"\n  next:    hlo-lower report --target {args.target} {args.input}")
+        complain("\n  ".join(told) + f"\n  next:    hlo-lower report {args.input}{policy_given(args)}")
     return EXIT_NOT_LOWERED if others or lowered.unsupported else EXIT_OK
 
 

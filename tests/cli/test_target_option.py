@@ -21,7 +21,7 @@ def test_a_target_file(folder, command):
 
 
 def test_what_a_target_refuses_is_exit_code_3(folder, command):
-    """The message names the type that the target refuses; nothing is written."""
+    """The message names the type that the target refuses, and a report for the same target; nothing is written."""
     (folder / "my_npu.toml").write_text('[refused_dtypes]\nf32 = "integers only"\n')
     result = command("convert", "decode.mlir", "-o", "out.mlir", "--report", "r.json", "--target", "my_npu.toml")
     assert (result.code, result.out) == (3, "")
@@ -29,9 +29,11 @@ def test_what_a_target_refuses_is_exit_code_3(folder, command):
     assert lines[0] == "decode.mlir:4:12: stablehlo.scatter: no lowering for target my_npu"
     assert lines[1].startswith("  facts:   subset=Tile combiner=assign dtype=f32")
     assert lines[2].endswith("needs f32, which my_npu refuses: integers only")
-    assert lines[-1] == "  next:    hlo-lower report --explain 1 decode.mlir"
+    assert lines[-1] == "  next:    hlo-lower report --explain 1 decode.mlir --target my_npu.toml"
     assert not (folder / "out.mlir").exists()
     assert not (folder / "r.json").exists()
+    result = command("convert", "decode.mlir", "-o", "out.mlir", "--oob", "spec", "--target", "my_npu.toml")
+    assert result.err.endswith(" decode.mlir --target my_npu.toml --oob spec\n")
     explained = command("report", "decode.mlir", "--target", "my_npu.toml", "--explain", "1").out
     assert "rule:    none: no lowering for target my_npu" in explained
     assert "needs f32, which my_npu refuses: integers only" in explained
