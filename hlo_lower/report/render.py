@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Sequence
 
+from hlo_lower.report.annotations import render_github, render_sarif
 from hlo_lower.report.html import render_html
 from hlo_lower.report.json_report import render_json
 from hlo_lower.report.markdown import render_markdown
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.text import PLAIN_WIDTH, render_text
 
-FORMATS = ("text", "json", "markdown", "html")
+FORMATS = ("text", "json", "markdown", "html", "github", "sarif")
+ANNOTATED = {"github": render_github, "sarif": render_sarif}
 
 
 def render(
@@ -25,6 +27,8 @@ def render(
         return render_json(reports)
     if form == "markdown":
         return render_markdown(reports, show_all=show_all, explain=explain)
+    if form in ANNOTATED:
+        return ANNOTATED[form](reports)
     if form == "html":
         return render_html(reports, show_all=show_all, explain=explain)
     return render_text(reports, show_all=show_all, explain=explain, width=width, color=color)
