@@ -23,4 +23,4 @@ def _line(one: RefusedOps, *, of_many: bool) -> str:
     within = f" in {plural(one.modules, 'module')}" if of_many else ""
     said = english.refusal if one.op != SCATTER else english.told_kind if of_many else english.told
     places = f"; at {', '.join(one.places)}" + (", ..." if one.count > len(one.places) else "") if one.places else ""
-    return f"{what}{within}: {said(one.reason)}{places}{f'; not with {one.remedy}' if one.remedy else ''}"
+    return f"{what}{within}: {said(one.reason)}{places}{f'; gone with {one.remedy}' if one.remedy else ''}"

@@ -83,6 +83,7 @@ def lower_scatters(context: Context, *, is_trial: bool = False) -> LoweredScatte
             run.lower(subject)
     run.raise_first(run.decisions[subject.number] for subject in subjects)
     erase_uncalled(context.graph, run.engine.uncalled)
+    context.graph.forget()
     decisions = [run.decisions[subject.number] for subject in subjects if subject.number in asked]
     return LoweredScatters(
         tuple(run.told[subject.number] for subject in subjects),

@@ -112,6 +112,28 @@ def test_sizes_are_a_remedy():
     assert refused(npu, text) == {("stablehlo.scatter", 1, "--bind")}
 
 
+def test_a_function_that_lowering_took_away_is_not_looked_at():
+    """Indices that are computed by a call become constants, and the function goes."""
+    text = """func.func public @main(%x: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+      %i = call @places() : () -> tensor<2x1xi32>
+      %d = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+          inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+      ^bb0(%old: tensor<f32>, %new: tensor<f32>):
+        stablehlo.return %new : tensor<f32>
+      }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
+      return %d : tensor<4xf32>
+    }
+    func.func private @places() -> tensor<2x1xi32> {
+      %i = stablehlo.iota dim = 0 : tensor<2x1xi32>
+      return %i : tensor<2x1xi32>
+    }"""
+    npu = hl.Target("npu", refused={**WITHOUT, "stablehlo.iota": "", "stablehlo.sine": ""})
+    lowered = hl.lower(text, target=npu)
+    assert "@places" not in lowered.text
+    assert lowered.refused == ()
+    assert refused(npu, text) == set()
+
+
 def test_modules_are_summed():
     """Alike ones of several modules are one, with how many modules they are in; what is in most modules comes first."""
     npu = hl.Target("npu", refused={**WITHOUT, "stablehlo.sort": "", "stablehlo.sine": ""})
@@ -136,7 +158,7 @@ def test_convert_says_what_stays(npu, capsys):
     assert said == (
         "out.mlir holds what npu refuses\n"
         "  1 stablehlo.sort: no kernel; at m.mlir:13\n"
-        "  next:    hlo-lower report --target npu.toml m.mlir\n"
+        "  next:    hlo-lower report m.mlir --target npu.toml\n"
     )
     assert "stablehlo.sort" in Path("out.mlir").read_text()
 
