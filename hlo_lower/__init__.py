@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
     from hlo_lower.report.notebook import Records
     from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord, Written
-    from hlo_lower.selection import classify_modules
+    from hlo_lower.selection import classify_modules, convert_modules
     from hlo_lower.targets import Target, TargetLike
     from hlo_lower.verify import Inputs, Level, ModuleVerdict, RegionVerdict, Verdict
 
@@ -65,6 +65,7 @@ __all__ = [
     "bind",
     "classify",
     "classify_modules",
+    "convert_modules",
     "costs",
     "export",
     "jit",
@@ -88,7 +89,7 @@ _HOMES = {
     "hlo_lower.report": ("ModuleReport",),
     "hlo_lower.report.notebook": ("Records",),
     "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord", "Written"),
-    "hlo_lower.selection": ("classify_modules",),
+    "hlo_lower.selection": ("classify_modules", "convert_modules"),
     "hlo_lower.targets": ("Target", "TargetLike"),
     "hlo_lower.verify": ("Inputs", "Level", "ModuleVerdict", "RegionVerdict", "Verdict"),
 }

@@ -20,6 +20,7 @@ ORDER = (
         "english",
         "containment",
         "processes",
+        "whole_files",
         "mlir",
         "shapes",
         "graph",
@@ -28,8 +29,8 @@ ORDER = (
         "subset",
     ),
     *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
-    *("linalg", "verify", "report", "export", "pipeline", "survey", "selection", "consumers", "testing", "verified"),
-    *("jit", "api", "proving", "__init__", "cli", "__main__"),
+    *("linalg", "verify", "report", "export", "pipeline", "survey", "module_forms", "verified"),
+    *("selection", "consumers", "testing", "jit", "api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors`, `arguments` and what stands before it."""
 

@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hlo_lower.cli.output import STANDARD
 from hlo_lower.errors import InputError
+from hlo_lower.whole_files import STANDARD
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options

@@ -16,11 +16,13 @@ from hlo_lower.cli.common_options import (
     add_policy,
     policy_given,
 )
-from hlo_lower.cli.emit import add_emit, form_for, lowered_bytes
+from hlo_lower.cli.convert_many import is_many, run_many
+from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.output import STANDARD, check_writable, write_whole
 from hlo_lower.cli.streams import complain, fit, page_of
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, NotLoweredError
+from hlo_lower.module_forms import form_for, lowered_bytes
+from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
@@ -33,8 +35,10 @@ PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
-    command.add_argument("input", metavar="IN", help="module, or - for standard input")
-    command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
+    told = "module, or - for standard input; or several, or folders of modules"
+    command.add_argument("input", metavar="IN", nargs="+", help=told)
+    told = "file, or - for standard output; for several modules a folder, in which a run that was interrupted goes on"
+    command.add_argument("-o", "--output", metavar="OUT", required=True, help=told)
     add_policy(command)
     add_exactness(command)
     add_plain(command)
@@ -62,6 +66,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert, verify, write, and report; where the verdict is not good nothing is written."""
+    if is_many(args.input):
+        return run_many(args)
+    [args.input] = args.input
     import hlo_lower as hl
     from hlo_lower.refused import SCATTER
     from hlo_lower.report import ModuleReport

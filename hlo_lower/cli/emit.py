@@ -1,53 +1,11 @@
-"""The forms that a module is written in: text, MLIR bytecode, a portable artifact, a serialized `Exported`."""
+"""--emit: the form that a module is written in."""
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import jax.export
-
-    from hlo_lower.pipeline import Lowered
-
-FORMS = ("text", "bytecode", "portable", "exported")
-FORM_BY_SUFFIX = {
-    ".mlir": "text",
-    ".mlirbc": "bytecode",
-    ".vhlo": "portable",
-    ".portable": "portable",
-    ".exported": "exported",
-    ".jax_exported": "exported",
-}
+from hlo_lower.module_forms import FORM_BY_SUFFIX, FORMS
 
 
 def add_emit(command: argparse.ArgumentParser) -> None:
     """Add --emit."""
     by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORM_BY_SUFFIX.items())
     command.add_argument("--emit", choices=FORMS, help=f"form of OUT; by default by its suffix: {by_suffix}")
-
-
-def form_for(output: str) -> str:
-    """The form that an output's suffix asks for; text where it asks for none."""
-    return FORM_BY_SUFFIX.get(Path(output).suffix, "text")
-
-
-def lowered_bytes(lowered: "Lowered", form: str) -> bytes:
-    """A lowered module in a form."""
-    if form == "text":
-        return lowered.text.encode()
-    if form == "exported":
-        return bytes(lowered.exported.serialize())
-    return lowered.bytecode() if form == "bytecode" else lowered.portable()
-
-
-def exported_bytes(exported: "jax.export.Exported", form: str) -> bytes:
-    """An exported function in a form."""
-    from hlo_lower.export import exported_text
-    from hlo_lower.graph import read, to_bytecode, to_portable_artifact
-
-    if form == "text":
-        return exported_text(exported).encode()
-    if form == "exported":
-        return bytes(exported.serialize())
-    graph = read(exported)
-    return to_bytecode(graph) if form == "bytecode" else to_portable_artifact(graph)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.output import STANDARD
 from hlo_lower.errors import InputError
+from hlo_lower.whole_files import STANDARD
 
 if TYPE_CHECKING:
     from hlo_lower.selection import Selected

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
 from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive
 from hlo_lower.cli.inputs import module_source, selected_modules
-from hlo_lower.cli.output import STANDARD, check_writable
 from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.whole_files import STANDARD, check_writable
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options

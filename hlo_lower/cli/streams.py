@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
-from hlo_lower.cli.output import STANDARD, write_whole
+from hlo_lower.whole_files import STANDARD, write_whole
 
 PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "·": "-"})
 

@@ -14,8 +14,8 @@ from hlo_lower.cli.common_options import (
     count,
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
-from hlo_lower.cli.output import check_writable, write_whole
 from hlo_lower.cli.streams import show
+from hlo_lower.whole_files import check_writable, write_whole
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

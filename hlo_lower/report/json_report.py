@@ -119,6 +119,8 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
         "error": report.error,
         "notes": list(report.notes),
         "refused": _refused(report.refused),
+        "exit_code": report.exit_code,
+        "is_resumed": report.is_resumed,
         "evidence": evidence.data(),
         "records": records,
     }

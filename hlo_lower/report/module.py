@@ -35,6 +35,8 @@ class ModuleReport:
       verdict: the verdict as plain data for the JSON report; None where it was not verified.
       group: the folder that it is counted under, among several modules.
       refused: what the target refuses of the module after lowering.
+      exit_code: that of `hlo-lower convert` for it alone.
+      is_resumed: whether it was converted before, by a run that this one goes on with; nothing else is told of it then.
       notes: what was done beside scatters, and what the result rests on, a line each.
 
     Example:
@@ -56,6 +58,8 @@ class ModuleReport:
     verdict: Mapping[str, Any] | None = None
     group: str = TOP
     refused: tuple[RefusedOps, ...] = ()
+    exit_code: int = 0
+    is_resumed: bool = False
     notes: tuple[str, ...] = ()
 
     def totals(self) -> "Totals":

@@ -54,11 +54,12 @@ def _classified(options: Options, module: Selected) -> ModuleReport:
 
     graph = read(module.source, module.file)
     found, refused = survey(graph, options=options)
-    records = tuple(_detached(record) for record in found)
+    records = tuple(detached(record) for record in found)
     told: dict[str, Any] = {"group": module.group, "refused": refused}
     return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, **told)
 
 
-def _detached(record: ScatterRecord) -> ScatterRecord:
+def detached(record: ScatterRecord) -> ScatterRecord:
+    """A record that holds its evidence, and nothing of its module."""
     facts = (Fact.known(fact.name, fact.value, *fact.evidence) for fact in record.facts)
     return replace(record, facts=tuple(facts))

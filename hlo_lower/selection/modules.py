@@ -2,12 +2,12 @@
 
 import math
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from contextlib import closing
 from functools import partial
 from os import PathLike
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 from hlo_lower.arguments import known_names, parted
 from hlo_lower.errors import InputError
@@ -22,6 +22,7 @@ MODULES_PER_JOB = 8  # fewer are not worth the start of another process, about a
 STAGE = "modules"
 
 Answers = Generator[tuple[int, ModuleReport | Lost]]
+Call: TypeAlias = Callable[[Selected], ModuleReport]
 
 
 def classify_modules(
@@ -61,22 +62,33 @@ def classify_modules(
     """
     known_names("classify_modules", keywords, (*SPREAD, *NAMES))
     how, meaning = parted(keywords, SPREAD)
-    spread, chosen = Spread(**how), options_of(options, meaning)
-    jobs, executor, timeout, progress = spread.jobs, spread.executor, spread.timeout, spread.progress
+    chosen = options_of(options, meaning)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
-    if executor is not None:
-        answers = _through(executor, chosen, modules)
-    elif jobs > 1 or timeout is not None:
-        call = partial(classify_one, chosen)
-        answers = in_processes(call, modules, jobs=jobs, timeout=timeout, prepare=partial(warm_up, chosen))
+    return reports_of(partial(classify_one, chosen), modules, chosen, Spread(**how))
+
+
+def reports_of(call: Call, modules: Sequence[Selected], options: Options, spread: Spread) -> tuple[ModuleReport, ...]:
+    """Call a function on each module, spread as is asked for, and give the reports in the order of the modules.
+
+    Args:
+      call: gives a module's report, whatever is wrong with it; it can be pickled.
+      modules: the modules.
+      options: of the reports of modules that are lost.
+      spread: how the work is spread, and who is told.
+    """
+    prepare = partial(warm_up, options)
+    if spread.executor is not None:
+        answers = _through(spread.executor, call, modules, options)
+    elif spread.jobs > 1 or spread.timeout is not None:
+        answers = in_processes(call, modules, jobs=spread.jobs, timeout=spread.timeout, prepare=prepare)
     else:
-        answers = ((number, classify_one(chosen, module)) for number, module in enumerate(modules))
+        answers = ((number, call(module)) for number, module in enumerate(modules))
     reports: dict[int, ModuleReport] = {}
     with closing(answers):  # also when interrupted: no process goes on
         for number, answer in answers:
-            reports[number] = _lost(chosen, modules[number], answer) if isinstance(answer, Lost) else answer
-            if progress is not None:
-                progress(STAGE, len(reports), len(modules))
+            reports[number] = _lost(options, modules[number], answer) if isinstance(answer, Lost) else answer
+            if spread.progress is not None:
+                spread.progress(STAGE, len(reports), len(modules))
     return tuple(reports[number] for number in range(len(modules)))
 
 
@@ -97,13 +109,13 @@ def _lost(options: Options, module: Selected, lost: Lost) -> ModuleReport:
     return failed(options, module, str(error))
 
 
-def _through(executor: Executor, options: Options, modules: Sequence[Selected]) -> Answers:
+def _through(executor: Executor, call: Call, modules: Sequence[Selected], options: Options) -> Answers:
     """Submit each module; what an executor that breaks has left undone is done in processes of their own."""
     numbers: dict[Future[ModuleReport], int] = {}
     left: list[int] = []
     for number, module in enumerate(modules):
         try:
-            numbers[executor.submit(classify_one, options, module)] = number
+            numbers[executor.submit(call, module)] = number
         except BrokenExecutor:
             left.append(number)
     try:
@@ -120,6 +132,5 @@ def _through(executor: Executor, options: Options, modules: Sequence[Selected]) 
             future.cancel()
     left.sort()
     works = [modules[number] for number in left]
-    call = partial(classify_one, options)
     for place, answer in in_processes(call, works, jobs=default_jobs(len(works)), prepare=partial(warm_up, options)):
         yield left[place], answer

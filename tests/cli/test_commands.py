@@ -12,7 +12,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir, survey
-from hlo_lower.cli import output
+from hlo_lower import whole_files as output
 from hlo_lower.cli.streams import fit
 from hlo_lower.errors import DifferenceError
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict

@@ -61,7 +61,7 @@ def test_however_the_work_is_spread_the_reports_are_the_same(zoo):
         for explain in ((), (1,)):
             texts = {render(report, form, explain=explain) for report in reports}
             assert len(texts) == 1
-    assert "because" in texts.pop()  # the evidence has come along
+            assert "because" in texts.pop() or (form, explain) != ("html", (1,))  # the evidence has come along
 
 
 def test_a_module_that_crashes_the_parser_costs_itself(zoo, crash):
@@ -98,7 +98,7 @@ def test_an_answer_that_does_not_come_through_is_a_report(zoo):
 
 def test_an_internal_error_is_the_modules_own(zoo, monkeypatch):
     """A mistake of the classifier stops nothing, and asks to be reported."""
-    monkeypatch.setattr("hlo_lower.pipeline.classify", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("hlo_lower.survey.survey", lambda *args, **kwargs: 1 / 0)
     errors = [report.error for report in classify_modules(zoo)]
     assert sum("internal error: ZeroDivisionError: division by zero" in error for error in errors) == 4
     assert "please report it with hlo-lower report --debug" in errors[0]

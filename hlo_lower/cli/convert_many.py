@@ -1,0 +1,77 @@
+"""`hlo-lower convert` of several modules or folders, into a folder."""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlo_lower.cli.checks import options_from
+from hlo_lower.cli.inputs import selected_modules
+from hlo_lower.cli.streams import complain, page_of, show
+from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
+from hlo_lower.whole_files import STANDARD, check_writable, write_whole
+
+if TYPE_CHECKING:
+    from hlo_lower.report import ModuleReport
+
+WORST_FIRST = (EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_ONLY_RUN, EXIT_OK)
+MEANINGS = {
+    EXIT_OK: "converted",
+    EXIT_NOT_LOWERED: "converted, with something that the target refuses",
+    EXIT_ONLY_RUN: "not written: not everything could be verified",
+    EXIT_BAD_INPUT: "could not be read or converted",
+    EXIT_DIFFERS: "not written: they compute something else",
+}
+
+
+def is_many(names: Sequence[str]) -> bool:
+    """Whether inputs are several, or a folder."""
+    return len(names) > 1 or os.path.isdir(names[0])
+
+
+def run_many(args: argparse.Namespace) -> int:
+    """Convert each module into the folder, show a summary, and give the worst of their exit codes."""
+    import hlo_lower as hl
+    from hlo_lower.report import render
+    from hlo_lower.report.progress import progress
+
+    _check(args)
+    modules = selected_modules(args.input)
+    how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
+    with progress() as tell:
+        options = options_from(args)
+        reports = hl.convert_modules(modules, args.output, options=options, jobs=args.jobs, progress=tell, **how)
+    if args.report:
+        write_whole(args.report, render(reports, "json").encode())
+    show(render(reports, "text", **page_of(sys.stdout)), STANDARD)
+    show("".join(f"{line}\n" for line in _outcomes(reports)), STANDARD)
+    for report in reports:
+        if report.error is not None:
+            complain(report.error)
+    return min((report.exit_code for report in reports), key=WORST_FIRST.index)
+
+
+def _outcomes(reports: "Sequence[ModuleReport]") -> list[str]:
+    """How many modules came out how, and how many had been converted before."""
+    counts = Counter(report.exit_code for report in reports)
+    lines = [f"{counts[code]:,} {MEANINGS[code]}" for code in reversed(WORST_FIRST) if counts[code]]
+    resumed = sum(report.is_resumed for report in reports)
+    return [*lines, f"{resumed:,} of them before, and not again"] if resumed else lines
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what is for one module alone.
+
+    Raises:
+      InputError: there is such an option, or the output is no folder.
+    """
+    for name, value in (("--only", args.only), ("--skip", args.skip), ("--inputs", args.inputs)):
+        if value:
+            raise InputError(name, "is for one module", next_step="convert that module by itself")
+    if args.output == STANDARD or (os.path.exists(args.output) and not os.path.isdir(args.output)):
+        told = "several modules are written into a folder, and this is none"
+        raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")
+    if args.report:
+        check_writable(args.report)

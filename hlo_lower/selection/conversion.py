@@ -1,0 +1,235 @@
+"""Many modules converted into a folder: one after the other, in processes, or through an executor.
+
+What stands in the folder is whole: a module is written once it is verified, and through a temporary file. A journal
+there says which input gave which output, so that a run that was interrupted goes on where it was: a module whose
+content, options and tool are those of its line, and whose output stands, is not converted again.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal, TypedDict, Unpack
+
+from hlo_lower.arguments import known_names, one_of, parted, shown
+from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, HloLowerError, InputError
+from hlo_lower.module_forms import FORMS, lowered_bytes
+from hlo_lower.options import NAMES, Options, options_of
+from hlo_lower.report import ModuleReport
+from hlo_lower.selection.files import Selected, select
+from hlo_lower.selection.module_classification import detached, failed, internal
+from hlo_lower.selection.modules import reports_of
+from hlo_lower.selection.work_spread import SPREAD, Spread, SpreadKeywords
+from hlo_lower.whole_files import write_whole
+
+JOURNAL = "hlo-lower.jsonl"
+"""The journal's name in the folder."""
+
+SUFFIX_BY_FORM = {"text": ".mlir", "bytecode": ".mlirbc", "portable": ".vhlo", "exported": ".exported"}
+VERIFY = ("auto", "regions", "full", "off")
+
+Verified = Literal["auto", "regions", "full", "off"]
+Form = Literal["text", "bytecode", "portable", "exported"]
+
+
+class _How(TypedDict, total=False):
+    emit: Form
+    verify: Verified
+    accept_runs: bool
+
+
+class ConversionKeywords(SpreadKeywords, _How, total=False):
+    """The keywords of `convert_modules`: those of `Options`, of `Spread`, and how each module is written."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How each module is converted.
+
+    Attributes:
+      options: how it is lowered.
+      folder: where it is written.
+      emit: one of FORMS.
+      verify: a level of verification, or "off".
+      accept_runs: whether what was only run counts as verified.
+
+    Raises:
+      InputError: a value is none of the choices.
+    """
+
+    options: Options
+    folder: str
+    emit: Form = "text"
+    verify: Verified = "auto"
+    accept_runs: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("emit", self.emit, FORMS)
+        one_of("verify", self.verify, VERIFY)
+        one_of("accept_runs", self.accept_runs, (False, True))
+
+    def output_of(self, module: Selected) -> Path:
+        """Where a module is written: below its group, its suffix by the form."""
+        suffix = SUFFIX_BY_FORM[self.emit]
+        name = Path(module.file).name
+        own = name if name.endswith(suffix) else name + suffix
+        parts = [part for part in Path(module.group).parts if part not in (os.sep, "..", ".")]
+        return Path(self.folder, *parts, own)
+
+    def key_of(self, content: bytes) -> str:
+        """What decides what is written: the content, the options, and the version of the tool."""
+        how = repr((self.options, self.emit, self.verify, self.accept_runs, version("hlo-lower")))
+        return hashlib.sha256(content + how.encode()).hexdigest()
+
+
+def convert_modules(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str] | Selected],
+    folder: str | PathLike[str],
+    *,
+    options: Options | None = None,
+    **keywords: Unpack[ConversionKeywords],
+) -> tuple[ModuleReport, ...]:
+    """Convert many modules into a folder; one that cannot be converted becomes a report with its reason.
+
+    Args:
+      paths: a file, a folder, or several of them (see `hlo_lower.selection.select`).
+      folder: where the modules are written, each below the folder that it was in. It is made where it is missing. What
+        stands there already, of the same input, options and tool, is not made again.
+      options, or target, oob, float_mode and others: as in `lower`.
+      emit: "text", "bytecode", "portable" or "exported".
+      verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
+      accept_runs: whether what was only run counts as verified.
+      jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
+
+    Returns:
+      One report per module, in the order of `select`. Its `exit_code` is that of `hlo-lower convert` for it alone.
+
+    Raises:
+      InputError: the folder cannot be made, the only path is a folder without modules, there is no such target, or an
+        argument is of a wrong type or none of its choices.
+
+    Example:
+      >>> [report] = hl.convert_modules("decode.mlir", "lowered", target="iree", verify="regions")
+      >>> report.exit_code, report.scatters_left
+      (0, 0)
+    """
+    known_names("convert_modules", keywords, (*SPREAD, *_How.__annotations__, *NAMES))
+    spread, rest = parted(keywords, SPREAD)
+    how, meaning = parted(rest, tuple(_How.__annotations__))
+    chosen = replace(options_of(options, meaning), keep_unsupported=True)
+    if not isinstance(folder, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError("folder", f"{shown(folder)} is not a path", next_step='write "lowered/"')
+    conversion = Conversion(chosen, os.fspath(folder), **how)
+    modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
+    _make(Path(conversion.folder))
+    known = _journal(conversion)
+    return reports_of(partial(convert_one, conversion, known), modules, chosen, Spread(**spread))
+
+
+def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
+    """Convert one module; an error becomes the report's, none is raised.
+
+    Args:
+      conversion: how.
+      known: the journal: by output, the key of what gave it.
+      module: the module.
+    """
+    options = conversion.options
+    try:
+        if module.error is not None:
+            raise module.error
+        return _converted(conversion, known, module)
+    except HloLowerError as error:
+        return replace(failed(options, module, str(error)), exit_code=error.exit_code)
+    except Exception as error:
+        return replace(failed(options, module, internal(module.file, error)), exit_code=EXIT_BAD_INPUT)
+
+
+def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
+    from hlo_lower.pipeline import lower  # which imports JAX: a process that only shows reports need not wait for it
+
+    options, output = conversion.options, conversion.output_of(module)
+    content = _content(module)
+    key = conversion.key_of(content)
+    line = known.get(output.as_posix())
+    if line is not None and line["key"] == key and output.exists():
+        told: dict[str, Any] = {"group": module.group, "exit_code": line["exit_code"], "is_resumed": True}
+        return ModuleReport(module.file, target=options.target.name, oob=options.oob, **told)
+    start = perf_counter()
+    lowered = lower(content, options=options, name=module.file)
+    data = lowered_bytes(lowered, conversion.emit)
+    converted = perf_counter()
+    verdict = None
+    if conversion.verify != "off":
+        from hlo_lower.verified import verify
+
+        verdict = verify(content, lowered, level=conversion.verify, accept_runs=conversion.accept_runs)
+    code = verdict.exit_code if verdict is not None else 0
+    report = ModuleReport(
+        module.file,
+        lowered.op_count,
+        tuple(map(detached, lowered.records)),
+        options.target.name,
+        options.oob,
+        scatters_left=lowered.scatters_left,
+        verification=verdict.summary() if verdict and verdict.ok else None,
+        convert_seconds=converted - start,
+        verify_seconds=perf_counter() - converted if verdict else None,
+        verdict=verdict.to_json() if verdict else None,
+        group=module.group,
+        refused=lowered.refused,
+        notes=lowered.notes,
+    )
+    if verdict is not None and not verdict.ok:
+        return replace(report, error=f"not written: {verdict.summary()}", exit_code=code)
+    code = EXIT_NOT_LOWERED if lowered.refused else 0
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(os.fspath(output), data)
+    _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": code})
+    return replace(report, exit_code=code)
+
+
+def _content(module: Selected) -> bytes:
+    if isinstance(module.source, bytes):
+        return module.source
+    try:
+        return module.source.read_bytes()
+    except OSError as error:
+        raise InputError(module.file, f"cannot be read: {error.strerror}", next_step="check the path") from None
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            os.fspath(folder), f"the folder cannot be made: {error.strerror}", next_step="name another folder"
+        ) from None
+
+
+def _journal(conversion: Conversion) -> dict[str, Any]:
+    """The lines of the journal, by output, the last ones of each; a line that was cut off is none."""
+    found: dict[str, Any] = {}
+    try:
+        lines = Path(conversion.folder, JOURNAL).read_text().splitlines()
+    except OSError:
+        return found
+    for text in lines:
+        try:
+            line = json.loads(text)
+            found[line["output"]] = line
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _note(conversion: Conversion, line: dict[str, Any]) -> None:
+    """Add a line to the journal: one write in append mode, which processes do not mix."""
+    with open(Path(conversion.folder, JOURNAL), "ab", buffering=0) as file:
+        file.write(f"{json.dumps(line)}\n".encode())

@@ -1,0 +1,119 @@
+"""Many modules converted into a folder: what one conversion gives, whatever the work is spread over, and resumed."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.cli import main
+from hlo_lower.selection.conversion import JOURNAL
+
+QUICK = {"verify": "off"}
+
+
+def rows(reports):
+    """What is told of each module, but for the time that it took."""
+    return [(r.file, r.exit_code, r.scatters_left, r.error is None, r.is_resumed) for r in reports]
+
+
+def written(folder):
+    """The files below a folder, with their text; the journal left out."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != JOURNAL)
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+
+def test_each_module_is_what_one_conversion_gives(zoo, tmp_path):
+    """Modules stand below the folder that they were in; one that cannot be read is a row with its reason."""
+    reports = hl.convert_modules("zoo", "out", **QUICK)
+    assert rows(reports) == [
+        ("zoo/top.mlir", 0, 0, True, False),
+        ("zoo/add/add.mlir", 0, 0, True, False),
+        ("zoo/add/plain.mlir", 0, 0, True, False),
+        ("zoo/poly/poly.mlir", 3, 1, True, False),
+        ("zoo/poly/recipe.mlir", 2, None, False, False),
+    ]
+    found = written(tmp_path / "out")
+    assert sorted(found) == ["add/add.mlir", "add/plain.mlir", "poly/poly.mlir", "top.mlir"]
+    assert found["add/add.mlir"] == hl.lower((zoo / "add" / "add.mlir").read_bytes(), name="zoo/add/add.mlir").text
+
+
+def test_however_the_work_is_spread_it_is_the_same(zoo, tmp_path):
+    """Here, in processes, through an executor."""
+    here = rows(hl.convert_modules("zoo", "here", **QUICK))
+    assert rows(hl.convert_modules("zoo", "processes", jobs=2, **QUICK)) == here
+    with ThreadPoolExecutor(2) as executor:
+        assert rows(hl.convert_modules("zoo", "threads", executor=executor, **QUICK)) == here
+    assert written(tmp_path / "here") == written(tmp_path / "processes") == written(tmp_path / "threads")
+
+
+def test_a_run_that_was_interrupted_goes_on(zoo, tmp_path):
+    """What was written is not made again; what has changed, failed or is gone is; other options are another run."""
+    hl.convert_modules("zoo", "out", **QUICK)
+    (zoo / "add" / "plain.mlir").write_text((zoo / "top.mlir").read_text())
+    (tmp_path / "out" / "add" / "add.mlir").unlink()
+    with open(tmp_path / "out" / JOURNAL, "a") as journal:
+        journal.write('{"output": "out/top.m')  # cut off
+    again = hl.convert_modules("zoo", "out", **QUICK)
+    assert [(r.file.split("/")[-1], r.exit_code) for r in again if r.is_resumed] == [("top.mlir", 0), ("poly.mlir", 3)]
+    assert "add/add.mlir" in written(tmp_path / "out")
+    assert not any(report.is_resumed for report in hl.convert_modules("zoo", "out", oob="spec", **QUICK))
+
+
+def test_what_is_not_verified_is_not_written(zoo, tmp_path, monkeypatch):
+    """A lowering that computes something else is a row with its verdict, and no file."""
+    monkeypatch.setattr("hlo_lower.pipeline.Lowered.stablehlo", (zoo / "top.mlir").read_text())
+    [report] = hl.convert_modules("zoo/add/add.mlir", "out", verify="regions")
+    assert (report.exit_code, report.error.split(":")[0], report.verdict["ok"]) == (1, "not written", False)
+    assert written(tmp_path / "out") == {}
+
+
+def test_forms_have_their_suffix(zoo, tmp_path):
+    """Two modules of one name and different suffixes stay two."""
+    (zoo / "top.stablehlo").write_text((zoo / "top.mlir").read_text())
+    hl.convert_modules(["zoo/top.mlir", "zoo/top.stablehlo"], "out", emit="bytecode", **QUICK)
+    names = sorted(path.name for path in (tmp_path / "out").rglob("*.mlirbc"))
+    assert names == ["top.mlir.mlirbc", "top.stablehlo.mlirbc"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"emit": "txt"}, "emit"), ({"verify": "some"}, "verify"), ({"jobs": 0}, "jobs"), ({"folder": 1}, "folder")],
+)
+def test_wrong_arguments_are_named(zoo, wrong, says):
+    """Before anything is done."""
+    given = {"folder": "out", **wrong}
+    with pytest.raises(hl.InputError, match=says):
+        hl.convert_modules("zoo", **given)
+
+
+def test_the_command_converts_folders(zoo, tmp_path, capsys):
+    """A summary, each failure on standard error, and the worst exit code; the second time it goes on."""
+    assert main(["convert", "zoo", "-o", "out", "--no-verify", "--report", "r.json"]) == 2
+    told = capsys.readouterr()
+    assert told.out.endswith(
+        "3 converted\n1 converted, with something that the target refuses\n1 could not be read or converted\n"
+    )
+    assert told.err.startswith("zoo/poly/recipe.mlir:1:1:")
+    rows_told = json.loads((tmp_path / "r.json").read_text())["modules"]
+    assert [module["exit_code"] for module in rows_told] == [0, 0, 0, 3, 2]
+    assert main(["convert", "zoo/top.mlir", "zoo/add", "-o", "out2", "--no-verify"]) == 0
+    assert main(["convert", "zoo/top.mlir", "zoo/add", "-o", "out2", "--no-verify"]) == 0
+    assert capsys.readouterr().out.endswith("3 converted\n3 of them before, and not again\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("-o", "top.mlir"), "several modules are written into a folder, and this is none"),
+        (("-o", "-"), "several modules are written into a folder, and this is none"),
+        (("-o", "out", "--only", "#1"), "--only: is for one module"),
+        (("-o", "out", "--inputs", "x.npz"), "--inputs: is for one module"),
+    ],
+)
+def test_what_is_for_one_module_is_refused(zoo, tmp_path, capsys, options, says):
+    """With the exit code of bad input, and nothing is made."""
+    (tmp_path / "top.mlir").write_text("")
+    assert main(["convert", "zoo", *options]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
