@@ -414,6 +414,44 @@ def dot_dimension_numbers(operation: RawOperation) -> Any:
     return cast(Any, stablehlo).DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
 
 
+def turned_dot_attributes(operation: RawOperation) -> dict[str, RawAttribute] | None:
+    """The attributes of a `dot_general` whose operands are exchanged; None where it has one that is not understood."""
+    found = attributes_of(operation)
+    if set(found) - {"dot_dimension_numbers", "precision_config"}:
+        return None
+    numbers = dot_dimension_numbers(operation)
+    found["dot_dimension_numbers"] = cast(Any, stablehlo).DotDimensionNumbers.get(
+        lhs_batching_dimensions=list(numbers.rhs_batching_dimensions),
+        rhs_batching_dimensions=list(numbers.lhs_batching_dimensions),
+        lhs_contracting_dimensions=list(numbers.rhs_contracting_dimensions),
+        rhs_contracting_dimensions=list(numbers.lhs_contracting_dimensions),
+    )
+    if "precision_config" in found:
+        found["precision_config"] = cast(Any, ir.ArrayAttr).get(list(reversed(list(found["precision_config"]))))
+    return found
+
+
+@dataclass(frozen=True)
+class ConvolutionNumbers:
+    """The dims of a convolution's batch and features, in its input, kernel and output."""
+
+    input_batch: int
+    kernel_output_feature: int
+    output_batch: int
+    output_feature: int
+
+
+def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers:
+    """The dimension numbers of a `stablehlo.convolution`."""
+    read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    return ConvolutionNumbers(
+        int(read.input_batch_dimension),
+        int(read.kernel_output_feature_dimension),
+        int(read.output_batch_dimension),
+        int(read.output_feature_dimension),
+    )
+
+
 # --- locations --------------------------------------------------------------------------------------------------
 
 
@@ -709,6 +747,17 @@ def is_splat(operation: RawOperation) -> bool:
     return isinstance(attribute, ir.DenseElementsAttr) and bool(cast(Any, attribute).is_splat)
 
 
+def resplat(attribute: RawAttribute, raw_type: RawType) -> RawAttribute:
+    """A splat of the same value and another type."""
+    splat = attribute.get_splat_value()
+    return cast(Any, ir.DenseElementsAttr).get_splat(raw_type, splat)
+
+
+def dense_integers(attribute: RawAttribute) -> tuple[int, ...]:
+    """The integers of a `dense<...> : tensor<...xi64>` (padding of windows), flat."""
+    return tuple(int(v) for v in np.array(attribute).reshape(-1))
+
+
 _DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")
 
 
@@ -842,6 +891,23 @@ def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocatio
     """A copy of an operation without operands, at an insertion point."""
     copy = operation.clone(ip=insertion_point).operation
     copy.location = location
+    return copy
+
+
+def clone_on(
+    operation: RawOperation,
+    insertion_point: Any,
+    location: RawLocation,
+    operands: Sequence[RawValue],
+    result_types: Sequence[RawType],
+) -> RawOperation:
+    """A copy of an operation, regions included, on other operands and with other types of its results."""
+    copy = operation.clone(ip=insertion_point).operation
+    copy.location = location
+    for number, operand in enumerate(operands):
+        copy.operands[number] = operand
+    for result, raw_type in zip(copy.results, result_types, strict=True):
+        result.set_type(raw_type)
     return copy
 
 

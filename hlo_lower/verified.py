@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -166,14 +166,26 @@ def check(source: Source | Graph, lowered: Lowered, level: Level) -> Verdict:
     Raises:
       DifferenceError: it is not verified to be equal.
     """
-    verdict = verify(source, lowered, level=level)
+    return _ok(verify(source, lowered, level=level), lowered.graph.name, "lowered")
+
+
+def check_versions(source: Graph, after: str, float_mode: Literal["exact", "reassociate"], level: Level) -> Verdict:
+    """The verdict on a tiled module.
+
+    Raises:
+      DifferenceError: it is not verified to be equal.
+    """
+    return _ok(verify(source, after, float_mode=float_mode, level=level), source.name, "tiled")
+
+
+def _ok(verdict: Verdict, name: str, what: str) -> Verdict:
     if not verdict.ok:
-        what = "computes something else" if verdict.differs else "is not verified: some of it was only run"
+        how = "computes something else" if verdict.differs else "is not verified: some of it was only run"
         raise DifferenceError(
-            lowered.graph.name,
-            f"the lowered module {what}",
+            name,
+            f"the {what} module {how}",
             facts=verdict.summary(),
             nearest=tuple(verdict.lines()[:1]),
-            next_step="hl.verify(source, lowered).lines() says all of it; please report what differs",
+            next_step=f"hl.verify(source, {what}).lines() says all of it; please report what differs",
         )
     return verdict

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hlo_lower.cli import convert, export, prove, report, rules, verify
+from hlo_lower.cli import convert, export, prove, report, rules, tile, verify
 
 EXIT_CODES = """exit codes:
   0  fine
@@ -31,6 +31,7 @@ COMMANDS = (
     Command("report", "classify the scatters of modules and say why", report.add_arguments, report.run),
     Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run),
     Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run),
+    Command("tile", "compute what is large in loops, within a bound of memory", tile.add_arguments, tile.run),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("rules", "print the canonical form of every class", rules.add_arguments, rules.run),
 )

@@ -158,9 +158,10 @@ class Builder:
         """The same bits as another element type of as many."""
         return self._value("stablehlo.bitcast_convert", [value], mlir.tensor_type(value.static_shape, element))
 
-    def slice(self, value: Value, starts: Sequence[int], limits: Sequence[int]) -> Value:
-        """The static part [start, limit) of each dim."""
-        shape = [limit - start for start, limit in zip(starts, limits, strict=True)]
+    def slice(self, value: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] = ()) -> Value:
+        """The static part [start, limit) of each dim, every stride-th element of it."""
+        steps = list(strides) or [1] * len(starts)
+        shape = [len(range(start, limit, step)) for start, limit, step in zip(starts, limits, steps, strict=True)]
         if value.shape == tuple(shape):
             return value
         return self._value(
@@ -170,7 +171,7 @@ class Builder:
             {
                 "start_indices": mlir.dense_i64(starts),
                 "limit_indices": mlir.dense_i64(limits),
-                "strides": mlir.dense_i64([1] * len(shape)),
+                "strides": mlir.dense_i64(steps),
             },
         )
 
@@ -276,6 +277,21 @@ class Builder:
             self.built.append(copy)
             return copy
         return self.op(node.name, operands, result_types, mlir.attributes_of(node.raw))
+
+    def copy_on(
+        self,
+        node: Node,
+        operands: Sequence[Value],
+        result_types: Sequence[mlir.RawType],
+        attributes: Mapping[str, mlir.RawAttribute],
+    ) -> Node:
+        """The same operation, regions included, on other operands, with other types and some other attributes."""
+        raw = mlir.clone_on(node.raw, self._point, self._location, [v.raw for v in operands], result_types)
+        for name, value in attributes.items():
+            raw.attributes[name] = value
+        copy = Node(raw)
+        self.built.append(copy)
+        return copy
 
     def copy_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
         """A copy of a node of another block, regions and location included, before another one.

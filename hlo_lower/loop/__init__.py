@@ -1,10 +1,11 @@
 """The structured loop: one description of an iteration, emitted as the loop op that a target reads.
 
 It is built as `stablehlo.while`, which every oracle runs; where the module leaves in linalg, a counted loop is read
-back (`counted`) and becomes `scf.for` (`scf_for`).
+back (`counted`) and becomes `scf.for` (`scf_for`). `tiled` strings tiles of an axis together.
 """
 
 from hlo_lower.loop.counted import CountedLoop, read_counted
 from hlo_lower.loop.structured import StructuredLoop
+from hlo_lower.loop.tiled import TiledLoop
 
-__all__ = ["CountedLoop", "StructuredLoop", "read_counted"]
+__all__ = ["CountedLoop", "StructuredLoop", "TiledLoop", "read_counted"]

@@ -83,6 +83,20 @@ def first_difference_beyond(
     return None
 
 
+def overflow_taken(expected: Sequence[Array], actual: Sequence[Array]) -> list[Array]:
+    """The actual results, with what is expected where one of the two is NaN or infinite: of terms that overflow, the
+    order of a sum decides between infinities, NaN and numbers."""
+    taken: list[Array] = []
+    for a, b in zip(expected, actual, strict=True):
+        if not is_inexact(a) or a.shape != b.shape or a.dtype != b.dtype:
+            taken.append(b)
+            continue
+        with np.errstate(all="ignore"):
+            x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
+            taken.append(np.where(np.isfinite(x) & np.isfinite(y), b, a))
+    return taken
+
+
 def epsilon(dtype: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a float type."""
     one = np.ones((), np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)

@@ -58,11 +58,14 @@ class Run:
       aim: for a reader: the regime, or what is enumerated.
       arguments: one array for each input.
       is_special: whether floats hold NaN, infinities and signed zeros.
+      is_large: whether they are so large that products of them overflow, so that the order of a sum may decide what
+        is finite.
     """
 
     aim: str
     arguments: list[Array]
     is_special: bool
+    is_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def runs_of(roles: Roles, seed: Sequence[int]) -> Iterator[Run]:
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
         arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
-        yield Run(plan.aim, arguments, plan.payload in ("special", "zeros"))
+        yield Run(plan.aim, arguments, plan.payload in ("special", "zeros"), plan.payload == "large")
 
 
 def _plans(roles: Roles) -> list[_Plan]:

@@ -211,6 +211,21 @@ class Executable:
                 raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
 
 
+def temporaries(source: str | bytes) -> int:
+    """Bytes of temporaries that XLA plans for a module, compiled as this process's XLA_FLAGS say.
+
+    Raises:
+      CannotRunError: its signature has no form in JAX, it is for several devices, or XLA refuses to compile it.
+    """
+    exported = exported_from_module(source)
+    with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
+        try:
+            compiled = _jax.jit(cast(Any, exported).call).lower(*exported.in_avals).compile()
+        except Exception as error:  # XLA's errors have no common public class
+            raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
+    return int(compiled.memory_analysis().temp_size_in_bytes)
+
+
 def _everywhere(axes: dict[str, int]) -> jax.sharding.NamedSharding:
     """Arguments whole on each device of a mesh; the module's own shardings take them apart."""
     count, devices = prod(axes.values()), _jax.devices("cpu")

@@ -4,7 +4,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond, nan_share
+from hlo_lower.verify.compare import (
+    epsilon,
+    first_difference,
+    first_difference_beyond,
+    nan_share,
+    overflow_taken,
+)
 
 
 def f32(*values: float) -> np.ndarray:
@@ -15,6 +21,15 @@ def f32(*values: float) -> np.ndarray:
 QUIET, SIGNALLING, NEGATIVE = (
     np.asarray([bits], np.uint32).view(np.float32) for bits in (0x7FC00000, 0x7FA00001, 0xFFC00000)
 )
+
+
+def test_overflow_is_taken_and_numbers_are_not():
+    """Where one of two results is NaN or infinite the expected one is taken; numbers stay what they are."""
+    expected = [f32(np.inf, 0.0, 1.0), np.asarray([1])]
+    actual = [f32(np.nan, np.nan, 2.0), np.asarray([2])]
+    floats, integers = overflow_taken(expected, actual)
+    assert np.array_equal(f32(np.inf, 0.0, 2.0), floats)
+    assert np.array_equal([2], integers)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16, np.complex64])

@@ -131,3 +131,27 @@ def test_logits_beside_a_ban(wrong, reassociated):
     right, after = (hl.lower(LOGITS.format(k=k)).text for k in ("2.0", wrong))
     assert verify(before, after, reassociated=reassociated).differs
     assert verify(before, right, reassociated=reassociated).ok
+
+
+SOFTMAX = """func.func public @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {{
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %top = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [1]
+    : (tensor<4x16xf32>, tensor<f32>) -> tensor<4xf32>
+  %tops = stablehlo.broadcast_in_dim %top, dims = [0] : (tensor<4xf32>) -> tensor<4x16xf32>
+  %moved = stablehlo.subtract %x, %tops : tensor<4x16xf32>
+  %e = stablehlo.exponential %{exponent} : tensor<4x16xf32>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
+    : (tensor<4x16xf32>, tensor<f32>) -> tensor<4xf32>
+  %sums = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x16xf32>
+  %r = stablehlo.divide %e, %sums : tensor<4x16xf32>
+  return %r : tensor<4x16xf32>
+}}"""
+
+
+@pytest.mark.parametrize("reassociated", [False, True])
+def test_exponentials_that_overflow_are_seen(reassociated):
+    """Without the maximum a softmax is the same for small numbers only: also where sums may be in another order."""
+    safe, bare = (SOFTMAX.format(exponent=name) for name in ("moved", "x"))
+    assert verify(safe, bare, reassociated=reassociated).differs
+    assert verify(safe, safe.replace("%moved", "%other"), reassociated=reassociated).ok

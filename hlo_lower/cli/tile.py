@@ -1,0 +1,136 @@
+"""`hlo-lower tile`: what is large computed in loops over tiles, until XLA needs no more than a bound; verified."""
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from hlo_lower.cli.checks import check_distinct, check_one_standard
+from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs
+from hlo_lower.cli.convert import VERIFY_LEVELS
+from hlo_lower.cli.inputs import module_source
+from hlo_lower.cli.streams import complain, show
+from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
+from hlo_lower.module_forms import form_for
+from hlo_lower.whole_files import STANDARD, check_writable, write_whole
+
+if TYPE_CHECKING:
+    from hlo_lower.tile import ByHand, Tiled
+    from hlo_lower.verify import Verdict
+
+FUSES = ("none", "producers", "all")
+FORMS = ("text", "bytecode", "portable")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `tile`."""
+    command.add_argument("input", metavar="IN", help="module, or - for standard input")
+    command.add_argument("-o", "--output", metavar="OUT", help="file, or - for standard output")
+    what = command.add_mutually_exclusive_group(required=True)
+    told = "temporaries to come down to, as XLA plans them for its CPU: 128MiB; arguments and results not counted"
+    what.add_argument("--max-temp", metavar="BYTES", help=told)
+    what.add_argument("--op", metavar="FILE:LINE", help="tile one op, the largest there, in the place of a search")
+    command.add_argument("--sizes", metavar="DIM=SIZE", type=tile_size, help="of the tiles of --op")
+    command.add_argument(
+        "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
+    )
+    command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
+    command.add_argument(
+        "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
+    )
+    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
+    add_accept_runs(command)
+    add_jobs(command)
+    add_bind(command)
+    command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
+    command.add_argument("--report", metavar="R.json", help="write the loops and the verdict as JSON")
+
+
+def tile_size(text: str) -> tuple[int, int]:
+    """DIM=SIZE."""
+    dim, equals, size = text.partition("=")
+    if not (equals and dim.isdecimal() and size.isdecimal() and int(size)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not DIM=SIZE, as in 0=128")
+    return int(dim), int(size)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tile, verify, write, and report; where the verdict is not good nothing is written."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    _check(args)
+    graph = hl.read(module_source(args.input), args.input)
+    graph = hl.bind(graph, args.bind) if args.bind else graph
+    start = time.perf_counter()
+    with progress() as tell:
+        tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
+    if args.plan:
+        show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:]]) + "\n")
+        return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
+    seconds = time.perf_counter() - start
+    verdict = _verified(args, graph, tiled)
+    if verdict is not None and not verdict.ok:
+        complain(f"{args.input}: {verdict.summary()}; {args.output} was not written")
+        complain("\n".join(f"  {line}" for line in verdict.lines()))
+        return verdict.exit_code
+    _write(args, tiled, verdict, seconds)
+    return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Check what does not need the module.
+
+    Raises:
+      InputError: no output, an op without sizes or sizes without an op, or files that cannot be written.
+    """
+    if args.plan == bool(args.output):
+        what = "a plan is shown, not written" if args.plan else "no output is named"
+        raise InputError("tile", what, next_step="-o OUT writes the module; --plan, without it, shows the loops")
+    if bool(args.op) != bool(args.sizes):
+        raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
+    check_one_standard("output", [args.output or "", args.report or ""])
+    for path in (args.output, args.report):
+        if path:
+            check_writable(path)
+    if args.output and args.report:
+        check_distinct(args.output, args.report)
+
+
+def _by_hand(args: argparse.Namespace) -> "ByHand | None":
+    """What --op, --sizes and --fuse ask for."""
+    import hlo_lower as hl
+
+    return hl.ByHand(args.op, args.sizes[0], args.sizes[1], args.fuse) if args.op else None
+
+
+def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict | None":
+    """The verdict, or None where verification is off or nothing was changed."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    if args.verify == "off" or not tiled.loops:
+        return None
+    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
+    with progress() as tell:
+        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, progress=tell, **how)
+
+
+def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", seconds: float) -> None:
+    """Write the module and the report, and tell of the loops where the module does not go."""
+    if args.report:
+        told = {**tiled.to_json(), "verdict": verdict.to_json() if verdict else None}
+        write_whole(args.report, f"{json.dumps(told, indent=1)}\n".encode())
+    write_whole(args.output, _bytes(tiled, args.emit or form_for(args.output)))
+    checked = f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.loops else "nothing to verify"
+    lines = [f"{args.input}: {tiled.summary()}   {checked}   {seconds:.1f} s", *tiled.lines()[1:]]
+    if STANDARD in (args.output, args.report):
+        complain("\n".join(lines))
+    else:
+        show("\n".join(lines) + "\n")
+
+
+def _bytes(tiled: "Tiled", form: str) -> bytes:
+    if form == "bytecode":
+        return tiled.bytecode()
+    return tiled.portable() if form == "portable" else tiled.text.encode()

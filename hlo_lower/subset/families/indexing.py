@@ -1,0 +1,81 @@
+"""Gather and scatter: the dims of the index tensor, batching dims, and window dims that are covered from end to end."""
+
+from collections.abc import Sequence
+
+from hlo_lower import mlir
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.subset.axis import THREADED, Axis, Boundary
+from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.rules import subset_rules
+
+
+def index_dims(rank: int, vector: int) -> list[int]:
+    """The dims of an index tensor that count positions: all but the one that holds the index vector."""
+    return [d for d in range(rank) if d != vector]
+
+
+@subset_rules.axes("stablehlo.gather")
+def gather(node: Node) -> Sequence[Axis] | Boundary:
+    """Dims of the index tensor; with them batching dims of the operand; offset dims that take all of a dim.
+
+    Right: a window is read for each position of the index tensor, by itself. Where a window covers a dim its start is
+    clamped to 0, for a piece of the dim as for all of it.
+    """
+    operand, indices = node.operands
+    numbers = mlir.gather_dimension_numbers(node.raw)
+    batch = [d for d in range(len(node.result().shape)) if d not in numbers.offset_dims]
+    places = index_dims(len(indices.shape), numbers.index_vector_dim)
+    batching = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
+    axes = [Axis((batching.get(i), i), (r,)) for i, r in zip(places, batch, strict=True)]
+    gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    windows = [d for d in range(len(operand.shape)) if d not in gone]
+    sizes = node.integers("slice_sizes")
+    for dim, offset in zip(windows, numbers.offset_dims, strict=True):
+        if sizes[dim] == operand.shape[dim]:
+            axes.append(Axis((dim, None), (offset,)))
+    return axes
+
+
+@subset_rules.piece("stablehlo.gather")
+def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """Where a window dim is cut its slice size is the piece's; a batching dim keeps 1."""
+    dim = cut.axis.operands[0]
+    numbers = mlir.gather_dimension_numbers(cut.node.raw)
+    if dim is None or dim in numbers.operand_batching_dims:
+        return cut.same(build)
+    sizes = list(cut.node.integers("slice_sizes"))
+    sizes[dim] = cut.operands[0].static_shape[dim]
+    return cut.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+@subset_rules.axes("stablehlo.scatter")
+def scatter(node: Node) -> Sequence[Axis] | Boundary:
+    """Window dims that are covered and not indexed; batching dims; the outermost scatter dim, threaded.
+
+    Right: along a covered window dim and a batching dim each position of the result is written from the updates of the
+    same position. Scatter positions are applied in row-major order: pieces of the outermost dim of more than one
+    position, one after the other, each into what the ones before left, are the same positions in the same order, so
+    the last writer and the order of sums stay. A window out of bounds is dropped by itself, in a piece as in the whole.
+    """
+    count = len(node.results)
+    operand, indices, updates = node.operand(0), node.operand(count), node.operand(count + 1)
+    numbers = mlir.ScatterNumbers.of(node.raw)
+
+    def axis(mine: int | None, index: int | None, its: int | None, combine: str = "") -> Axis:
+        return Axis((mine,) * count + (index,) + (its,) * count, (mine,) * count, combine)
+
+    axes: list[Axis] = []
+    gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
+    windows = [d for d in range(len(operand.shape)) if d not in gone]
+    for mine, its in zip(windows, numbers.update_window_dims, strict=True):
+        if operand.shape[mine] == updates.shape[its] and mine not in numbers.scatter_dims_to_operand_dims:
+            axes.append(axis(mine, None, its))
+    places = index_dims(len(indices.shape), numbers.index_vector_dim)
+    positions = [d for d in range(len(updates.shape)) if d not in numbers.update_window_dims]
+    update_dim = dict(zip(places, positions, strict=True))
+    for mine, index in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
+        axes.append(axis(mine, index, update_dim[index]))
+    first = next((i for i in places if indices.shape[i] != 1), None)
+    if first is not None and first not in numbers.scatter_indices_batching_dims:
+        axes.append(axis(None, first, update_dim[first], THREADED))
+    return axes

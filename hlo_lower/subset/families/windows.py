@@ -1,0 +1,100 @@
+"""Ops that read or write a window: slices, updates of slices, pads, concatenations, reverses, windows that are reduced.
+
+A dim that the window covers from end to end is an axis; a dim along which it moves is not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hlo_lower import mlir
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.rules import subset_rules
+
+
+@subset_rules.axes("stablehlo.slice")
+def slice_(node: Node) -> Sequence[Axis] | Boundary:
+    """The dims of which it takes everything: there it is the identity."""
+    before, after = node.operand(0).shape, node.result().shape
+    return [Axis((d,), (d,)) for d in range(len(after)) if before[d] == after[d]]
+
+
+@subset_rules.piece("stablehlo.slice")
+def slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """The limit of the cut dim is the piece's size."""
+    limits = list(cut.node.integers("limit_indices"))
+    dim = cut.axis.results[0]
+    assert dim is not None
+    limits[dim] = cut.part().sizes[dim]
+    return cut.same(build, {"limit_indices": mlir.dense_i64(limits)})
+
+
+@subset_rules.axes("stablehlo.dynamic_slice")
+def dynamic_slice(node: Node) -> Sequence[Axis] | Boundary:
+    """The dims of which it takes everything; a start there is clamped to 0, for a piece as for the whole."""
+    before, after = node.operand(0).shape, node.result().shape
+    starts = (None,) * (len(node.operands) - 1)
+    return [Axis((d, *starts), (d,)) for d in range(len(after)) if before[d] == after[d]]
+
+
+@subset_rules.piece("stablehlo.dynamic_slice")
+def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """The size of the cut dim is the piece's. The other starts are clamped here, which the op does, too.
+
+    XLA makes one slice of a slice of a slice, and adds starts that were not clamped: at a start of -1 the row before
+    the piece was read (jaxlib 0.10.2, `tests/tile/random_graphs.py`, program 19).
+    """
+    sizes = cut.part().sizes
+    operand, *starts = cut.operands
+    for dim, (start, size, extent) in enumerate(zip(starts, sizes, operand.static_shape, strict=True)):
+        if size < extent:
+            least, most = (build.constant(bound, (), start.element_type) for bound in (0, extent - size))
+            starts[dim] = build.clamp(least, start, most)
+    clamped = replace(cut, operands=(operand, *starts))
+    return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+@subset_rules.axes("stablehlo.dynamic_update_slice")
+def dynamic_update_slice(node: Node) -> Sequence[Axis] | Boundary:
+    """The dims of which the update covers everything; a start there is clamped to 0."""
+    operand, update = node.operand(0).shape, node.operand(1).shape
+    starts = (None,) * (len(node.operands) - 2)
+    return [Axis((d, d, *starts), (d,)) for d in range(len(operand)) if operand[d] == update[d]]
+
+
+@subset_rules.axes("stablehlo.pad")
+def pad(node: Node) -> Sequence[Axis] | Boundary:
+    """The dims without padding, low, high or interior: there it is the identity."""
+    edges = [node.integers(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")]
+    return [Axis((d, None), (d,)) for d, padding in enumerate(zip(*edges, strict=True)) if not any(padding)]
+
+
+@subset_rules.axes("stablehlo.concatenate")
+def concatenate(node: Node) -> Sequence[Axis] | Boundary:
+    """All dims but the one along which operands follow each other: there each operand has the result's extent."""
+    along = node.integer("dimension")
+    return [Axis((d,) * len(node.operands), (d,)) for d in range(len(node.result().shape)) if d != along]
+
+
+@subset_rules.axes("stablehlo.reverse")
+def reverse(node: Node) -> Sequence[Axis] | Boundary:
+    """All dims that keep their order."""
+    reversed_ = node.integers("dimensions")
+    return [Axis((d,), (d,)) for d in range(len(node.result().shape)) if d not in reversed_]
+
+
+@subset_rules.axes("stablehlo.reduce_window")
+def reduce_window(node: Node) -> Sequence[Axis] | Boundary:
+    """The dims along which the window is one element that moves by one, without dilation or padding.
+
+    Right: along them element p of the result is reduced from elements p of the inputs alone.
+    """
+    half, rank = len(node.results), len(node.result().shape)
+    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    given = [node.integers(name) if node.attribute(name) is not None else (1,) * rank for name in names]
+    padding = node.attribute("padding")
+    if padding is not None and any(mlir.dense_integers(padding)):
+        return Boundary("its windows reach into padding")
+    dims = [d for d in range(rank) if all(values[d] == 1 for values in given)]
+    return [Axis((d,) * half + (None,) * half, (d,) * half) for d in dims]

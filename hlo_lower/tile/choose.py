@@ -1,0 +1,116 @@
+"""Choose what to tile: the loops that could be made of what is live at the peak, the most promising first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlo_lower.graph import Value
+from hlo_lower.subset import Boundary
+from hlo_lower.tile.core import core_of
+from hlo_lower.tile.cut import Loop, LoopPlan, cut
+from hlo_lower.tile.emit import Sizes
+from hlo_lower.tile.labels import FEWEST_STEPS, label
+from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.program import Program
+
+SEEDS = 4
+"""Values at the peak that loops are made for."""
+
+LARGE = 8
+"""A value is large from this part of the seed, or of the budget, on."""
+
+SHARES = (2, 8)
+"""The parts of the budget that a tile gets, the first in the hope that its estimate holds: large tiles are faster."""
+
+LATER = 2
+"""Smaller tiles of a plan are tried behind so many other plans."""
+
+AGAIN = 0.5
+"""What bytes that are computed again cost, in bytes that are stored."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plan that could be built.
+
+    Attributes:
+      plan: the loops.
+      sizes: how they are built.
+      cost: bytes that it leaves stored or computes again, an estimate to order choices by.
+      rank: 0 for the largest tiles of a plan, 1 for smaller ones.
+    """
+
+    plan: LoopPlan
+    sizes: Sizes
+    cost: float
+    rank: int = 0
+
+
+def choices(program: Program, budget: int) -> list[Choice]:
+    """The plans for the largest values at the peak, along each of their axes, the cheapest first."""
+    found: list[Choice] = []
+    seen: set[tuple[tuple[Value, int], ...]] = set()
+    for seed in seeds(program):
+        least = max(1, min(program.size[seed], budget) // LARGE)
+        core = core_of(program, seed, least)
+        for dim, extent in enumerate(seed.static_shape):
+            if extent < FEWEST_STEPS:
+                continue
+            labels = label(program, core, dim)
+            known = tuple(labels.dims.items())
+            if not known or known in seen:
+                continue
+            seen.add(known)
+            plan = cut(program, labels)
+            if plan.loops:
+                price = cost(program, plan)
+                sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
+                found += [Choice(plan, size, price, rank) for rank, size in enumerate(sizes)]
+    order = sorted({choice.cost for choice in found})
+    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+
+
+def seeds(program: Program) -> Sequence[Value]:
+    """The largest values that are live at the peak and can be cut."""
+    at_peak = liveness(program).at_peak
+    return [v for v in at_peak if not isinstance(program.axes(program.maker[v]), Boundary)][:SEEDS]
+
+
+def cost(program: Program, plan: LoopPlan) -> float:
+    """Bytes of large values that a plan leaves stored, and half of those that it computes again."""
+    labels, core = plan.labels, plan.labels.core
+    kept = sum(program.size[v] for v in core.cluster if v not in labels.dims and v not in program.returned)
+    tiles = sum(program.size[v] for loop in plan.loops for v in loop.tiles if v not in program.returned)
+    sums = sum(program.size[v] for loop in plan.loops for node in loop.accumulators for v in node.results)
+    again = sum(program.size[v] for loop in plan.loops for node in loop.again for v in node.results)
+    return kept + tiles + sums + AGAIN * again
+
+
+def sizes_for(program: Program, plan: LoopPlan, most_live: int) -> Sizes:
+    """Tiles for which a loop needs so many bytes, and at least two of them."""
+    steps = plan.labels.steps
+    most = max(step_bytes(program, plan, loop) for loop in plan.loops)
+    wanted = int(min(max(1, most_live // max(most, 1)), max(1, steps // 2)))
+    return Sizes(rounded(wanted, steps), max(1, most_live // 2))
+
+
+def rounded(wanted: int, steps: int) -> int:
+    """A size of tile near a wanted one: one that divides the steps where it is no less than half, else a power of 2."""
+    divisor = next(size for size in range(wanted, 0, -1) if steps % size == 0)
+    return divisor if 2 * divisor > wanted else 1 << (wanted.bit_length() - 1)
+
+
+def step_bytes(program: Program, plan: LoopPlan, loop: Loop) -> int:
+    """Bytes that are live in a loop for each step of a tile, at most."""
+    place = {node: number for number, node in enumerate(loop.nodes)}
+    changes = [0] * (len(loop.nodes) + 1)
+    for node in loop.nodes:
+        for value in node.results:
+            if value in plan.labels.dims and not program.is_fused(value):
+                last = max((place[user] for user in program.users[value] if user in place), default=place[node])
+                changes[place[node]] += program.size[value]
+                changes[last + 1] -= program.size[value]
+    live = most = 0
+    for change in changes:
+        live += change
+        most = max(most, live)
+    return -(-most // plan.labels.steps)

@@ -1,0 +1,114 @@
+"""Emit the loops of a plan: what they compute leaves the block, and what reads it reads the loops' results."""
+
+from dataclasses import dataclass
+
+from hlo_lower import mlir
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.loop import TiledLoop
+from hlo_lower.subset.axis import THREADED
+from hlo_lower.subset.families.reduction import combiner_of
+from hlo_lower.tile.body import Body
+from hlo_lower.tile.cut import Loop, LoopPlan, reads_tile
+from hlo_lower.tile.order import put_in_order
+from hlo_lower.tile.program import Program
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How a plan's loops are built.
+
+    Attributes:
+      steps: steps of a tile.
+      most: bytes beyond which what a tile gives to an accumulator is itself computed tile by tile.
+      is_unrolled: whether each tile is built by itself, in the place of a `stablehlo.while`.
+    """
+
+    steps: int
+    most: int
+    is_unrolled: bool = False
+
+
+def emit(program: Program, plan: LoopPlan, sizes: Sizes) -> None:
+    """Build the loops of a plan in the place of its nodes; the program is not to be used any more."""
+    whole: dict[Value, Value] = {}
+    inside = {node for loop in plan.loops for node in loop.nodes}
+    with mlir.active(program.graph.context):
+        for loop in plan.loops:
+            _emit(program, plan, loop, sizes, whole)
+        _replace(program, inside, whole)
+        put_in_order(program.block)
+    program.graph.forget()
+
+
+def _emit(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> None:
+    """Build one loop; `whole` has what earlier loops gave, and gets what this one gives."""
+    location = program.maker[plan.labels.core.seed].raw.location
+    build = Builder(mlir.insert_before(program.terminator.raw), location)
+    steps = plan.labels.steps
+    tail = "smaller" if loop.accumulators else "clamped"
+    tiled = TiledLoop(steps, min(sizes.steps, steps), tail, sizes.is_unrolled)
+    given = _given(program, plan, loop)
+    carried = [_empty(build, value) for value in loop.tiles]
+    for node in loop.accumulators:
+        carried += _initial(build, plan, node, whole)
+    body = Body(program, plan.labels, loop, given, sizes.most)
+    results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
+    leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
+    whole.update(zip(leaving, results, strict=True))
+
+
+def _given(program: Program, plan: LoopPlan, loop: Loop) -> list[Value]:
+    """The values that a loop takes from around it; constants of one value are made in it."""
+    inside = set(loop.nodes)
+    found: dict[Value, None] = {}
+    for node in loop.nodes:
+        axis = plan.labels.axes[node]
+        for number, value in enumerate(node.operands):
+            maker = program.maker.get(value)
+            if maker in inside and reads_tile(plan.labels, node, number):
+                continue
+            is_carried = axis.combine == THREADED and number < len(node.results)
+            if not is_carried and not is_splat(maker):
+                found[value] = None
+    return list(found)
+
+
+def is_splat(node: Node | None) -> bool:
+    """Whether a node is a constant of one value."""
+    return node is not None and node.name == "stablehlo.constant" and mlir.is_splat(node.raw)
+
+
+def _empty(build: Builder, value: Value) -> Value:
+    """What tiles are written over: any value."""
+    return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
+
+
+def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Value]) -> list[Value]:
+    """What an accumulator begins with: what a scatter writes into, or what its combiner leaves alone."""
+    axis = plan.labels.axes[node]
+    if axis.combine == THREADED:
+        return [whole.get(value, value) for value in node.operands[: len(node.results)]]
+    if combiner_of_reduce(node):
+        value = whole.get(node.operand(1), node.operand(1))
+        return [build.broadcast(value, node.result().static_shape)]
+    return [_empty(build, node.result())]
+
+
+def combiner_of_reduce(node: Node) -> str | None:
+    """The combiner of a reduction; None of another op."""
+    return combiner_of(node) if node.name == "stablehlo.reduce" else None
+
+
+def _replace(program: Program, inside: set[Node], whole: dict[Value, Value]) -> None:
+    """Have what stays read the loops' results, and erase what nothing reads any more."""
+    for old, new in whole.items():
+        old.raw.replace_all_uses_with(new.raw)
+    for node in reversed(program.nodes):
+        if node in inside or (not any(v.is_used for v in node.results) and _is_left_dead(program, node)):
+            node.raw.erase()
+
+
+def _is_left_dead(program: Program, node: Node) -> bool:
+    """Whether a node had users, of which none is left, and may go."""
+    is_pure = node.name in program.rules.by_axes
+    return is_pure and any(program.users[value] for value in node.results)

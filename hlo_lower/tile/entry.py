@@ -1,0 +1,71 @@
+"""`hl.tile`: from a module to the module whose large values are computed in loops."""
+
+from hlo_lower.errors import InputError
+from hlo_lower.graph import Graph, Source, is_symbolic, read, to_bytecode, to_text
+from hlo_lower.subset import SubsetRules, default_subset_rules
+from hlo_lower.tile.budget import parsed_bytes
+from hlo_lower.tile.by_hand import ByHand, choice_by_hand
+from hlo_lower.tile.emit import emit
+from hlo_lower.tile.measure import known, measured
+from hlo_lower.tile.prepare import prepare
+from hlo_lower.tile.program import Program
+from hlo_lower.tile.search import Tell, left, search
+from hlo_lower.tile.tiled import Tiled, records
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress."""
+
+
+def tile(
+    source: Source | Graph,
+    *,
+    max_temp: str | int | None = None,
+    by_hand: ByHand | None = None,
+    name: str | None = None,
+    rules: SubsetRules | None = None,
+    progress: Tell | None = None,
+) -> Tiled:
+    """Compute what is large in loops over tiles of it. Nothing is verified here.
+
+    Args:
+      source: the module: whatever `read` takes, or a graph, which is left as it is.
+      max_temp: bytes of temporaries to come down to, as a number or "128MiB": XLA's figure for its CPU, arguments and
+        results not counted.
+      by_hand: one op to tile, in the place of a bound.
+      name: name for messages.
+      rules: subset rules; by default those of the package.
+      progress: told how far it is.
+
+    Raises:
+      InputError: the source cannot be read, it has symbolic sizes, XLA does not compile it, or what is asked for by
+        hand does not fit it.
+    """
+    given = source if isinstance(source, Graph) else read(source, name)
+    text = to_text(given)
+    if is_symbolic(text):
+        raise InputError(
+            given.name, "the module has symbolic sizes, and tiles have sizes", next_step="bind them: --bind b=4,s=16"
+        )
+    if (max_temp is None) == (by_hand is None):
+        raise InputError("tile", "either a bound or an op is asked for", next_step="write max_temp='128MiB'")
+    known_rules, tell = rules or default_subset_rules(), progress or _silent
+    budget = None if max_temp is None else parsed_bytes("max_temp", max_temp)
+    graph = read(to_bytecode(given), given.name)
+    prepare(graph)
+    if by_hand is not None:
+        return _by_hand(text, graph, by_hand, known_rules)
+    assert budget is not None
+    found = search(text, graph, budget, known_rules, tell)
+    after = read(found.module if found.loops else text, given.name)
+    beyond = left(after, known_rules) if found.size > budget else ()
+    return Tiled(after, tuple(found.loops), found.before, found.size, budget, beyond)
+
+
+def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:
+    program = Program(graph, rules)
+    choice = choice_by_hand(program, hand)
+    told = records(program, choice.plan, choice.sizes)
+    emit(program, choice.plan, choice.sizes)
+    before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
+    return Tiled(graph, told, before, after)

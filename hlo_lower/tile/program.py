@@ -1,0 +1,137 @@
+"""The body of a module's entry point as the tiler reads it: its nodes in order, who makes and who uses a value."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.subset import Boundary, OpAxes, SubsetRules
+from hlo_lower.subset.families.elementwise import ELEMENTWISE
+
+EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv", "custom_call", "rng"))
+"""Ops that keep their order among each other."""
+
+FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iota", "constant", "reshape")}
+"""Ops that XLA computes where they are used, if one such op or a reduction uses them."""
+
+
+MUCH = 8
+"""How much larger a broadcast is than what it is of to be cheap."""
+
+
+def size_of(value: Value) -> int:
+    """Bytes of a value; 0 of what is no tensor of static shape."""
+    tensor = value.tensor_type
+    if tensor is None or not tensor.is_static:
+        return 0
+    dtype = mlir.dtype_of(tensor.element_name)
+    width = 4 if dtype is None else np.dtype(dtype).itemsize
+    return prod(value.static_shape) * width
+
+
+def used_by(node: Node) -> list[Value]:
+    """The values that a node takes: its operands, and what its regions take from around it."""
+    if not node.has_regions:
+        return list(node.operands)
+    inside = mlir.walked(node.raw)
+    own = {value for raw in inside for value in mlir.defined_by(raw)}
+    return [Value(value) for raw in inside for value in raw.operands if raw is node.raw or value not in own]
+
+
+def has_effect(node: Node) -> bool:
+    """Whether a node, or one in its regions, keeps its place among others that have effects."""
+    return any(raw.name in EFFECTS or raw.name == "func.call" for raw in mlir.walked(node.raw))
+
+
+def cheap_values(nodes: Sequence[Node]) -> set[Value]:
+    """Values that cost nothing to make: iotas, constants of one value, broadcasts of what is much smaller, scalars
+    aside what they are made of, and what is computed elementwise of nothing but such: masks."""
+    found: set[Value] = set()
+    for node in nodes:
+        if len(node.results) != 1:
+            continue
+        if node.name == "stablehlo.constant":
+            is_cheap = mlir.is_splat(node.raw)
+        elif node.name == "stablehlo.broadcast_in_dim":
+            small = size_of(node.operand(0)) * MUCH <= size_of(node.result())
+            is_cheap = small or node.operand(0) in found
+        else:
+            of_cheap = all(value in found for value in node.operands)
+            is_cheap = node.name == "stablehlo.iota" or (node.name in ELEMENTWISE and of_cheap)
+        if is_cheap:
+            found.add(node.result())
+    return found
+
+
+class Program:
+    """The entry point of a module, read once; it is not to be changed while this is used.
+
+    Attributes:
+      block: its body.
+      nodes: its nodes in order, the terminator left out.
+      terminator: what returns.
+      rules: the subset rules.
+    """
+
+    def __init__(self, graph: Graph, rules: SubsetRules) -> None:
+        self.graph, self.rules = graph, rules
+        self.block: Block = graph.main.body
+        *self.nodes, self.terminator = self.block.nodes
+        self.place = {node: number for number, node in enumerate(self.nodes)}
+        self.place[self.terminator] = len(self.nodes)
+        self.maker = {value: node for node in self.nodes for value in node.results}
+        self.size = {value: size_of(value) for value in (*self.block.arguments, *self.maker)}
+        self._axes: dict[Node, OpAxes | Boundary] = {}
+
+    @cached_property
+    def taken(self) -> dict[Node, list[Value]]:
+        """The values that each node takes, in its regions too."""
+        return {node: used_by(node) for node in (*self.nodes, self.terminator)}
+
+    @cached_property
+    def users(self) -> dict[Value, list[Node]]:
+        """The nodes that take a value, each once, the terminator too."""
+        found: dict[Value, list[Node]] = {value: [] for value in self.size}
+        for node, values in self.taken.items():
+            for value in dict.fromkeys(values):
+                found[value].append(node)
+        return found
+
+    @cached_property
+    def cheap(self) -> set[Value]:
+        """See `cheap_values`."""
+        return cheap_values(self.nodes)
+
+    @cached_property
+    def effect_before(self) -> dict[Node, Node]:
+        """For each node with effects the one before it."""
+        ordered = [node for node in self.nodes if has_effect(node)]
+        return dict(zip(ordered[1:], ordered, strict=False))
+
+    @cached_property
+    def returned(self) -> frozenset[Value]:
+        """What is returned."""
+        return frozenset(self.terminator.operands)
+
+    def axes(self, node: Node) -> OpAxes | Boundary:
+        """The axes of a node, by its subset rule."""
+        if node not in self._axes:
+            self._axes[node] = self.rules.of(node)
+        return self._axes[node]
+
+    def is_fused(self, value: Value) -> bool:
+        """Whether XLA most likely never stores a value: one elementwise op or reduction uses what another makes."""
+        node, users = self.maker.get(value), self.users[value]
+        if node is None or node.name not in FUSED or len(users) != 1:
+            return False
+        return users[0].name in FUSED or users[0].name == "stablehlo.reduce"
+
+    def boundaries(self) -> Iterator[tuple[Node, str]]:
+        """The nodes that are not cut, each with the reason."""
+        for node in self.nodes:
+            axes = self.axes(node)
+            if isinstance(axes, Boundary):
+                yield node, axes.reason

@@ -1,0 +1,174 @@
+"""What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node, Value, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.subset import Part
+from hlo_lower.subset.cut import Steps
+from hlo_lower.tile.body import ITERATOR
+from hlo_lower.tile.cut import Loop, LoopPlan
+from hlo_lower.tile.emit import Sizes
+from hlo_lower.tile.program import Program
+
+
+@dataclass(frozen=True)
+class TiledLoopRecord:
+    """A loop that was made.
+
+    Attributes:
+      where: the place of the value that it was made for ("llama.py:88").
+      subset: the part of that value that a tile computes, readable.
+      steps, size: all steps, and those of a tile.
+      ops: how many operations it computes.
+      tiles: the types of the results that it writes tile by tile.
+      accumulators: those that it accumulates, each with its combiner.
+      again: the types of what it computes again that an earlier loop computed, the largest first.
+      is_exact: whether no float sum is split, nor computed by an op whose order XLA chooses by its size.
+    """
+
+    where: str
+    subset: str
+    steps: int
+    size: int
+    ops: int
+    tiles: tuple[str, ...]
+    accumulators: tuple[str, ...]
+    again: tuple[str, ...]
+    is_exact: bool
+
+    def __str__(self) -> str:
+        told = [f"{self.where}: {self.subset}, {self.ops} ops"]
+        told += [f"writes {', '.join(self.tiles)}"] if self.tiles else []
+        told += [f"accumulates {', '.join(self.accumulators)}"] if self.accumulators else []
+        told += [f"computes {', '.join(self.again)} again"] if self.again else []
+        return "; ".join(told)
+
+
+@dataclass(frozen=True, repr=False)
+class Tiled:
+    """A tiled module.
+
+    Attributes:
+      graph: the module.
+      loops: the loops that were made, in the order in which they were chosen.
+      before, after: bytes of temporaries that XLA plans; None where it was not asked.
+      max_temp: the bound that was asked for, or None.
+      left: the largest values that are still stored at the peak, each with why it is not tiled.
+
+    Example:
+      >>> tiled = hl.Tiled(hl.read("decode.mlir"), (), before=4096, after=4096, max_temp=8192)
+      >>> tiled.reached, tiled.summary()
+      (True, '0 loops, temporaries 4.0 KiB -> 4.0 KiB, asked 8.0 KiB')
+    """
+
+    graph: Graph
+    loops: tuple[TiledLoopRecord, ...]
+    before: int | None = None
+    after: int | None = None
+    max_temp: int | None = None
+    left: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Tiled {self.graph.name}: {self.summary()}>"
+
+    @cached_property
+    def text(self) -> str:
+        """The module as text."""
+        return to_text(self.graph)
+
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode."""
+        return to_bytecode(self.graph)
+
+    def portable(self) -> bytes:
+        """The module as a portable artifact."""
+        return to_portable_artifact(self.graph)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the temporaries are within the bound."""
+        return self.max_temp is None or (self.after is not None and self.after <= self.max_temp)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the results are the same bit for bit; else within the bound of another order of float sums."""
+        return all(loop.is_exact for loop in self.loops)
+
+    @property
+    def float_mode(self) -> Literal["exact", "reassociate"]:
+        """How it is compared with the module that it was made of."""
+        return "exact" if self.is_exact else "reassociate"
+
+    def to_json(self) -> dict[str, Any]:
+        """What is told of it, as plain data."""
+        told = {"before": self.before, "after": self.after, "max_temp": self.max_temp, "reached": self.reached}
+        return {**told, "loops": [asdict(loop) for loop in self.loops], "left": list(self.left)}
+
+    def summary(self) -> str:
+        """One line: how many loops, and the temporaries before and after."""
+        loops = f"{len(self.loops)} loop{'s' * (len(self.loops) != 1)}"
+        if self.before is None or self.after is None:
+            return loops
+        bound = "" if self.max_temp is None else f", asked {shown_bytes(self.max_temp)}"
+        return f"{loops}, temporaries {shown_bytes(self.before)} -> {shown_bytes(self.after)}{bound}"
+
+    def lines(self) -> list[str]:
+        """The summary, a line for each loop, and what is left."""
+        return [self.summary(), *(f"  loop {loop}" for loop in self.loops), *(f"  left {what}" for what in self.left)]
+
+
+def shown_bytes(size: int) -> str:
+    """Bytes, readable."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << power:
+            return f"{size / (1 << power):,.1f} {unit}"
+    return f"{size} B"
+
+
+def type_of(value: Value) -> str:
+    """The type of a value as a report shows it ("2048x512xf32")."""
+    return str(value.raw.type).removeprefix("tensor<").removesuffix(">")
+
+
+def records(program: Program, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:
+    """What is told of the loops of a plan; before they are emitted."""
+    return tuple(_record(program, plan, loop, sizes) for loop in plan.loops)
+
+
+def _record(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
+    labels, seed = plan.labels, plan.labels.core.seed
+    size = min(sizes.steps, labels.steps)
+    part: Part = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
+    combined = [f"{type_of(v)} by {labels.axes[n].combine}" for n in loop.accumulators for v in n.results]
+    again = sorted((v for node in loop.again for v in node.results), key=lambda v: -program.size[v])
+    return TiledLoopRecord(
+        str(program.graph.location(program.maker[seed])),
+        str(part),
+        labels.steps,
+        size,
+        len(loop.nodes),
+        tuple(type_of(value) for value in loop.tiles),
+        tuple(combined),
+        tuple(dict.fromkeys(type_of(value) for value in again[:3])),
+        not any(_is_rounded(node) for node in loop.nodes),
+    )
+
+
+ROUNDED = ("stablehlo.dot_general", "stablehlo.convolution", "stablehlo.reduce", "stablehlo.reduce_window")
+"""Ops that sum, in an order that XLA chooses by the sizes."""
+
+
+def _is_rounded(node: Node) -> bool:
+    """Whether a node sums floats."""
+    if node.name == "stablehlo.scatter" or node.name in ROUNDED:
+        return any(not is_of_integers(value) for value in node.results)
+    return False
+
+
+def is_of_integers(value: Value) -> bool:
+    """Whether a value has integers or booleans."""
+    dtype = mlir.dtype_of(value.element_type)
+    return dtype is not None and dtype.kind in "iub"

@@ -1,0 +1,103 @@
+"""Each op computed piece by piece along each axis of its rule gives what the op gives; a wrong rule does not."""
+
+import pytest
+from op_cases import CASES, ONE, OpCase
+from piecewise import differing
+
+from hlo_lower.errors import InputError, RegistryError
+from hlo_lower.subset import Axis, SubsetRules, default_subset_rules
+from hlo_lower.subset.axis import THREADED
+from hlo_lower.subset.families.elementwise import ELEMENTWISE
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_pieces_are_the_op(case):
+    """Along each axis, in tiles that divide and that do not, in a while and unrolled, the result is the same."""
+    assert differing(case, default_subset_rules()) == []
+
+
+def test_every_rule_has_a_case():
+    """No op has a rule that is not run here, the elementwise ones aside, which share one."""
+    rules = default_subset_rules()
+    run = {name for case in CASES for name in rules.by_axes if name in case.op + case.before}
+    assert set(rules.by_axes) - ELEMENTWISE <= run
+
+
+def with_axes(name, *axes):
+    """The rules, with other axes of one op."""
+    rules = default_subset_rules().copy()
+    rules.by_axes[name] = lambda node: axes
+    return rules
+
+
+WRONG = {
+    "an end of a slice that moves is an axis": ("slice", "stablehlo.slice", Axis((1,), (1,))),
+    "operands of a concatenation are cut where they join": ("cut_join", "stablehlo.concatenate", Axis((1, 1), (1,))),
+    "a reversed dim keeps its order": ("reverse", "stablehlo.reverse", Axis((1,), (1,))),
+    "a sorted dim is sorted in pieces": ("sort", "stablehlo.sort", Axis((1,), (1,))),
+    "a sum begins with one in each piece": ("from_one", "stablehlo.reduce", Axis((1, None), (None,), "add")),
+    "a maximum is added": ("reduce_max", "stablehlo.reduce", Axis((1, None), (None,), "add")),
+    "only one operand of a dot is cut where both are summed": (
+        "dot_one",
+        "stablehlo.dot_general",
+        Axis((0, 1), (1,)),
+    ),
+    "the inner dim of scatter positions is threaded": (
+        "scatter_two",
+        "stablehlo.scatter",
+        Axis((None, 1, 1), (None,), THREADED),
+    ),
+}
+
+
+def wrong_case(name):
+    """The case that a wrong rule is run on: one of the cases, or one in which its axis has one size."""
+    made = {
+        "slice": OpCase(
+            "slice",
+            ("4x6xi32",),
+            "stablehlo.slice %0 [0:4, 1:4] : (tensor<4x6xi32>) -> tensor<4x3xi32>",
+            ("4x3xi32",),
+            1,
+        ),
+        "cut_join": OpCase(
+            "cut_join",
+            ("4x6xi32", "4x6xi32"),
+            "stablehlo.concatenate %0, %1, dim = 1 : (tensor<4x6xi32>, tensor<4x6xi32>) -> tensor<4x12xi32>",
+            ("4x12xi32",),
+            1,
+        ),
+        "from_one": OpCase("from_one", ("4x6xi32",), BY_NAME["reduce_from_one"].op, ("4xi32",), 1, ONE),
+        "dot_one": OpCase(
+            "dot_one",
+            ("4x4xi32", "4x4xi32"),
+            "stablehlo.dot_general %0, %1, contracting_dims = [1] x [0]"
+            " : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>",
+            ("4x4xi32",),
+            1,
+        ),
+    }
+    found = made.get(name) or BY_NAME[name]
+    return OpCase(found.name, found.arguments, found.op, found.result, 1, found.before)
+
+
+@pytest.mark.parametrize("what", WRONG, ids=lambda what: what.replace(" ", "_"))
+def test_a_wrong_rule_is_caught(what):
+    """An axis that is none gives other results in some tile, or pieces that do not fit, which MLIR refuses."""
+    name, op, axis = WRONG[what]
+    case, rules = wrong_case(name), with_axes(op, axis)
+    try:
+        found = any(differing(case, rules, seed) for seed in range(8))
+    except InputError as error:
+        found = error.where.startswith("<module>:")  # the module does not verify
+    assert found
+
+
+def test_a_second_rule_for_an_op_is_refused():
+    """The registry does not take the last one that comes."""
+    rules = SubsetRules()
+    rules.axes("stablehlo.add")(lambda node: ())
+    with pytest.raises(RegistryError, match=r"stablehlo\.add has a subset rule"):
+        rules.axes("stablehlo.add")(lambda node: ())

@@ -1,0 +1,229 @@
+"""Random small programs of int32 arrays, in which every sum is exact whatever its order, and random loops in them."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import hlo_lower as hl
+from hlo_lower.graph import to_text
+from hlo_lower.subset import Boundary, SubsetRules
+from hlo_lower.tile.core import FUSES, core_of
+from hlo_lower.tile.cut import LoopPlan, cut
+from hlo_lower.tile.emit import Sizes, emit
+from hlo_lower.tile.labels import label
+from hlo_lower.tile.prepare import prepare
+from hlo_lower.tile.program import Program
+from hlo_lower.verify.run import Executable, Rounding
+
+SIZES = (1, 2, 3, 4, 6)
+
+
+@dataclass
+class Drawn:
+    """A program being drawn: arrays by which the next ones are computed."""
+
+    rng: np.random.Generator
+    arrays: list[jax.Array] = field(default_factory=list)
+
+    def one(self, least_rank: int = 0) -> jax.Array:
+        """An array of at least a rank, late ones more often."""
+        fit = [a for a in self.arrays if a.ndim >= least_rank]
+        return fit[int(len(fit) * self.rng.random() ** 0.5)]
+
+    def axis(self, array: jax.Array) -> int:
+        """A dim of an array."""
+        return int(self.rng.integers(array.ndim))
+
+
+def binary(d: Drawn, a: jax.Array) -> jax.Array:
+    """Elementwise of two."""
+    same = [b for b in d.arrays if b.shape == a.shape]
+    return (jnp.add, jnp.multiply, jnp.maximum)[d.rng.integers(3)](a, same[d.rng.integers(len(same))])
+
+
+def mask(d: Drawn, a: jax.Array) -> jax.Array:
+    """A select by a comparison of iotas, as of a causal mask."""
+    rows = jax.lax.broadcasted_iota(jnp.int32, a.shape, 0)
+    columns = jax.lax.broadcasted_iota(jnp.int32, a.shape, d.axis(a))
+    return jnp.where(rows + 1 >= columns, a, -columns)
+
+
+def broadcast(d: Drawn, a: jax.Array) -> jax.Array:
+    """A new dim, alike along it or of one position."""
+    place = int(d.rng.integers(a.ndim + 1))
+    size = SIZES[d.rng.integers(len(SIZES))]
+    shape = (*a.shape[:place], size, *a.shape[place:])
+    return jax.lax.broadcast_in_dim(a, shape, [k for k in range(len(shape)) if k != place])
+
+
+def reshape(d: Drawn, a: jax.Array) -> jax.Array:
+    """Two neighbours merged, or the first dim split."""
+    if a.ndim > 1 and d.rng.random() < 0.5:
+        k = int(d.rng.integers(a.ndim - 1))
+        return a.reshape(*a.shape[:k], -1, *a.shape[k + 2 :])
+    k = d.axis(a)
+    part = 2 if a.shape[k] % 2 == 0 else 1
+    return a.reshape(*a.shape[:k], *((part, -1) if d.rng.random() < 0.5 else (-1, part)), *a.shape[k + 1 :])
+
+
+def transpose(d: Drawn, a: jax.Array) -> jax.Array:
+    """The dims in another order."""
+    return a.transpose(*(int(k) for k in d.rng.permutation(a.ndim)))
+
+
+def window(d: Drawn, a: jax.Array) -> jax.Array:
+    """A slice, a pad, a reverse, a concatenation or a roll along a dim."""
+    k = d.axis(a)
+    low = [(0, 0, 0)] * a.ndim
+    low[k] = (1, 2, 0)
+    along = jax.lax.slice_in_dim(a, 0, max(1, a.shape[k] - 1), axis=k)
+    choices = (along, jax.lax.pad(a, jnp.int32(5), low), jnp.flip(a, k), jnp.concatenate([a, along], k))
+    return choices[d.rng.integers(4)]
+
+
+def dot(d: Drawn, a: jax.Array) -> jax.Array:
+    """A product with another array of which a dim fits, batched where the first dims fit, too."""
+    k = d.axis(a)
+    fit = [(b, j) for b in d.arrays for j in range(b.ndim) if b.shape[j] == a.shape[k]]
+    b, j = fit[d.rng.integers(len(fit))]
+    is_batched = d.rng.random() < 0.4 and k and j and a.shape[0] == b.shape[0]
+    return jax.lax.dot_general(a, b, (((k,), (j,)), ((0,), (0,)) if is_batched else ((), ())))
+
+
+def reduce(d: Drawn, a: jax.Array) -> jax.Array:
+    """A sum, a maximum, or a softmax-like pair of both, kept as a dim now and then."""
+    k, keep = d.axis(a), bool(d.rng.random() < 0.5)
+    op = (jnp.sum, jnp.max, jnp.min)[d.rng.integers(3)]
+    found = op(a, axis=k, keepdims=keep)
+    return a - found if keep and d.rng.random() < 0.6 else found
+
+
+def gather(d: Drawn, a: jax.Array) -> jax.Array:
+    """Rows that the data picks, clamped."""
+    rows = d.one(1)
+    return jnp.take(a, rows.reshape(-1)[:6], axis=d.axis(a), mode="clip")
+
+
+def scatter(d: Drawn, a: jax.Array) -> jax.Array:
+    """Rows that the data picks written, added or maximised; out of bounds they are dropped."""
+    rows = d.one(1).reshape(-1)[:6] % 7 - 2
+    value = d.rng.integers(-3, 4, (len(rows), *a.shape[1:])).astype(np.int32) + rows[(..., *[None] * (a.ndim - 1))]
+    ref = a.at[jnp.where(rows < 0, 99, rows)]
+    how = ("set", "add", "max")[d.rng.integers(3)]
+    return getattr(ref, how)(value, mode="drop")
+
+
+def sort(d: Drawn, a: jax.Array) -> jax.Array:
+    """Sorted along a dim, or the largest of the last."""
+    return jnp.sort(a, axis=d.axis(a)) if d.rng.random() < 0.5 else jax.lax.top_k(a, 1 + a.shape[-1] // 2)[1]
+
+
+def dynamic(d: Drawn, a: jax.Array) -> jax.Array:
+    """A slice or an update at a place that the data picks."""
+    k = d.axis(a)
+    start, size = d.one(1).reshape(-1)[0], max(1, a.shape[k] - 1)
+    part = jax.lax.dynamic_slice_in_dim(a, start, size, axis=k)
+    return part if d.rng.random() < 0.5 else jax.lax.dynamic_update_slice_in_dim(a, part * 2, start + 1, axis=k)
+
+
+OPS = (
+    binary,
+    binary,
+    mask,
+    broadcast,
+    reshape,
+    transpose,
+    window,
+    dot,
+    dot,
+    reduce,
+    reduce,
+    gather,
+    scatter,
+    sort,
+    dynamic,
+)
+MOST = 700
+"""Elements of an array, at most."""
+
+DRAWN, ACCUMULATED = 6, 5
+"""Plans that are drawn for one that is made, and what an accumulator counts beside an op."""
+
+
+def program(seed: int, count: int = 12) -> str:
+    """A module of so many random operations, which returns a few of what it computes."""
+    rng = np.random.default_rng(seed)
+    shapes = [tuple(int(s) for s in rng.choice((2, 4, 6), rng.integers(1, 4))) for _ in range(3)]
+
+    def f(*arguments):
+        d = Drawn(np.random.default_rng(seed + 1), list(arguments))
+        for _ in range(count):
+            array = OPS[d.rng.integers(len(OPS))](d, d.one(1))
+            if 0 < array.size <= MOST and 0 < array.ndim <= 4:
+                d.arrays.append(array)
+        return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
+
+    return jax.jit(f).lower(*(jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes)).as_text()
+
+
+def drawn_plan(found: Program, rng: np.random.Generator) -> LoopPlan | None:
+    """Of a few random plans the one with most ops, accumulators counted several times; None where none has a loop."""
+    seeds = [v for n in found.nodes for v in n.results if not isinstance(found.axes(n), Boundary) and v.shape]
+    plans: list[LoopPlan] = []
+    for _ in range(DRAWN):
+        value = seeds[rng.integers(len(seeds))]
+        least = int(rng.choice((1, 1, 1, 64, 400)))
+        core = core_of(found, value, least, FUSES[min(int(rng.integers(6)), 2)])
+        plans.append(cut(found, label(found, core, int(rng.integers(len(value.shape))))))
+    return max((plan for plan in plans if plan.loops), key=weight, default=None)
+
+
+def weight(plan: LoopPlan) -> int:
+    """How much there is to go wrong in a plan."""
+    return sum(len(loop.nodes) + ACCUMULATED * len(loop.accumulators) + len(loop.again) for loop in plan.loops)
+
+
+def tiled(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
+    """The module with the loops of a random plan, and what was drawn; the same text where there was none."""
+    rng = np.random.default_rng([seed, 1])
+    graph = hl.read(text)
+    prepare(graph)
+    found = Program(graph, rules)
+    plan = drawn_plan(found, rng)
+    if plan is None:
+        return text, "no loop"
+    steps = plan.labels.steps
+    sizes = Sizes(int(rng.integers(1, max(2, steps))), int(rng.choice((64, 1 << 20))), bool(rng.integers(4) == 0))
+    loops = [(len(loop.nodes), len(loop.accumulators), len(loop.again)) for loop in plan.loops]
+    told = f"{plan.labels.core.seed.raw.type} {loops} {steps} {sizes}"
+    emit(found, plan, sizes)
+    return to_text(graph), told
+
+
+def mismatch(seed: int, rules: SubsetRules, loops: int = 2) -> str:
+    """What differs between a random program and the same with random loops in it; "" for nothing.
+
+    XLA is asked a second time without fusion and the algebraic simplifier: with them program 1193 gives something else
+    with loops than without, where the reference interpreter finds all versions equal.
+    """
+    text = program(seed)
+    after, told = text, []
+    for number in range(loops):
+        after, how = tiled(after, seed + number, rules)
+        told.append(how)
+    agree = any(are_equal(text, after, rounding, seed) for rounding in ("quick", "unfused"))
+    return "" if agree else "; ".join(told)
+
+
+def are_equal(text: str, after: str, rounding: Rounding, seed: int) -> bool:
+    """Whether two versions give the same on two sets of arguments."""
+    versions = [Executable(version, rounding) for version in (text, after)]
+    rng = np.random.default_rng([seed, 2])
+    for _ in range(2):
+        arguments = [rng.integers(-3, 9, a.shape).astype(np.int32) for a in versions[0].arguments]
+        pairs = zip(*(version.run(arguments) for version in versions), strict=True)
+        if not all(np.array_equal(one, other) for one, other in pairs):
+            return False
+    return True

@@ -1,0 +1,54 @@
+"""Random programs with random loops in them compute the same, bit for bit; wrong rules and wrong loops are seen."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import mismatch
+from wrong_loops import MACHINERY, RULES, changed
+
+from hlo_lower.subset import default_subset_rules
+
+SEEN = {
+    "unthreaded": 1,
+    "dropped_tail": 3,
+    "seam": 4,
+    "repeated_tail": 6,
+    "forgotten_sum": 6,
+    "sorted dims are sorted in pieces": 14,
+    "pieces of a maximum are added": 18,
+    "reversed dims keep their order": 21,
+    "an update of a window is cut along its way": 46,
+}
+"""A program in which each wrong variant gives other results."""
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 30))
+def test_random_loops_change_nothing(seed):
+    """Two random plans, one after the other, in a program of random ops: no result differs."""
+    assert mismatch(seed, default_subset_rules()) == ""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(50))
+def test_many_random_loops_change_nothing(block):
+    """The same for a hundred programs."""
+    rules = default_subset_rules()
+    assert [seed for seed in range(100 * block, 100 * (block + 1)) if mismatch(seed, rules)] == []
+
+
+@pytest.mark.parametrize("wrong", MACHINERY, ids=lambda wrong: wrong.__name__)
+def test_a_wrong_loop_is_seen(wrong, monkeypatch):
+    """Each way to get the loop wrong gives other results in a program that is right without it."""
+    seed = SEEN[wrong.__name__]
+    assert mismatch(seed, default_subset_rules()) == ""
+    wrong(monkeypatch)
+    assert mismatch(seed, default_subset_rules()) != ""
+
+
+@pytest.mark.parametrize("what", RULES)
+def test_a_wrong_rule_is_seen(what):
+    """Each wrong subset rule gives other results in a program that is right without it."""
+    seed = SEEN[what]
+    assert mismatch(seed, default_subset_rules()) == ""
+    assert mismatch(seed, changed(*RULES[what])) != ""
