@@ -21,6 +21,13 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
 
+XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
+"""Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
+
+XLA_HAS_YNN = jax.__version_info__ >= (0, 10)
+"""Whether XLA has the flag xla_cpu_experimental_ynn_fusion_type; a flag that it does not have ends the process."""
+
+
 RawContext = Any
 RawModule = Any
 RawOperation = Any

@@ -151,11 +151,28 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
         name = mlir.symbol_name(entry_function(module).attributes["sym_name"])
         if name != "main":
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
+        _make_chlo_plain(module)
         artifact = mlir.module_portable_artifact(module)
 
     checks = (jax.export.DisabledSafetyCheck.platform(),)
     exported = _stand_in(signature)
     return replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count), axes
+
+
+def _make_chlo_plain(module: mlir.RawModule) -> None:
+    """Write chlo ops out where XLA does not know them, in place.
+
+    Raises:
+      CannotRunError: jaxlib has no StableHLO form for one.
+    """
+    names: set[str] = set()
+    mlir.walk(module.operation, lambda op: names.add(op.name))
+    if mlir.XLA_TAKES_CHLO or not any(name.startswith("chlo.") for name in names):
+        return
+    try:
+        mlir.run_pass(module.operation, "builtin.module(func.func(chlo-legalize-to-stablehlo))")
+    except mlir.PassError as error:
+        raise CannotRunError(f"chlo is not written out: {error}") from None
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import pipeline
+from hlo_lower import pipeline, survey
 
 MODULE = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
 
@@ -27,7 +27,8 @@ def test_lowering_and_classifying_are_told(work, monkeypatch):
             told.append("plans")
             return super().preference
 
-    monkeypatch.setattr(pipeline, "lowering", lowering)
-    monkeypatch.setattr(pipeline, "Context", Context)
+    for module in (pipeline, survey):
+        monkeypatch.setattr(module, "lowering", lowering)
+        monkeypatch.setattr(module, "Context", Context)
     work(MODULE)
     assert told == ["begins", "plans", "ends"]

@@ -45,6 +45,6 @@ def test_without_the_plugin_there_is_no_lowering(monkeypatch):
 
 def test_a_wrong_comparison_is_found():
     """The check of the rule is able to fail: every place up to the start, instead of the start alone."""
-    wrong = hl.lower(SMALL, target=NPU).text.replace("compare EQ", "compare LE")
+    wrong = hl.lower(SMALL, target=NPU).text.replace(" EQ,", " LE,")
     verdict = hl.verify(SMALL, wrong, level="regions")
     assert (verdict.ok, verdict.exit_code) == (False, 1)
