@@ -24,8 +24,9 @@ from jax.interpreters import mlir as jax_interpreters_mlir
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
 
-XLA_HAS_YNN = jax.__version_info__ >= (0, 10)
-"""Whether XLA has the flag xla_cpu_experimental_ynn_fusion_type; a flag that it does not have ends the process."""
+XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
+"""Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have
+ends the process."""
 
 
 RawContext = Any
