@@ -11,7 +11,7 @@ from hlo_lower.graph import Graph, bind
 from hlo_lower.options import Options
 from hlo_lower.pipeline import copied, make_plain
 from hlo_lower.plugins import registry_of
-from hlo_lower.refused import RefusedOps, with_remedies
+from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
@@ -23,12 +23,13 @@ from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
 from hlo_lower.shapes.bind import instances
 
-REMEDIES: Mapping[str, Mapping[str, Any]] = {
-    "--legalize": {"legalize": True},
-    "--demote-i64": {"demote_i64": True},
-    "--float-mode reassociate": {"float_mode": "reassociate"},
+REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
+    "--demote-i64": ({"demote_i64": True}, ("",)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
 }
-"""Options under which a target may take more of a module, as on the command line and as keywords."""
+"""Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
+the ops begin that they are for."""
 
 
 def classify(
@@ -69,9 +70,9 @@ def survey(
         if not refused:
             return records, ()
         left: list[tuple[str, tuple[RefusedOps, ...]]] = []
-        for option, changed in REMEDIES.items():
+        for option, (changed, names) in REMEDIES.items():
             other = replace(options, **changed)
-            if other != options:
+            if other != options and any(one.op.startswith(names) for one in refused):
                 with suppress(NotLoweredError):  # that its integers cannot be narrowed
                     left.append((option, _trial(graph, other, known)[1]))
         if (bound := _bound(graph)) is not None:
