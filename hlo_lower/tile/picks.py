@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.subset.families.windows import clamped_start
 
 PICKS = ("stablehlo.slice", "stablehlo.dynamic_slice", "stablehlo.gather")
 
@@ -65,9 +66,10 @@ def _sliced_at(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
     sizes: list[int] = []
     for extent, dim in zip(value.static_shape, dims, strict=True):
         size = extent if dim is None else wanted[dim]
-        zero = build.constant(0, (), element)
-        most = build.constant(extent - size, (), element) if size < extent else zero
-        starts.append(zero if dim is None or size == extent else build.clamp(zero, found[dim], most))
+        if dim is None or size == extent:
+            starts.append(build.constant(0, (), element))
+        else:
+            starts.append(clamped_start(build, found[dim], extent - size))
         sizes.append(size)
     return value if tuple(sizes) == value.shape else build.dynamic_slice(value, starts, sizes)
 

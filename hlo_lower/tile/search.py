@@ -113,10 +113,7 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
       InputError: XLA does not compile the module.
     """
     found = Search(graph.name, to_bytecode(graph), effort)
-    [(_, size)] = measured([original])
-    found.size = found.before = known(size, found.name)
-    if found.size > budget:
-        _pull_up(found)
+    _begin(found, original, budget)
     for number in range(ROUNDS):
         tell("loops", number, ROUNDS)
         if found.size <= budget or found.is_over() or not _improve(found, budget, rules):
@@ -128,19 +125,22 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
     return found
 
 
-def _pull_up(found: Search) -> None:
-    """Take the module with its picks pulled up, unless XLA needs more for it than for the module as it was given.
+def _begin(found: Search, original: str, budget: int) -> None:
+    """Measure the module as it was given and, where that is too much, with its picks pulled up.
 
-    Where it needs as much, the loops may need less; where there are none in the end, the pulls are not kept.
+    The latter is taken unless XLA needs more for it. Where it needs as much, loops may need less; where there are none
+    in the end, the pulls are not kept.
     """
     graph = read(found.module, found.name)
     pulled = pull_up(graph)
-    if not pulled:
-        return
-    [(_, size)] = measured([to_text(graph)], found.seconds_left)
-    if isinstance(size, int) and size <= found.before:
-        found.module, found.size = to_bytecode(graph), size
-        found.pulled += pulled
+    for number, size in measured([original, *([to_text(graph)] if pulled else [])]):
+        if number == 0:
+            found.size = found.before = known(size, found.name)
+            if found.size <= budget:
+                return
+        elif isinstance(size, int) and size <= found.before:
+            found.module, found.size = to_bytecode(graph), size
+            found.pulled += pulled
 
 
 def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:

@@ -127,7 +127,7 @@ class Tiled:
         return f"{loops}, temporaries {shown_bytes(self.before)} -> {shown_bytes(self.after)}{bound}"
 
     def lines(self) -> list[str]:
-        """The summary, a line for each pick that was pulled up and for each loop, what is left, and what was not tried."""
+        """The summary, a line for each pick that was pulled up and for each loop, what is left, and an early end."""
         changes = [*(f"  pulled up {pull}" for pull in self.pulled), *(f"  loop {loop}" for loop in self.loops)]
         ended = [f"  search ended early: {self.ended}"] if self.ended else []
         return [self.summary(), *changes, *(f"  left {what}" for what in self.left), *ended]
