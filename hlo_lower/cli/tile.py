@@ -109,7 +109,7 @@ def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict 
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
-    if args.verify == "off" or not tiled.loops:
+    if args.verify == "off" or not tiled.is_changed:
         return None
     how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
     with progress() as tell:
@@ -122,7 +122,9 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
         told = {**tiled.to_json(), "verdict": verdict.to_json() if verdict else None}
         write_whole(args.report, f"{json.dumps(told, indent=1)}\n".encode())
     write_whole(args.output, _bytes(tiled, args.emit or form_for(args.output)))
-    checked = f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.loops else "nothing to verify"
+    checked = (
+        f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
+    )
     lines = [f"{args.input}: {tiled.summary()}   {checked}   {seconds:.1f} s", *tiled.lines()[1:]]
     if STANDARD in (args.output, args.report):
         complain("\n".join(lines))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hlo_lower.graph import Value
 from hlo_lower.subset import Boundary
+from hlo_lower.subset.families.indexing import counted_dim
 from hlo_lower.tile.core import core_of
 from hlo_lower.tile.cut import Loop, LoopPlan, cut
 from hlo_lower.tile.emit import Sizes
@@ -17,6 +18,9 @@ SEEDS = 4
 
 LARGE = 8
 """A value is large from this part of the seed, or of the budget, on."""
+
+SMALLEST = 512
+"""A value is not large below this part of the seed, however small the budget is: else everything would be."""
 
 SHARES = (2, 8)
 """The parts of the budget that a tile gets, the first in the hope that its estimate holds: large tiles are faster."""
@@ -50,7 +54,8 @@ def choices(program: Program, budget: int) -> list[Choice]:
     found: list[Choice] = []
     seen: set[tuple[tuple[Value, int], ...]] = set()
     for seed in seeds(program):
-        least = max(1, min(program.size[seed], budget) // LARGE)
+        size = program.size[seed]
+        least = max(1, min(size, budget) // LARGE, size // SMALLEST)
         core = core_of(program, seed, least)
         for dim, extent in enumerate(seed.static_shape):
             if extent < FEWEST_STEPS:
@@ -62,8 +67,8 @@ def choices(program: Program, budget: int) -> list[Choice]:
             seen.add(known)
             plan = cut(program, labels)
             if plan.loops:
-                price = cost(program, plan)
                 sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
+                price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
                 found += [Choice(plan, size, price, rank) for rank, size in enumerate(sizes)]
     order = sorted({choice.cost for choice in found})
     return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
@@ -83,6 +88,14 @@ def cost(program: Program, plan: LoopPlan) -> float:
     sums = sum(program.size[v] for loop in plan.loops for node in loop.accumulators for v in node.results)
     again = sum(program.size[v] for loop in plan.loops for node in loop.again for v in node.results)
     return kept + tiles + sums + AGAIN * again
+
+
+def rescattered(program: Program, plan: LoopPlan, sizes: Sizes) -> int:
+    """Bytes of updates that scatters go through again for each tile, most of them dropped (`scatter_piece`)."""
+    scatters = [n for loop in plan.loops for n in loop.nodes if n.name == "stablehlo.scatter"]
+    whole = [n for n in scatters if counted_dim(n, plan.labels.axes[n]) is not None]
+    updates = sum(program.size[v] for n in whole for v in n.operands[len(n.results) + 1 :])
+    return updates * (-(-plan.labels.steps // sizes.steps) - 1)
 
 
 def sizes_for(program: Program, plan: LoopPlan, most_live: int) -> Sizes:

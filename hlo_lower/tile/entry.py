@@ -9,7 +9,7 @@ from hlo_lower.tile.emit import emit
 from hlo_lower.tile.measure import known, measured
 from hlo_lower.tile.prepare import prepare
 from hlo_lower.tile.program import Program
-from hlo_lower.tile.search import Tell, left, search
+from hlo_lower.tile.search import Effort, Tell, left, search
 from hlo_lower.tile.tiled import Tiled, records
 
 
@@ -25,6 +25,7 @@ def tile(
     name: str | None = None,
     rules: SubsetRules | None = None,
     progress: Tell | None = None,
+    effort: Effort | None = None,
 ) -> Tiled:
     """Compute what is large in loops over tiles of it. Nothing is verified here.
 
@@ -36,6 +37,7 @@ def tile(
       name: name for messages.
       rules: subset rules; by default those of the package.
       progress: told how far it is.
+      effort: what a search may take.
 
     Raises:
       InputError: the source cannot be read, it has symbolic sizes, XLA does not compile it, or what is asked for by
@@ -56,10 +58,11 @@ def tile(
     if by_hand is not None:
         return _by_hand(text, graph, by_hand, known_rules)
     assert budget is not None
-    found = search(text, graph, budget, known_rules, tell)
-    after = read(found.module if found.loops else text, given.name)
+    found = search(text, graph, budget, known_rules, tell, effort or Effort())
+    after = read(found.module if found.is_changed else text, given.name)
     beyond = left(after, known_rules) if found.size > budget else ()
-    return Tiled(after, tuple(found.loops), found.before, found.size, budget, beyond)
+    loops, pulled = tuple(found.loops), tuple(found.pulled)
+    return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, found.ended)
 
 
 def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:

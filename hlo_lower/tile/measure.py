@@ -15,12 +15,12 @@ LIMIT = 600.0
 """Seconds in which XLA compiles a module."""
 
 
-def measured(texts: Sequence[str]) -> Generator[tuple[int, int | str]]:
+def measured(texts: Sequence[str], seconds: float = LIMIT) -> Generator[tuple[int, int | str]]:
     """XLA's `temp_size_in_bytes` of modules, one after the other: each one's number and bytes, or why there are none.
 
-    Arguments and results of a module are not counted.
+    Arguments and results of a module are not counted. One takes so many seconds at most.
     """
-    for number, answer in in_processes(_of, list(texts), jobs=1, timeout=LIMIT, prepare=_prepare):
+    for number, answer in in_processes(_of, list(texts), jobs=1, timeout=min(seconds, LIMIT), prepare=_prepare):
         yield number, answer.reason if isinstance(answer, Lost) else answer
 
 

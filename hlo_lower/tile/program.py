@@ -32,6 +32,11 @@ def size_of(value: Value) -> int:
     return prod(value.static_shape) * width
 
 
+def type_of(value: Value) -> str:
+    """The type of a value as a report shows it ("2048x512xf32")."""
+    return str(value.raw.type).removeprefix("tensor<").removesuffix(">")
+
+
 def used_by(node: Node) -> list[Value]:
     """The values that a node takes: its operands, and what its regions take from around it."""
     if not node.has_regions:

@@ -3,6 +3,7 @@
 XLA's figure for the compiled module accepts or refuses; the estimates only say in which order to try.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,8 +13,9 @@ from hlo_lower.tile.choose import choices
 from hlo_lower.tile.emit import emit
 from hlo_lower.tile.liveness import liveness
 from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.program import Program
-from hlo_lower.tile.tiled import TiledLoopRecord, records, shown_bytes, type_of
+from hlo_lower.tile.program import Program, type_of
+from hlo_lower.tile.pulled_up import PulledRecord, pull_up
+from hlo_lower.tile.tiled import TiledLoopRecord, records, shown_bytes
 
 ROUNDS = 12
 """Most loops, one after the other."""
@@ -30,6 +32,19 @@ SHOWN = 4
 Tell = Callable[[str, int, int], None]
 
 
+@dataclass(frozen=True)
+class Effort:
+    """What a search may take; it ends with the best so far.
+
+    Attributes:
+      plans: that are built and compiled.
+      seconds: after which no other is begun; a compilation under way ends, too.
+    """
+
+    plans: int = 48
+    seconds: float = 600.0
+
+
 @dataclass
 class Search:
     """How far a search is.
@@ -37,15 +52,41 @@ class Search:
     Attributes:
       name: of the module.
       module: the module so far, as bytecode, which keeps the places that it came with.
+      effort: what it may take.
       size, before: bytes of its temporaries, now and as it was given; 0 until they are measured.
-      loops: the loops so far.
+      loops, pulled: the loops so far, and the picks that were pulled up.
+      ended: why it ended early.
+      plans, start: how many were tried, and when it began.
     """
 
     name: str
     module: bytes
+    effort: Effort = field(default_factory=Effort)
     size: int = 0
     before: int = 0
     loops: list[TiledLoopRecord] = field(default_factory=list[TiledLoopRecord])
+    pulled: list[PulledRecord] = field(default_factory=list[PulledRecord])
+    ended: str = ""
+    plans: int = 0
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything was gained."""
+        return bool(self.loops or self.pulled)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that it may still take."""
+        return self.effort.seconds - (time.monotonic() - self.start)
+
+    def is_over(self) -> bool:
+        """Whether it took what it may; if so it says what."""
+        if self.seconds_left <= 0:
+            self.ended = f"it took {self.effort.seconds:g} s"
+        elif self.plans >= self.effort.plans:
+            self.ended = f"it tried {self.plans} plans"
+        return bool(self.ended)
 
 
 @dataclass(frozen=True)
@@ -57,8 +98,8 @@ class Attempt:
     loops: tuple[TiledLoopRecord, ...]
 
 
-def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell) -> Search:
-    """Make loops until the temporaries are within the budget, or nothing is gained.
+def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: Effort) -> Search:
+    """Pull picks up, then make loops until the temporaries are within the budget, or nothing is gained.
 
     Args:
       original: the module as it was given.
@@ -66,38 +107,56 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
       budget: bytes.
       rules: the subset rules.
       tell: told how many loops there are.
+      effort: what it may take.
 
     Raises:
       InputError: XLA does not compile the module.
     """
-    found = Search(graph.name, to_bytecode(graph))
+    found = Search(graph.name, to_bytecode(graph), effort)
+    _begin(found, original, budget)
     for number in range(ROUNDS):
         tell("loops", number, ROUNDS)
-        if not _improve(found, original if number == 0 else None, budget, rules) or found.size <= budget:
+        if found.size <= budget or found.is_over() or not _improve(found, budget, rules):
             break
+    if not found.loops and found.size >= found.before:
+        found.pulled.clear()
+    if found.size <= budget:
+        found.ended = ""
     return found
 
 
-def _improve(found: Search, original: str | None, budget: int, rules: SubsetRules) -> bool:
+def _begin(found: Search, original: str, budget: int) -> None:
+    """Measure the module as it was given and, where that is too much, with its picks pulled up.
+
+    The latter is taken unless XLA needs more for it. Where it needs as much, loops may need less; where there are none
+    in the end, the pulls are not kept.
+    """
+    graph = read(found.module, found.name)
+    pulled = pull_up(graph)
+    for number, size in measured([original, *([to_text(graph)] if pulled else [])]):
+        if number == 0:
+            found.size = found.before = known(size, found.name)
+            if found.size <= budget:
+                return
+        elif isinstance(size, int) and size <= found.before:
+            found.module, found.size = to_bytecode(graph), size
+            found.pulled += pulled
+
+
+def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
     Args:
       found: is changed.
-      original: the module as it was given, where it has not been measured.
       budget, rules: see `search`.
     """
-    attempts = _attempts(found.module, found.name, budget, rules)
-    first = [] if original is None else [original]
+    attempts = _attempts(found, budget, rules)
     best: tuple[int, Attempt] | None = None
-    for number, size in measured([*first, *(attempt.text for attempt in attempts)]):
-        if number < len(first):
-            found.size = found.before = known(size, found.name)
-            if found.size <= budget:
-                return False
-            continue
+    for number, size in measured([attempt.text for attempt in attempts], max(1.0, found.seconds_left)):
+        found.plans += 1
         if isinstance(size, int) and size < (best[0] if best else found.size * GAIN):
-            best = size, attempts[number - len(first)]
-        if best and best[0] <= budget:
+            best = size, attempts[number]
+        if (best and best[0] <= budget) or found.is_over():
             break
     if best is None:
         return False
@@ -106,18 +165,20 @@ def _improve(found: Search, original: str | None, budget: int, rules: SubsetRule
     return True
 
 
-def _attempts(module: bytes, name: str, budget: int, rules: SubsetRules) -> list[Attempt]:
+def _attempts(found: Search, budget: int, rules: SubsetRules) -> list[Attempt]:
     """The most promising plans, each built in a copy of the module."""
-    count = min(TRIED, len(choices(Program(read(module, name), rules), budget)))
-    found: list[Attempt] = []
-    for number in range(count):
-        graph = read(module, name)
+    attempts: list[Attempt] = []
+    for number in range(min(TRIED, found.effort.plans - found.plans)):
+        graph = read(found.module, found.name)
         program = Program(graph, rules)
-        choice = choices(program, budget)[number]
+        known_choices = choices(program, budget)
+        if number >= len(known_choices) or found.is_over():
+            break
+        choice = known_choices[number]
         told = records(program, choice.plan, choice.sizes)
         emit(program, choice.plan, choice.sizes)
-        found.append(Attempt(to_bytecode(graph), to_text(graph), told))
-    return found
+        attempts.append(Attempt(to_bytecode(graph), to_text(graph), told))
+    return attempts
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:

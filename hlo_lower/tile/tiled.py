@@ -11,7 +11,8 @@ from hlo_lower.subset.cut import Steps
 from hlo_lower.tile.body import ITERATOR
 from hlo_lower.tile.cut import Loop, LoopPlan
 from hlo_lower.tile.emit import Sizes
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.program import Program, type_of
+from hlo_lower.tile.pulled_up import PulledRecord
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Tiled:
       before, after: bytes of temporaries that XLA plans; None where it was not asked.
       max_temp: the bound that was asked for, or None.
       left: the largest values that are still stored at the peak, each with why it is not tiled.
+      pulled: the slices and gathers that were pulled up, without a loop.
+      ended: why the search ended before it had tried what it could; "" where it did not.
 
     Example:
       >>> tiled = hl.Tiled(hl.read("decode.mlir"), (), before=4096, after=4096, max_temp=8192)
@@ -70,6 +73,8 @@ class Tiled:
     after: int | None = None
     max_temp: int | None = None
     left: tuple[str, ...] = ()
+    pulled: tuple[PulledRecord, ...] = ()
+    ended: str = ""
 
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
@@ -93,9 +98,14 @@ class Tiled:
         return self.max_temp is None or (self.after is not None and self.after <= self.max_temp)
 
     @property
+    def is_changed(self) -> bool:
+        """Whether it is another program than the module that it was made of."""
+        return bool(self.loops or self.pulled)
+
+    @property
     def is_exact(self) -> bool:
         """Whether the results are the same bit for bit; else within the bound of another order of float sums."""
-        return all(loop.is_exact for loop in self.loops)
+        return all(change.is_exact for change in (*self.loops, *self.pulled))
 
     @property
     def float_mode(self) -> Literal["exact", "reassociate"]:
@@ -105,7 +115,8 @@ class Tiled:
     def to_json(self) -> dict[str, Any]:
         """What is told of it, as plain data."""
         told = {"before": self.before, "after": self.after, "max_temp": self.max_temp, "reached": self.reached}
-        return {**told, "loops": [asdict(loop) for loop in self.loops], "left": list(self.left)}
+        changes = {"loops": [asdict(loop) for loop in self.loops], "pulled": [asdict(pull) for pull in self.pulled]}
+        return {**told, **changes, "left": list(self.left), "ended": self.ended}
 
     def summary(self) -> str:
         """One line: how many loops, and the temporaries before and after."""
@@ -116,8 +127,10 @@ class Tiled:
         return f"{loops}, temporaries {shown_bytes(self.before)} -> {shown_bytes(self.after)}{bound}"
 
     def lines(self) -> list[str]:
-        """The summary, a line for each loop, and what is left."""
-        return [self.summary(), *(f"  loop {loop}" for loop in self.loops), *(f"  left {what}" for what in self.left)]
+        """The summary, a line for each pick that was pulled up and for each loop, what is left, and an early end."""
+        changes = [*(f"  pulled up {pull}" for pull in self.pulled), *(f"  loop {loop}" for loop in self.loops)]
+        ended = [f"  search ended early: {self.ended}"] if self.ended else []
+        return [self.summary(), *changes, *(f"  left {what}" for what in self.left), *ended]
 
 
 def shown_bytes(size: int) -> str:
@@ -126,11 +139,6 @@ def shown_bytes(size: int) -> str:
         if size >= 1 << power:
             return f"{size / (1 << power):,.1f} {unit}"
     return f"{size} B"
-
-
-def type_of(value: Value) -> str:
-    """The type of a value as a report shows it ("2048x512xf32")."""
-    return str(value.raw.type).removeprefix("tensor<").removesuffix(">")
 
 
 def records(program: Program, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:

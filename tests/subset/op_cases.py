@@ -91,6 +91,10 @@ SCATTER_BATCHED = (
 TWO_DIMS = (
     "update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2"
 )
+POINTS = (
+    "update_window_dims = [1], inserted_window_dims = [0, 1], "
+    "scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"
+)
 WINDOW = "window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>"
 CONV = """stablehlo.convolution(%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]}
   {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
@@ -188,9 +192,10 @@ CASES = (
         (("4x5x6xi32", "4x3x1xi32"), ("4x3x6xi32",)),
         3,
     ),
-    scatter("scatter_add", ("5x4xi32", "6x1xi32", "6x4xi32"), ALONG, 2),
-    scatter("scatter_last", ("5x4xi32", "6x1xi32", "6x4xi32"), ALONG, 2, ""),
-    scatter("scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), TWO_DIMS, 2, ""),
-    scatter("scatter_batched", ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"), SCATTER_BATCHED, 2, ""),
+    scatter("scatter_add", ("5x4xi32", "6x1xi32", "6x4xi32"), ALONG, 3),
+    scatter("scatter_last", ("5x4xi32", "6x1xi32", "6x4xi32"), ALONG, 3, ""),
+    scatter("scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), TWO_DIMS, 3, ""),
+    scatter("scatter_batched", ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"), SCATTER_BATCHED, 3, ""),
+    scatter("scatter_points", ("5x4x3xi32", "7x2xi32", "7x3xi32"), POINTS, 4),
     OpCase("convolution", ("4x5x3xf32", "3x3x6xf32"), CONV, ("4x5x6xf32",), 2),
 )

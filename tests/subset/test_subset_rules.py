@@ -1,5 +1,6 @@
 """Each op computed piece by piece along each axis of its rule gives what the op gives; a wrong rule does not."""
 
+import numpy as np
 import pytest
 from op_cases import CASES, ONE, OpCase
 from piecewise import differing
@@ -8,6 +9,7 @@ from hlo_lower.errors import InputError, RegistryError
 from hlo_lower.subset import Axis, SubsetRules, default_subset_rules
 from hlo_lower.subset.axis import THREADED
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
+from hlo_lower.subset.families.indexing import is_countable
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -101,3 +103,34 @@ def test_a_second_rule_for_an_op_is_refused():
     rules.axes("stablehlo.add")(lambda node: ())
     with pytest.raises(RegistryError, match=r"stablehlo\.add has a subset rule"):
         rules.axes("stablehlo.add")(lambda node: ())
+
+
+@pytest.mark.parametrize("name", ["scatter_add", "scatter_last", "scatter_points"])
+def test_a_piece_of_a_scatter_subtracts_its_start(name):
+    """Along an indexed dim, the indices taken as they are write to other rows than the op."""
+    rules = default_subset_rules().copy()
+    del rules.by_piece["stablehlo.scatter"]
+    found = differing(BY_NAME[name], rules)
+    assert found
+    assert all(number >= BY_NAME[name].axes - (2 if name == "scatter_points" else 1) for number, _, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("element", "extent", "is_right"),
+    [("i8", 128, True), ("i8", 129, False), ("ui8", 256, True), ("ui8", 257, False), ("i64", 1 << 40, True)],
+    ids=str,
+)
+def test_extents_that_an_index_type_counts(element, extent, is_right):
+    """Every index of the type, less any start, lies in a piece exactly where it lay there before: by all of 8 bits."""
+    assert is_countable(element, extent) is is_right
+    if element == "i64":
+        return
+    dtype = np.dtype({"i8": "int8", "ui8": "uint8"}[element])
+    every = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+    wrong = 0
+    for start in range(extent):
+        there = (every - start).astype(dtype)
+        for size in {1, extent - start}:
+            inside = (there >= 0) & (there < size)
+            wrong += not np.array_equal(inside, (every >= start) & (every < start + size))
+    assert (wrong == 0) is is_right

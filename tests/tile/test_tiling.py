@@ -10,11 +10,13 @@ from hlo_lower.graph import to_text
 from hlo_lower.subset import default_subset_rules
 from hlo_lower.tile.budget import parsed_bytes
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.choose import choices, rounded
+from hlo_lower.tile.choose import SMALLEST, choices, rounded
 from hlo_lower.tile.emit import emit
+from hlo_lower.tile.entry import tile
 from hlo_lower.tile.liveness import liveness
 from hlo_lower.tile.prepare import prepare
 from hlo_lower.tile.program import Program
+from hlo_lower.tile.search import Effort, Search
 from hlo_lower.tile.tiled import records
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -57,7 +59,11 @@ def first_choice(text, budget):
     return to_text(graph), told
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+LONG = ("cross_entropy", "attention_gradient", "experts")
+"""Workloads that are verified long."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.sweep] * (n in LONG)) for n in WORKLOADS])
 def test_workloads_become_loops(name):
     """The plan that comes first leaves less than half live at the peak, and the judge finds both versions equal."""
     workload = WORKLOADS[name]
@@ -91,6 +97,28 @@ def test_what_fits_is_left_as_it_is():
     """Where the temporaries are within the bound nothing is touched."""
     tiled = hl.tile(ROWS, max_temp="1GiB")
     assert (tiled.loops, tiled.text) == ((), to_text(hl.read(ROWS)))
+
+
+def test_a_search_ends():
+    """After so many seconds it ends with what it has, and says so; one byte is never reached."""
+    tiled = tile(ROWS, max_temp=1, effort=Effort(seconds=0))
+    assert (tiled.ended, tiled.reached) == ("it took 0 s", False)
+    assert tiled.lines()[-1] == "  search ended early: it took 0 s"
+
+
+def test_plans_are_counted():
+    """A search is over after so many plans, and not before."""
+    found = Search("m", b"", Effort(plans=2))
+    found.plans = 1
+    assert not found.is_over()
+    found.plans = 2
+    assert (found.is_over(), found.ended) == (True, "it tried 2 plans")
+
+
+def test_a_small_bound_does_not_make_all_large():
+    """What is large is so beside the seed, however small the bound: with one byte the core is that of 512 bytes."""
+    program = prepared(ROWS.replace("96", "9600"))[1]
+    assert {choice.plan.labels.core.least for choice in choices(program, 1)} == {24 * 9600 * 4 // SMALLEST}
 
 
 GOLDEN = """\

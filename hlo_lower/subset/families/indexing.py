@@ -1,6 +1,8 @@
-"""Gather and scatter: the dims of the index tensor, batching dims, and window dims that are covered from end to end."""
+"""Gather and scatter: the dims of the index tensor, batching dims, and window dims that are covered from end to end; of
+a scatter also the dims that its indices count along."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
@@ -50,12 +52,14 @@ def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
 
 @subset_rules.axes("stablehlo.scatter")
 def scatter(node: Node) -> Sequence[Axis] | Boundary:
-    """Window dims that are covered and not indexed; batching dims; the outermost scatter dim, threaded.
+    """Window dims that are covered and not indexed; batching dims; dims that are indexed; the outermost scatter dim,
+    threaded.
 
     Right: along a covered window dim and a batching dim each position of the result is written from the updates of the
     same position. Scatter positions are applied in row-major order: pieces of the outermost dim of more than one
     position, one after the other, each into what the ones before left, are the same positions in the same order, so
     the last writer and the order of sums stay. A window out of bounds is dropped by itself, in a piece as in the whole.
+    For a dim that is indexed, of which a window takes one position, see `scatter_piece`.
     """
     count = len(node.results)
     operand, indices, updates = node.operand(0), node.operand(count), node.operand(count + 1)
@@ -78,4 +82,49 @@ def scatter(node: Node) -> Sequence[Axis] | Boundary:
     first = next((i for i in places if indices.shape[i] != 1), None)
     if first is not None and first not in numbers.scatter_indices_batching_dims:
         axes.append(axis(None, first, update_dim[first], THREADED))
+    counted = [d for d in numbers.scatter_dims_to_operand_dims if d in numbers.inserted_window_dims]
+    axes += [axis(d, None, None) for d in counted if is_countable(indices.element_type, operand.static_shape[d])]
     return axes
+
+
+def is_countable(element: str, extent: int) -> bool:
+    """Whether an index type tells positions below an extent from all that are not, whatever is subtracted from them."""
+    dtype = mlir.dtype_of(element)
+    if dtype is None or dtype.kind not in "iu":
+        return False
+    return extent <= 1 << (8 * dtype.itemsize - (dtype.kind == "i"))
+
+
+def counted_dim(node: Node, axis: Axis) -> int | None:
+    """The indexed dim of a scatter along which it is cut; None along another axis."""
+    numbers = mlir.ScatterNumbers.of(node.raw)
+    dim = axis.results[0]
+    return dim if dim in numbers.scatter_dims_to_operand_dims and dim in numbers.inserted_window_dims else None
+
+
+@subset_rules.piece("stablehlo.scatter")
+def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """Along an indexed dim a piece gets all updates, its start subtracted from the indices: what is outside is dropped.
+
+    Right: with s the start, n the size and D the extent, an index i of w bits is in the piece iff s <= i < s + n <= D.
+    i - s, as w bits wrap around, is in [0, n) iff i is in [s, s + n) modulo 2**w; where D <= 2**(w - 1), or 2**w of an
+    unsigned type (`is_countable`), no index below 0 or above D is congruent to one of these. So the piece drops exactly
+    what goes elsewhere or nowhere, and the rest keeps its order. Indices that wrap around are not sorted any more.
+    """
+    dim = counted_dim(cut.node, cut.axis)
+    if dim is None:
+        return cut.same(build)
+    numbers = mlir.ScatterNumbers.of(cut.node.raw)
+    count = len(cut.node.results)
+    indices = cut.operands[count]
+    shape, vector = indices.static_shape, numbers.index_vector_dim
+    start = cut.start(build, indices.element_type)
+    if vector == len(shape) or shape[vector] == 1:
+        moved = build.broadcast(start, shape)
+    else:
+        place = numbers.scatter_dims_to_operand_dims.index(dim)
+        here = build.compare(build.iota(shape, vector, "i32"), "EQ", build.constant(place, shape, "i32"))
+        moved = build.select(here, build.broadcast(start, shape), build.constant(0, shape, indices.element_type))
+    shifted = build.elementwise("subtract", indices, moved)
+    operands = (*cut.operands[:count], shifted, *cut.operands[count + 1 :])
+    return replace(cut, operands=operands).same(build, {"indices_are_sorted": mlir.parse_attribute("false")})

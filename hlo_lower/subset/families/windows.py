@@ -6,6 +6,8 @@ A dim that the window covers from end to end is an axis; a dim along which it mo
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.subset.axis import Axis, Boundary
@@ -49,10 +51,17 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     operand, *starts = cut.operands
     for dim, (start, size, extent) in enumerate(zip(starts, sizes, operand.static_shape, strict=True)):
         if size < extent:
-            least, most = (build.constant(bound, (), start.element_type) for bound in (0, extent - size))
-            starts[dim] = build.clamp(least, start, most)
+            starts[dim] = clamped_start(build, start, extent - size)
     clamped = replace(cut, operands=(operand, *starts))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def clamped_start(build: Builder, start: Value, last: int) -> Value:
+    """A start clamped to [0, last]; to the largest value of its type, where that is less and so clamps nothing."""
+    dtype = mlir.dtype_of(start.element_type)
+    assert dtype is not None
+    most = min(last, int(np.iinfo(dtype).max))
+    return build.clamp(build.constant(0, (), start.element_type), start, build.constant(most, (), start.element_type))
 
 
 @subset_rules.axes("stablehlo.dynamic_update_slice")
