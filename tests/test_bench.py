@@ -271,6 +271,7 @@ def test_iree_runs_a_class():
     assert lowered.memory is not None
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not on_iree.installed(), reason="the extra iree is not installed")
 def test_iree_results_that_differ_are_not_timed():
     """A wrong version gets an entry that says so."""

@@ -103,8 +103,8 @@ def test_every_type_goes_in_and_comes_out():
 
 EXPORTS = [
     ("torch_style_decode.py:index_put", "sequences", "positions", True),
-    ("torch_style_decode.py:paged", "", "slot_mapping", True),
-    ("ragged_decode.py:decode_rows", "", "positions", False),
+    pytest.param("torch_style_decode.py:paged", "", "slot_mapping", True, marks=pytest.mark.sweep),
+    pytest.param("ragged_decode.py:decode_rows", "", "positions", False, marks=pytest.mark.sweep),
     pytest.param("llama.py:decode", "", "position", False, marks=pytest.mark.sweep),
 ]
 

@@ -69,7 +69,7 @@ def sums(count):
     return found
 
 
-@pytest.mark.parametrize("oob", ["xla", "spec"])
+@pytest.mark.parametrize("oob", ["xla", pytest.param("spec", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("rule", FORMS)
 def test_the_forms_sum_in_another_order(rule, oob):
     """Each form that adds in another order is within the bound on cases of floats, and is what they are lowered by."""

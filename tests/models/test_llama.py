@@ -26,6 +26,7 @@ def _setup(config):
     return params, llama.init_cache(config), tokens
 
 
+@pytest.mark.sweep
 def test_prefill_then_decode_is_a_longer_prefill():
     """A prompt of five tokens and four decode steps predict what one prompt of nine tokens predicts."""
     params, caches, tokens = _setup(TINY)

@@ -61,7 +61,13 @@ def test_no_scatter_is_left(name, oob):
     assert {(record.subset, record.combiner) for record in result.records} == {(subset, "assign")}
 
 
-PROVED = ("decode", "decode_open", "write_blocks", "write_pages", "write_page_slots")
+PROVED = (
+    "decode",
+    pytest.param("decode_open", marks=pytest.mark.sweep),
+    "write_blocks",
+    "write_pages",
+    "write_page_slots",
+)
 """The writes, each once; the other exports have one of them, and a sweep of their own below."""
 
 

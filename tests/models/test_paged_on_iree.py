@@ -46,7 +46,9 @@ def rows_kept(args, pools):
 @pytest.mark.parametrize(
     ("name", "target"),
     [
-        *(("decode", "iree"), ("decode", "linalg"), ("prefill", "linalg")),
+        ("decode", "iree"),
+        ("prefill", "linalg"),
+        pytest.param("decode", "linalg", marks=pytest.mark.sweep),
         pytest.param("prefill", "iree", marks=pytest.mark.sweep),
     ],
 )

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.sweep
 def test_scatter_report_goes_on_after_a_bad_file(script):
     """The good module has its table, the bad one its reason; exit code 2."""
     done = script("scatter_report.py", "decode.mlir", "missing.mlir")
@@ -68,6 +71,7 @@ def test_difftest_finds_nothing_wrong(script, tmp_path):
     assert "compared with:" in lines
 
 
+@pytest.mark.sweep
 def test_difftest_refuses_the_state_of_another_run(script, tmp_path):
     """The message names both runs and what to do; exit code 2, and the state is left as it was."""
     (tmp_path / "fuzzed").mkdir()
