@@ -177,6 +177,7 @@ def test_a_plugin_that_contradicts_the_built_in_rules(install):
     assert "(lowerings/" in told
 
 
+@pytest.mark.sweep
 def test_the_command_line_uses_plugins(install, tmp_path):
     """`rules` shows them, `convert` uses them, and an error in one is a message and exit code 2, without output."""
     site = install("npu-rules", RULES.replace("NAME", "own_write"))

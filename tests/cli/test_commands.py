@@ -358,6 +358,7 @@ def test_report_of_several_files_goes_on_after_a_bad_one(folder, command):
     assert result.err == "2 of 4 modules could not be read; the report says why\n"
 
 
+@pytest.mark.sweep
 def test_report_of_bad_files_only(folder, command):
     """Where nothing could be read there is no report."""
     result = command("report", "a.mlir", "b.mlir", "-o", "r.txt")
@@ -381,6 +382,7 @@ def test_report_formats(folder, command, form, start):
     assert shown.out == (folder / "r.out").read_text()
 
 
+@pytest.mark.sweep
 def test_report_of_standard_input(folder):
     """`-` reads a module from standard input."""
     done = subprocess.run(

@@ -84,6 +84,7 @@ def test_an_empty_folder_is_an_error(folder, command):
     assert "total: 2 modules (1 unreadable)" in both.out
 
 
+@pytest.mark.sweep
 def test_a_time_limit_ends_what_hangs(folder, command):
     """A pipe that nobody writes to would be read for ever; with --timeout it is an error."""
     os.mkfifo(folder / "pipe.mlir")

@@ -209,10 +209,15 @@ ERRORS = [
     (("nowhere",), "nowhere"),
     (("--target", "no_such", "zoo"), "no target named 'no_such'"),
 ]
+QUICK = ERRORS[:3]
+"""Each starts the script anew; the others are left to the sweep."""
 
 
 @needs_iree
-@pytest.mark.parametrize(("argv", "message"), ERRORS, ids=[" ".join(e[0]) or "nothing" for e in ERRORS])
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [pytest.param(*e, marks=[] if e in QUICK else pytest.mark.sweep, id=" ".join(e[0]) or "nothing") for e in ERRORS],
+)
 def test_a_mistake_is_a_message(matrix, tmp_path, argv, message):
     """What cannot be done is said before anything is, without a traceback, and nothing is written."""
     done = matrix(*argv)

@@ -53,6 +53,7 @@ def run(folder, *argv):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.sweep
 def test_both_doors_refuse_what_is_damaged(tmp_path):
     """Some inputs through the library and the command line: nothing fails, and nothing is left."""
     done = run(tmp_path, "--runs", "16", "--seed", "5", "--models", "")

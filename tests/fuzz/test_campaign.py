@@ -29,6 +29,7 @@ def served(connection, oob, _prefer, _float_mode):
         connection.send(Judged([CaseOutcome(case.name, "Tile", "add", judges=("reference",)) for case in cases]))
 
 
+@pytest.mark.sweep
 def test_a_process_that_dies_or_hangs_is_a_finding():
     """The batch is halved until the case that takes the process down stands alone; the others are judged."""
     cases = [case_of_seed(seed) for seed in range(2, 6)]

@@ -170,6 +170,7 @@ def test_a_bound_step_is_dense_attention(name):
 
 
 @pytest.mark.parametrize("name", ["decode", pytest.param("prefill", marks=pytest.mark.sweep)])
+@pytest.mark.sweep
 def test_a_wrong_mask_of_the_loop_over_pairs_is_found(name):
     """Runs draw tables with blocks that touch, and lengths of several blocks: the loop over pairs counts, too."""
     source = exported(name)

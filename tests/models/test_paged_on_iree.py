@@ -47,7 +47,7 @@ def rows_kept(args, pools):
     ("name", "target"),
     [
         ("decode", "iree"),
-        ("prefill", "linalg"),
+        pytest.param("prefill", "linalg", marks=pytest.mark.sweep),
         pytest.param("decode", "linalg", marks=pytest.mark.sweep),
         pytest.param("prefill", "iree", marks=pytest.mark.sweep),
     ],

@@ -49,6 +49,7 @@ def test_convert_llm_writes_a_module_without_scatters(script, tmp_path):
     assert "stablehlo.scatter" not in (tmp_path / "plain.mlir").read_text()
 
 
+@pytest.mark.sweep
 def test_convert_llm_says_what_it_cannot_read(script, tmp_path):
     """A missing file is a message and exit code 2, and nothing is written."""
     done = script("convert_llm.py", "missing.mlir", "-o", "plain.mlir")
@@ -87,6 +88,7 @@ def test_difftest_refuses_the_state_of_another_run(script, tmp_path):
     assert state.read_text().count("\n") == 1
 
 
+@pytest.mark.sweep
 def test_bench_measures_conversion(script, tmp_path):
     """The figures are printed and, if asked for, written."""
     done = script("bench.py", "--only", "convert", "--layers", "1", "--rounds", "7", "--json", "bench.json")

@@ -321,6 +321,7 @@ def pool():
     return hl.export(paged, shapes=PAGED)
 
 
+@pytest.mark.sweep
 def test_a_paged_pool_is_converted_unbound_and_bound(pool):
     """A pool whose length is a product is lowered and verified as it is, at sizes that the constraints allow, and with
     its sizes bound, from the Exported and from its text."""

@@ -140,7 +140,11 @@ SEEN = {"wrapped": 4, "contracted": 29, "first_columns": 0, "unmoved": 0}
 """A program in which each wrong way to pull gives other results."""
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
+@pytest.mark.parametrize(
+    "wrong",
+    [w if w is WRONG[0] else pytest.param(w, marks=pytest.mark.sweep) for w in WRONG],
+    ids=lambda wrong: wrong.__name__,
+)
 def test_a_wrong_pull_is_seen(wrong, monkeypatch):
     """Each wrong way to pull a pick up gives other results in a program that is right without it."""
     seed = SEEN[wrong.__name__]

@@ -34,6 +34,7 @@ def test_several_processes_say_what_one_says(after):
     assert [sorted(r.inputs) for r in shared.regions] == [sorted(r.inputs) for r in alone.regions]
 
 
+@pytest.mark.sweep
 def test_a_region_that_a_process_does_not_find_is_judged_here(monkeypatch):
     """A process whose pieces are others says nothing of the region, and this one judges it: nothing is lost."""
     here, settled = [], RegionJudge.settled

@@ -175,6 +175,7 @@ print(*[region.status for region in verify(text, after).regions])
 """
 
 
+@pytest.mark.sweep
 def test_a_wrong_lowering_is_found_where_xla_aborts():
     """The interpreter tells a loop of two iterations from one of three."""
     text = ABORTS["while"]
