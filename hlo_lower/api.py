@@ -77,7 +77,7 @@ def _graph(source: Source | Graph, name: str | None = None) -> Graph:
     return source if isinstance(source, Graph) else read(source, name)
 
 
-def bind(source: Source | Graph, costs: Mapping[str, int], *, name: str | None = None) -> Graph:
+def bind(source: Source | Graph, sizes: Mapping[str, int], *, name: str | None = None) -> Graph:
     """Give a module's symbolic sizes values: the same module with static shapes (`hlo_lower.graph.bind`).
 
     Args:
@@ -97,7 +97,7 @@ def bind(source: Source | Graph, costs: Mapping[str, int], *, name: str | None =
       >>> "tensor<4x64xf32>" in hl.lower(hl.bind(exported, {"b": 4})).text
       True
     """
-    return _bind(_graph(source, name), costs)
+    return _bind(_graph(source, name), sizes)
 
 
 def lower(

@@ -54,7 +54,7 @@ class Options:
       only, skip: lower only, or all but, the scatters whose location, scope, function or number ("#3") matches one of
         these patterns (`fnmatch`).
       bind: symbolic sizes that are bound before lowering, in pairs (see `hlo_lower.bind`).
-      prefer: rules that are taken wherever they are right ("last_writer"), and entries of the target's table of sizes
+      prefer: rules that are taken wherever they are right ("last_writer"), and entries of the target's table of costs
         with other values ("few_windows=64").
       legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
       demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.

@@ -1,8 +1,11 @@
 """The docstrings of the public names: each says what comes back, and has an example that runs as it stands."""
 
+import ast
 import doctest
 import inspect
+import re
 import textwrap
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -20,6 +23,8 @@ func.func public @main(%cache: tensor<8x4xf32>, %pos: tensor<1xi32>, %row: tenso
   return %0 : tensor<8x4xf32>
 }
 """
+
+PACKAGE = Path(hl.__file__).parent
 
 ALIASES = {"Inputs", "Level", "Source", "TargetLike"}
 """Names for annotations, which are no objects with a docstring of their own."""
@@ -70,3 +75,36 @@ def test_a_function_says_what_it_takes_gives_and_raises(name):
 def test_the_functions_are_those_that_are_documented():
     """What is a function is not mistaken for a class."""
     assert {"lower", "classify", "verify", "jit", "export", "read", "bind", "rules", "costs"} <= set(FUNCTIONS)
+
+
+def misnamed(source):
+    """What docstrings of functions tell of among their Args that is no parameter, with the function's name."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        docstring = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None
+        if docstring is None or "Args:\n" not in docstring or node.args.kwarg:
+            continue
+        args = re.split(r"\n(?=\S)", docstring.split("Args:\n")[1])[0]
+        told = re.findall(r"^  ([\w, *]+?)(?: \([^)]*\))?:", args, re.MULTILINE)
+        own = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg) if a}
+        names = {name.strip(" *") for line in told for name in line.split(",")}
+        found += [(node.name, name) for name in sorted(names - own)]
+    return found
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda path: path.name)
+def test_what_is_documented_is_a_parameter(folder):
+    """A parameter that was renamed has its new name in the docstring: whoever calls it by name reads it there."""
+    assert [found for path in sorted(folder.glob("*.py")) for found in misnamed(path.read_text())] == []
+
+
+def test_a_name_that_is_no_parameter_is_found():
+    """The check sees it."""
+    wrong = 'def bind(source, costs):\n    """Bind.\n\n    Args:\n      source: it.\n      sizes: those.\n    """\n'
+    assert misnamed(wrong) == [("bind", "sizes")]
+
+
+def test_sizes_are_given_by_name(folder):
+    """`hl.bind` is called by its names, as the documents do."""
+    text = DECODE.replace("8x4xf32", "?x4xf32")
+    assert "tensor<8x4xf32>" in str(hl.bind(source=text, sizes={"arg0.0": 8}).module)

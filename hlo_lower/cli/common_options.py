@@ -40,7 +40,7 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
         metavar="RULE",
         action="append",
         default=[],
-        help="take this rule wherever it is right; or NAME=NUMBER, an entry of the table of sizes; repeatable",
+        help="take this rule wherever it is right; or NAME=NUMBER, an entry of the table of costs; repeatable",
     )
 
 

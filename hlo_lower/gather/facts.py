@@ -69,7 +69,7 @@ def gather_facts(
       gather: the gather.
       analysis: the ranges of the module's integers.
       takes: which gathers the target takes: all, those in bounds, or none.
-      sizes: the target's table of costs.
+      costs: the target's table.
     """
     in_bounds = takes is not TakenGather.WHOLE and is_inside(gather, analysis)
     taken = TakenGather.WHOLE if takes is TakenGather.IN_BOUNDS and in_bounds else takes

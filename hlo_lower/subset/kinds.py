@@ -32,4 +32,4 @@ BatchedTile = frozenset({Subset.BATCHED_TILE})
 """As constraints of rules: a rule for the larger kind takes the smaller ones."""
 
 MANY_WINDOWS = frozenset({Subset.BATCHED_TILE, Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
-"""Several windows whose places are not one run: each form of the table of sizes is for them."""
+"""Several windows whose places are not one run: each strategy of the table of costs is for them."""
