@@ -85,7 +85,7 @@ def misnamed(source):
         if docstring is None or "Args:\n" not in docstring or node.args.kwarg:
             continue
         args = re.split(r"\n(?=\S)", docstring.split("Args:\n")[1])[0]
-        told = re.findall(r"^  ([\w, *]+?)(?: \([^)]*\))?:", args, re.MULTILINE)
+        told = re.findall(r"^  (?! )([\w, *]+?)(?: \([^)]*\))?:", args, re.MULTILINE)
         own = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg) if a}
         names = {name.strip(" *") for line in told for name in line.split(",")}
         found += [(node.name, name) for name in sorted(names - own)]
