@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, tile, verify
+    from hlo_lower.api import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph, Source
     from hlo_lower.jit import LoweredFunction
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hlo_lower.selection import classify_modules, convert_modules
     from hlo_lower.targets import Target, TargetLike
     from hlo_lower.tile import ByHand, Tiled
+    from hlo_lower.tiling import tile
     from hlo_lower.verify import Inputs, Level, ModuleVerdict, RegionVerdict, Verdict
 
 __version__ = "0.1.0"
@@ -81,20 +82,7 @@ __all__ = [
 
 _HOMES = {
     "hlo_lower.api": (
-        *(
-            "RuleRow",
-            "CostRow",
-            "bind",
-            "classify",
-            "export",
-            "jit",
-            "lower",
-            "read",
-            "rules",
-            "costs",
-            "tile",
-            "verify",
-        ),
+        *("RuleRow", "CostRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "costs", "verify"),
     ),
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph", "Source"),
@@ -109,6 +97,7 @@ _HOMES = {
     "hlo_lower.selection": ("classify_modules", "convert_modules"),
     "hlo_lower.targets": ("Target", "TargetLike"),
     "hlo_lower.tile": ("ByHand", "Tiled"),
+    "hlo_lower.tiling": ("tile",),
     "hlo_lower.verify": ("Inputs", "Level", "ModuleVerdict", "RegionVerdict", "Verdict"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

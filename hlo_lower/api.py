@@ -1,6 +1,6 @@
 """The public functions; docs/usage.md shows them in use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -19,26 +19,11 @@ from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite.kinds import KINDS, title_of
 from hlo_lower.survey import classify as _classify
 from hlo_lower.targets import Target, TargetLike
-from hlo_lower.tile import ByHand, Tiled
-from hlo_lower.tile import tile as _tile
-from hlo_lower.verified import check, check_versions, verify
+from hlo_lower.verified import check, verify
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
-__all__ = [
-    "CostRow",
-    "RuleRow",
-    "bind",
-    "classify",
-    "costs",
-    "export",
-    "jit",
-    "lower",
-    "read",
-    "rules",
-    "tile",
-    "verify",
-]
+__all__ = ["CostRow", "RuleRow", "bind", "classify", "costs", "export", "jit", "lower", "read", "rules", "verify"]
 
 
 def classify(
@@ -145,47 +130,6 @@ def lower(
     if verify is not None:
         check(source, lowered, verify)
     return lowered
-
-
-def tile(
-    source: Source | Graph,
-    *,
-    max_temp: str | int | None = None,
-    by_hand: ByHand | None = None,
-    name: str | None = None,
-    verify: Level | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Tiled:
-    """Compute what is large in loops over tiles of it, so that a module needs less memory (docs/tiling.md).
-
-    Args:
-      source: whatever `read` takes, or a graph, which is left as it is.
-      max_temp: the temporaries to come down to, as bytes or "128MiB": what XLA plans for its CPU, arguments and results
-        not counted. The loops are searched for.
-      by_hand: one op to tile, in the place of a bound.
-      name: name for messages.
-      verify: what is verified before the result is returned: "regions", "auto" or "full", as in `verify`; by default
-        nothing.
-      progress: called with a stage, how much of it is done and how much there is.
-
-    Returns:
-      The module: `.text`, `.loops`, `.before` and `.after` in bytes, `.reached`, and `.left` where it is not.
-
-    Raises:
-      InputError: the source cannot be read or compiled, it has symbolic sizes, or an argument does not fit it.
-      DifferenceError: the result is not verified to be equal.
-
-    Example:
-      >>> hl.tile("decode.mlir", max_temp="1MiB").loops
-      ()
-    """
-    if verify is not None:
-        checked_level("verify", verify)
-    graph = _graph(source, name)
-    tiled = _tile(graph, max_temp=max_temp, by_hand=by_hand, progress=progress)
-    if verify is not None:
-        check_versions(graph, tiled.text, tiled.float_mode, verify)
-    return tiled
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ ORDER = (
     ),
     *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
     *("linalg", "verify", "report", "export", "pipeline", "survey", "module_forms", "verified"),
-    *("selection", "consumers", "testing", "tile", "jit", "api", "proving", "__init__", "cli", "__main__"),
+    *("selection", "consumers", "testing", "tile", "tiling", "jit", "api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors`, `arguments` and what stands before it."""
 

@@ -22,7 +22,7 @@ from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.scatter.arrange import Part
 from hlo_lower.scatter.lift import lift
-from hlo_lower.subset import DynamicTile
+from hlo_lower.subset.tile import DynamicTile
 
 READING = frozenset(Combiner) - ASSIGNING - {Combiner.NO_OP}
 """Combiners that read the current value."""

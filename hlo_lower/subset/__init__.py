@@ -8,36 +8,6 @@ The vocabulary (full, tile, filter, point) is that of Google's structured dialec
     cut          a piece of an op           needs        from a part of a result to parts of operands, and back
 """
 
-from hlo_lower.subset.axis import Axis, Boundary, OpAxes
-from hlo_lower.subset.cut import Cut, Steps
-from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.kinds import MANY_WINDOWS, Subset
-from hlo_lower.subset.materialize import Bindings, accumulate, materialize, yield_to
-from hlo_lower.subset.needs import dependent, needed
-from hlo_lower.subset.part import Offset, Part, Rows, Run, run
-from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.subset.tile import DynamicTile
 
-__all__ = [
-    "MANY_WINDOWS",
-    "Axis",
-    "Bindings",
-    "Boundary",
-    "Cut",
-    "DynamicTile",
-    "Offset",
-    "OpAxes",
-    "Part",
-    "Rows",
-    "Run",
-    "Steps",
-    "Subset",
-    "SubsetRules",
-    "accumulate",
-    "default_subset_rules",
-    "dependent",
-    "materialize",
-    "needed",
-    "run",
-    "yield_to",
-]
+__all__ = ["MANY_WINDOWS", "Subset"]

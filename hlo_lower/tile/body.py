@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.loop import TiledLoop
-from hlo_lower.subset import Bindings, Cut, OpAxes, Steps, materialize, yield_to
-from hlo_lower.subset.axis import THREADED, Axis
+from hlo_lower.subset.axis import THREADED, Axis, OpAxes
+from hlo_lower.subset.cut import Cut, Steps
+from hlo_lower.subset.materialize import Bindings, materialize, yield_to
 from hlo_lower.tile.cut import Loop, reads_tile
 from hlo_lower.tile.labels import Labels
 from hlo_lower.tile.program import Program

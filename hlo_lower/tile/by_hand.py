@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hlo_lower.arguments import one_of, texts, whole
 from hlo_lower.errors import InputError
 from hlo_lower.graph import Graph, Node, Value
-from hlo_lower.subset import Boundary
+from hlo_lower.subset.axis import Boundary
 from hlo_lower.tile.choose import LARGE, Choice
 from hlo_lower.tile.core import FUSES, Fuse, core_of
 from hlo_lower.tile.cut import cut

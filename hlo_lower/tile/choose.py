@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower.graph import Value
-from hlo_lower.subset import Boundary
+from hlo_lower.subset.axis import Boundary
 from hlo_lower.subset.families.indexing import counted_dim
 from hlo_lower.tile.core import core_of
 from hlo_lower.tile.cut import Loop, LoopPlan, cut

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlo_lower.graph import Value
-from hlo_lower.subset import Boundary
+from hlo_lower.subset.axis import Boundary
 from hlo_lower.tile.program import Program
 
 Fuse: TypeAlias = Literal["none", "producers", "all"]

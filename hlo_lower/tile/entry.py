@@ -2,7 +2,8 @@
 
 from hlo_lower.errors import InputError
 from hlo_lower.graph import Graph, Source, is_symbolic, read, to_bytecode, to_text
-from hlo_lower.subset import SubsetRules, default_subset_rules
+from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.budget import parsed_bytes
 from hlo_lower.tile.by_hand import ByHand, choice_by_hand
 from hlo_lower.tile.emit import emit

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from hlo_lower.graph import Node, Value
-from hlo_lower.subset import Axis, OpAxes
+from hlo_lower.subset.axis import Axis, OpAxes
 from hlo_lower.tile.core import Core
 from hlo_lower.tile.program import Program
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Graph, Node, Value
-from hlo_lower.subset import Boundary, OpAxes, SubsetRules
+from hlo_lower.subset.axis import Boundary, OpAxes
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
+from hlo_lower.subset.rules import SubsetRules
 
 EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv", "custom_call", "rng"))
 """Ops that keep their order among each other."""

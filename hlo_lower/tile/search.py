@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
-from hlo_lower.subset import Boundary, SubsetRules
+from hlo_lower.subset.axis import Boundary
+from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.choose import choices
 from hlo_lower.tile.emit import emit
 from hlo_lower.tile.liveness import liveness

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node, Value, to_bytecode, to_portable_artifact, to_text
-from hlo_lower.subset import Part
 from hlo_lower.subset.cut import Steps
+from hlo_lower.subset.part import Part
 from hlo_lower.tile.body import ITERATOR
 from hlo_lower.tile.cut import Loop, LoopPlan
 from hlo_lower.tile.emit import Sizes

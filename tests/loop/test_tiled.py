@@ -7,8 +7,8 @@ import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, to_text
 from hlo_lower.loop import TiledLoop
-from hlo_lower.subset import Bindings, materialize, yield_to
 from hlo_lower.subset.cut import Steps
+from hlo_lower.subset.materialize import Bindings, materialize, yield_to
 from hlo_lower.verify.run import Executable
 
 COUNT = 7

@@ -8,7 +8,8 @@ from op_cases import OpCase
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
-from hlo_lower.subset import OpAxes, SubsetRules
+from hlo_lower.subset.axis import OpAxes
+from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.core import Core
 from hlo_lower.tile.cut import Loop, LoopPlan
 from hlo_lower.tile.emit import Sizes, emit

@@ -9,21 +9,11 @@ from hypothesis import strategies as st
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, to_text
-from hlo_lower.subset import (
-    Bindings,
-    Offset,
-    Part,
-    Rows,
-    Run,
-    Subset,
-    accumulate,
-    default_subset_rules,
-    dependent,
-    materialize,
-    needed,
-    run,
-    yield_to,
-)
+from hlo_lower.subset import Subset
+from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.subset.materialize import Bindings, accumulate, materialize, yield_to
+from hlo_lower.subset.needs import dependent, needed
+from hlo_lower.subset.part import Offset, Part, Rows, Run, run
 from hlo_lower.verify.run import Executable
 
 

@@ -6,10 +6,11 @@ from op_cases import CASES, ONE, OpCase
 from piecewise import differing
 
 from hlo_lower.errors import InputError, RegistryError
-from hlo_lower.subset import Axis, SubsetRules, default_subset_rules
-from hlo_lower.subset.axis import THREADED
+from hlo_lower.subset.axis import THREADED, Axis
+from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.families.indexing import is_countable
+from hlo_lower.subset.rules import SubsetRules
 
 BY_NAME = {case.name: case for case in CASES}
 

@@ -5,8 +5,8 @@ import pytest
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, read, to_text
-from hlo_lower.subset import DynamicTile
 from hlo_lower.subset.kinds import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
+from hlo_lower.subset.tile import DynamicTile
 from hlo_lower.verify.run import Executable
 
 D, W = 6, 3

@@ -8,7 +8,8 @@ import numpy as np
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
-from hlo_lower.subset import Boundary, SubsetRules
+from hlo_lower.subset.axis import Boundary
+from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.core import FUSES, core_of
 from hlo_lower.tile.cut import LoopPlan, cut
 from hlo_lower.tile.emit import Sizes, emit

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from random_graphs import mismatch
 from wrong_loops import MACHINERY, RULES, changed
 
-from hlo_lower.subset import default_subset_rules
+from hlo_lower.subset.families import default_subset_rules
 
 SEEN = {
     "unthreaded": 1,

@@ -7,7 +7,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
-from hlo_lower.subset import default_subset_rules
+from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.budget import parsed_bytes
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.choose import SMALLEST, choices, rounded

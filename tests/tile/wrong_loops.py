@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from hlo_lower.loop import tiled
-from hlo_lower.subset import SubsetRules, default_subset_rules
 from hlo_lower.subset.axis import THREADED, Axis
+from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile import body, emit
 
 
