@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     import jax.export
 
     from hlo_lower.pipeline import Lowered
+    from hlo_lower.tile import Tiled
 
 FORMS = ("text", "bytecode", "portable", "exported")
 FORM_BY_SUFFIX = {
@@ -24,13 +25,16 @@ def form_for(output: str) -> str:
     return FORM_BY_SUFFIX.get(Path(output).suffix, "text")
 
 
+def written_bytes(module: "Lowered | Tiled", form: str) -> bytes:
+    """A module as text, bytecode or a portable artifact."""
+    if form == "text":
+        return module.text.encode()
+    return module.bytecode() if form == "bytecode" else module.portable()
+
+
 def lowered_bytes(lowered: "Lowered", form: str) -> bytes:
     """A lowered module in a form."""
-    if form == "text":
-        return lowered.text.encode()
-    if form == "exported":
-        return bytes(lowered.exported.serialize())
-    return lowered.bytecode() if form == "bytecode" else lowered.portable()
+    return bytes(lowered.exported.serialize()) if form == "exported" else written_bytes(lowered, form)
 
 
 def exported_bytes(exported: "jax.export.Exported", form: str) -> bytes:

@@ -29,8 +29,8 @@ ORDER = (
         "subset",
     ),
     *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
-    *("linalg", "verify", "report", "export", "pipeline", "survey", "module_forms", "verified"),
-    *("selection", "consumers", "testing", "tile", "tiling", "jit", "api", "proving", "__init__", "cli", "__main__"),
+    *("linalg", "verify", "report", "export", "pipeline", "tile", "survey", "module_forms", "verified", "converted"),
+    *("selection", "consumers", "testing", "tiling", "jit", "api", "proving", "__init__", "cli", "__main__"),
 )
 """A layer imports itself, `errors`, `arguments` and what stands before it."""
 

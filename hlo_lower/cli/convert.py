@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, options_from
@@ -20,12 +20,13 @@ from hlo_lower.cli.convert_many import is_many, run_many
 from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of
-from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, NotLoweredError
-from hlo_lower.module_forms import form_for, lowered_bytes
+from hlo_lower.errors import NotLoweredError
+from hlo_lower.module_forms import form_for
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
+    from hlo_lower.pipeline import Lowered
     from hlo_lower.report import ModuleReport
     from hlo_lower.verify import Verdict
 
@@ -69,52 +70,38 @@ def run(args: argparse.Namespace) -> int:
     if is_many(args.input):
         return run_many(args)
     [args.input] = args.input
-    import hlo_lower as hl
-    from hlo_lower.refused import SCATTER
-    from hlo_lower.report import ModuleReport
-    from hlo_lower.report.refusals import refused_lines
-
     options = _check(args)
     inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
-    lower = hl.lower  # which imports JAX, before the clock runs
-    start = time.perf_counter()
+    from hlo_lower.converted import converted  # which imports JAX, before its clock runs
+
+    judge = None if args.verify == "off" else partial(_verified, args, source, inputs)
     try:
-        lowered = lower(source, name=args.input, options=options)
+        found = converted(source, args.input, options, args.emit or form_for(args.output), judge)
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
             error.next_step += policy_given(args)
         raise
-    data = lowered_bytes(lowered, args.emit or form_for(args.output))
-    converted = time.perf_counter()
-    verdict = _verified(args, source, lowered, inputs)
-    verified = time.perf_counter()
-    if verdict is not None and not verdict.ok:
-        complain(f"{args.input}: {_in_words(verdict)}; {args.output} was not written")
-        complain("\n".join(f"  {line}" for line in verdict.lines()))
-        return verdict.exit_code
-    report = ModuleReport(
-        args.input,
-        lowered.op_count,
-        lowered.records,
-        options.target.name,
-        options.oob,
-        scatters_left=lowered.scatters_left,
-        verification=verdict.summary() if verdict else None,
-        convert_seconds=converted - start,
-        verify_seconds=verified - converted if verdict else None,
-        verdict=verdict.to_json() if verdict else None,
-        notes=lowered.notes,
-        refused=lowered.refused,
-    )
-    _write(args, data, report)
+    if found.verdict is not None and not found.verdict.ok:
+        complain(f"{args.input}: {_in_words(found.verdict)}; {args.output} was not written")
+        complain("\n".join(f"  {line}" for line in found.verdict.lines()))
+    else:
+        _write(args, found.data, found.report)
+        _tell_what_is_left(args, found.lowered)
+    return found.report.exit_code
+
+
+def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered") -> None:
+    """Say how many scatters were kept for want of a lowering, and what else the target refuses of the module."""
+    from hlo_lower.refused import SCATTER
+    from hlo_lower.report.refusals import refused_lines
+
     if lowered.unsupported:
         noun = "scatter" if len(lowered.records) == 1 else "scatters"
         complain(f"{lowered.unsupported:,} of {len(lowered.records):,} {noun} kept for want of a lowering")
     if others := [one for one in lowered.refused if one.op != SCATTER]:
-        told = [f"{args.output} holds what {options.target.name} refuses", *refused_lines(others)]
+        told = [f"{args.output} holds what {lowered.options.target.name} refuses", *refused_lines(others)]
         complain("\n  ".join(told) + f"\n  next:    hlo-lower report {args.input}{policy_given(args)}")
-    return EXIT_NOT_LOWERED if others or lowered.unsupported else EXIT_OK
 
 
 def _check(args: argparse.Namespace) -> "Options":
@@ -128,13 +115,11 @@ def _check(args: argparse.Namespace) -> "Options":
     return options
 
 
-def _verified(args: argparse.Namespace, source: Any, lowered: Any, inputs: Any) -> "Verdict | None":
-    """The verdict, or None where verification is off."""
+def _verified(args: argparse.Namespace, source: Any, inputs: Any, lowered: "Lowered") -> "Verdict":
+    """The verdict, with progress on a terminal."""
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
-    if args.verify == "off":
-        return None
     how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
     with progress() as tell:
         return hl.verify(source, lowered, inputs=inputs, progress=tell, **how)

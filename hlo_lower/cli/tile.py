@@ -11,7 +11,7 @@ from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
-from hlo_lower.module_forms import form_for
+from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.plan == bool(args.output):
         what = "a plan is shown, not written" if args.plan else "no output is named"
         raise InputError("tile", what, next_step="-o OUT writes the module; --plan, without it, shows the loops")
+    if args.output and (args.emit or form_for(args.output)) not in FORMS:
+        told = "a tiled module is not written as an Exported"
+        raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
     check_one_standard("output", [args.output or "", args.report or ""])
@@ -121,7 +124,7 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
     if args.report:
         told = {**tiled.to_json(), "verdict": verdict.to_json() if verdict else None}
         write_whole(args.report, f"{json.dumps(told, indent=1)}\n".encode())
-    write_whole(args.output, _bytes(tiled, args.emit or form_for(args.output)))
+    write_whole(args.output, written_bytes(tiled, args.emit or form_for(args.output)))
     checked = (
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
     )
@@ -130,9 +133,3 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
         complain("\n".join(lines))
     else:
         show("\n".join(lines) + "\n")
-
-
-def _bytes(tiled: "Tiled", form: str) -> bytes:
-    if form == "bytecode":
-        return tiled.bytecode()
-    return tiled.portable() if form == "portable" else tiled.text.encode()

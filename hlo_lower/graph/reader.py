@@ -64,7 +64,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         data, is_object = mlir.print_module(cast(Any, source.compiler_ir("stablehlo")), locations=True), True
     elif isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source)):
         name = name or str(source)
-        data = _read_file(Path(source), name)
+        data = file_bytes(Path(source), name)
     else:
         data = source
     name = name or OBJECT_NAME
@@ -116,7 +116,7 @@ def text_of(source: Path | bytes, name: str) -> str:
     Raises:
       InputError: it cannot be read.
     """
-    data = source if isinstance(source, bytes) else _read_file(source, name)
+    data = source if isinstance(source, bytes) else file_bytes(source, name)
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -213,7 +213,12 @@ def _is_path(source: str) -> bool:
     return bool(source) and "\n" not in source and "{" not in source
 
 
-def _read_file(path: Path, name: str) -> bytes:
+def file_bytes(path: Path, name: str) -> bytes:
+    """What is in a file.
+
+    Raises:
+      InputError: there is none, it is a folder, or it cannot be read.
+    """
     try:
         if path.is_dir():
             raise InputError(name, "is a directory, not a module", next_step=f"name a file in it: {name}/*.mlir")

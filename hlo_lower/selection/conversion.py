@@ -14,12 +14,11 @@ from functools import partial
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hlo_lower.arguments import known_names, one_of, parted, shown
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, HloLowerError, InputError
-from hlo_lower.module_forms import FORMS, lowered_bytes
+from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError, InputError
+from hlo_lower.module_forms import FORMS
 from hlo_lower.options import NAMES, Options, options_of
 from hlo_lower.report import ModuleReport
 from hlo_lower.selection.files import Selected, select
@@ -27,6 +26,9 @@ from hlo_lower.selection.module_classification import detached, failed, internal
 from hlo_lower.selection.modules import reports_of
 from hlo_lower.selection.work_spread import SPREAD, Spread, SpreadKeywords
 from hlo_lower.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from hlo_lower.converted import Judge
 
 JOURNAL = "hlo-lower.jsonl"
 """The journal's name in the folder."""
@@ -81,6 +83,14 @@ class Conversion:
         own = name if name.endswith(suffix) else name + suffix
         parts = [part for part in Path(module.group).parts if part not in (os.sep, "..", ".")]
         return Path(self.folder, *parts, own)
+
+    def judge(self, content: bytes) -> "Judge | None":
+        """What verifies a module that was lowered; None where nothing does."""
+        if self.verify == "off":
+            return None
+        from hlo_lower.verified import verify
+
+        return partial(verify, content, level=self.verify, accept_runs=self.accept_runs)
 
     def key_of(self, content: bytes) -> str:
         """What decides what is written: the content, the options, and the version of the tool."""
@@ -152,56 +162,26 @@ def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected)
 
 
 def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
-    from hlo_lower.pipeline import lower  # which imports JAX: a process that only shows reports need not wait for it
+    from hlo_lower.converted import (
+        converted,  # which imports JAX: a process that only shows reports need not wait for it
+    )
+    from hlo_lower.graph import file_bytes
 
     options, output = conversion.options, conversion.output_of(module)
-    content = _content(module)
+    content = module.source if isinstance(module.source, bytes) else file_bytes(module.source, module.file)
     key = conversion.key_of(content)
     line = known.get(output.as_posix())
     if line is not None and line["key"] == key and output.exists():
         told: dict[str, Any] = {"group": module.group, "exit_code": line["exit_code"], "is_resumed": True}
         return ModuleReport(module.file, target=options.target.name, oob=options.oob, **told)
-    start = perf_counter()
-    lowered = lower(content, options=options, name=module.file)
-    data = lowered_bytes(lowered, conversion.emit)
-    converted = perf_counter()
-    verdict = None
-    if conversion.verify != "off":
-        from hlo_lower.verified import verify
-
-        verdict = verify(content, lowered, level=conversion.verify, accept_runs=conversion.accept_runs)
-    code = verdict.exit_code if verdict is not None else 0
-    report = ModuleReport(
-        module.file,
-        lowered.op_count,
-        tuple(map(detached, lowered.records)),
-        options.target.name,
-        options.oob,
-        scatters_left=lowered.scatters_left,
-        verification=verdict.summary() if verdict and verdict.ok else None,
-        convert_seconds=converted - start,
-        verify_seconds=perf_counter() - converted if verdict else None,
-        verdict=verdict.to_json() if verdict else None,
-        group=module.group,
-        refused=lowered.refused,
-        notes=lowered.notes,
-    )
-    if verdict is not None and not verdict.ok:
-        return replace(report, error=f"not written: {verdict.summary()}", exit_code=code)
-    code = EXIT_NOT_LOWERED if lowered.refused else 0
+    found = converted(content, module.file, options, conversion.emit, conversion.judge(content))
+    report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
+    if found.verdict is not None and not found.verdict.ok:
+        return replace(report, error=f"not written: {found.verdict.summary()}")
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(os.fspath(output), data)
-    _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": code})
-    return replace(report, exit_code=code)
-
-
-def _content(module: Selected) -> bytes:
-    if isinstance(module.source, bytes):
-        return module.source
-    try:
-        return module.source.read_bytes()
-    except OSError as error:
-        raise InputError(module.file, f"cannot be read: {error.strerror}", next_step="check the path") from None
+    write_whole(os.fspath(output), found.data)
+    _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": report.exit_code})
+    return report
 
 
 def _make(folder: Path) -> None:

@@ -77,6 +77,7 @@ def test_what_differs_is_not_written(softmax, command, monkeypatch):
         (["--max-temp", "1MiB", "--sizes", "0=4", "-o", "out.mlir"], "--op and --sizes go together"),
         (["--max-temp", "1XiB", "-o", "out.mlir"], "is not an amount of memory"),
         (["--max-temp", "1MiB", "-o", "no/out.mlir"], "the folder no does not exist"),
+        (["--max-temp", "1MiB", "-o", "out.exported"], "is not written as an Exported"),
         (["--max-temp", "1MiB", "-o", "out.mlir", "--report", "out.mlir"], "is also the output"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

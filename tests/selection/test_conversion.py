@@ -60,6 +60,23 @@ def test_a_run_that_was_interrupted_goes_on(zoo, tmp_path):
     assert not any(report.is_resumed for report in hl.convert_modules("zoo", "out", oob="spec", **QUICK))
 
 
+@pytest.mark.parametrize(
+    "other", [{"verify": "regions"}, {"accept_runs": True}, {"target": "iree"}, {"float_mode": "reassociate"}], ids=str
+)
+def test_what_was_made_otherwise_is_made_again(zoo, other):
+    """What was not verified does not stand for what is asked to be, nor one target's module for another's."""
+    hl.convert_modules("zoo/top.mlir", "out", **QUICK)
+    [again] = hl.convert_modules("zoo/top.mlir", "out", **{**QUICK, **other})
+    assert (again.is_resumed, again.exit_code, again.verification is None) == (False, 0, "verify" not in other)
+
+
+def test_another_release_makes_it_again(zoo, monkeypatch):
+    """What an older release wrote is not taken for this one's."""
+    hl.convert_modules("zoo/top.mlir", "out", **QUICK)
+    monkeypatch.setattr("hlo_lower.selection.conversion.version", lambda name: "0.0.1")
+    assert not hl.convert_modules("zoo/top.mlir", "out", **QUICK)[0].is_resumed
+
+
 def test_what_is_not_verified_is_not_written(zoo, tmp_path, monkeypatch):
     """A lowering that computes something else is a row with its verdict, and no file."""
     monkeypatch.setattr("hlo_lower.pipeline.Lowered.stablehlo", (zoo / "top.mlir").read_text())
