@@ -58,7 +58,8 @@ class ConsumerRun:
       arguments: arrays, by position.
       expected: arrays, by position.
       what: what the arguments are like ("in range"), or "".
-      limits: makes the bounds of the results' elements (`verify.noise`); None where all is compared bit for bit.
+      limits: makes the bounds of the results' elements (`verify.rounding_error`); None where all is
+        compared bit for bit.
     """
 
     arguments: Sequence[Array]

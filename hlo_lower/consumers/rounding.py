@@ -1,9 +1,9 @@
 """How closely a consumer's results have to agree with XLA's: bit for bit where nothing is rounded, else within bounds.
 
 Another compiler sums in another order, contracts a product and a sum into one operation, and has its own exponential:
-a float that is computed anew may be off by as much as its own computation moves under roundings (`verify.noise`), each
-element by its own. Results that nothing rounded reaches, integers, booleans, and floats that are only moved from place
-to place, may not differ at all.
+a float that is computed anew may be off by as much as its own computation moves under roundings
+(`verify.rounding_error`), each element by its own. Results that nothing rounded reaches, integers, booleans, and floats
+that are only moved from place to place, may not differ at all.
 """
 
 from collections.abc import Callable, Sequence

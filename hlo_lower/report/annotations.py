@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import PurePath
 
 from hlo_lower.report.module import LOOP, ModuleReport
+from hlo_lower.report.place import split_place
 from hlo_lower.report.refusals import refused_lines
 
 RULES = {
@@ -87,8 +88,8 @@ def render_sarif(reports: Sequence[ModuleReport]) -> str:
 
 def _place(place: str, module: str) -> tuple[str, int]:
     """File and line of a place ("llama.py:88"); the module's own lines are told with its name alone ("m.mlir:13")."""
-    file, colon, line = place.rpartition(":")
-    if not colon or not line.isdecimal():
+    file, line = split_place(place)
+    if not line:
         return module, 0
     return module if file == PurePath(module).name else file, int(line)
 

@@ -37,7 +37,7 @@ def scope_layer(scope: str) -> str:
 def _lines(places: Sequence[str], module: str) -> str:
     """The file and its lines: "llama.py:88, 89", of more than two the ends; "line 88" of the module itself."""
     distinct = list(dict.fromkeys(places))
-    files, lines = zip(*(_split(place) for place in distinct), strict=True)
+    files, lines = zip(*(split_place(place) for place in distinct), strict=True)
     if len(set(files)) > 1 or not all(lines):
         return _shortened(distinct[0]) + (f" and {len(distinct) - 1} more" if len(distinct) > 1 else "")
     shown = f"{lines[0]} ... {lines[-1]}" if len(lines) > 2 else ", ".join(lines)
@@ -46,7 +46,7 @@ def _lines(places: Sequence[str], module: str) -> str:
     return f"{_shortened(files[0])}:{shown}"
 
 
-def _split(place: str) -> tuple[str, str]:
+def split_place(place: str) -> tuple[str, str]:
     """File and line; no line where the place has none."""
     file, _, line = place.rpartition(":")
     return (file, line) if line.isdecimal() else (place, "")

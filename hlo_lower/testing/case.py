@@ -48,7 +48,7 @@ class Case:
       region: the update computation.
       index_type: the type that the index columns are computed in.
       converted: the type that they are converted to, or "".
-      regimes: for each set of arguments the regime of `verify.inputs` that its indices are drawn from.
+      regimes: for each set of arguments the regime of `verify.index_regimes` that its indices are drawn from.
       values: seed of the arguments.
     """
 

@@ -5,8 +5,8 @@ without a lowering is a failure; one that XLA does not compile is judged by the 
 reason.
 
     lowered       XLA at optimization level 0, or the interpreter where XLA refuses the types
-    reference     `scatter.reference` with the policy, the region evaluated by `regions.evaluate`; where sums may be
-                  reassociated, within the bound of `reassociated`
+    reference     `verify.reference` with the policy, the region evaluated by `update_computations.evaluate`; where sums
+                  may be reassociated, within the bound of `reassociated`
     XLA           the original, where no error of it is known; under oob="spec" where no window overhangs
 """
 

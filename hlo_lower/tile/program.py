@@ -38,6 +38,12 @@ def type_of(value: Value) -> str:
     return str(value.raw.type).removeprefix("tensor<").removesuffix(">")
 
 
+def is_of_integers(value: Value) -> bool:
+    """Whether a value has integers or booleans."""
+    dtype = mlir.dtype_of(value.element_type)
+    return dtype is not None and dtype.kind in "iub"
+
+
 def used_by(node: Node) -> list[Value]:
     """The values that a node takes: its operands, and what its regions take from around it."""
     if not node.has_regions:

@@ -23,10 +23,10 @@ from, and through a dot only where nothing else uses it. Whether the module need
 from dataclasses import dataclass
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.graph import Builder, Graph, Node, Value, erase_built
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.tile.picks import PICKS, in_place, of_some_dims, taken_dim
-from hlo_lower.tile.program import size_of, type_of
+from hlo_lower.tile.program import is_of_integers, size_of, type_of
 
 BROADCAST, DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 MAKERS = ELEMENTWISE | {BROADCAST, DOT}
@@ -107,11 +107,10 @@ def _pulled(pick: Node, pull: PulledRecord) -> list[Node]:
     result = through(build, pick, maker)
     new = sum(size_of(value) for node in build.built if node.name in (*PICKS, maker.name) for value in node.results)
     if result is None or new >= size_of(pick.operand(0)):
-        for node in reversed(build.built):
-            node.raw.erase()
+        erase_built(build.built, pick)
         return []
     pull.ops += 1
-    pull.is_exact &= maker.name != DOT or not maker.result().element_type.startswith(("f", "b", "c"))
+    pull.is_exact &= maker.name != DOT or is_of_integers(maker.result())
     pick.result().raw.replace_all_uses_with(result.raw)
     pick.raw.erase()
     _erase_unused(maker)

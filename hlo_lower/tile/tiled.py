@@ -4,14 +4,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from hlo_lower import mlir
-from hlo_lower.graph import Graph, Node, Value, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.graph import Graph, Node, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.subset.cut import Steps
 from hlo_lower.subset.part import Part
 from hlo_lower.tile.body import ITERATOR
 from hlo_lower.tile.cut import Loop, LoopPlan
 from hlo_lower.tile.emit import Sizes
-from hlo_lower.tile.program import Program, type_of
+from hlo_lower.tile.program import Program, is_of_integers, type_of
 from hlo_lower.tile.pulled_up import PulledRecord
 
 
@@ -174,9 +173,3 @@ def _is_rounded(node: Node) -> bool:
     if node.name == "stablehlo.scatter" or node.name in ROUNDED:
         return any(not is_of_integers(value) for value in node.results)
     return False
-
-
-def is_of_integers(value: Value) -> bool:
-    """Whether a value has integers or booleans."""
-    dtype = mlir.dtype_of(value.element_type)
-    return dtype is not None and dtype.kind in "iub"

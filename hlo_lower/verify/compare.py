@@ -61,9 +61,9 @@ def first_difference_beyond(
 
     Args:
       expected, actual: results.
-      bounds: for each result an array of its shape in f64 (see `noise`): how far each element may be off; 0 for not at
-        all, the sign of a zero aside, and inf where anything may stand, NaN included. An infinity is within no other
-        bound, and NaN is only NaN.
+      bounds: for each result an array of its shape in f64 (see `rounding_error`): how far each element may be off; 0
+        for not at all, the sign of a zero aside, and inf where anything may stand, NaN included. An infinity is within
+        no other bound, and NaN is only NaN.
     """
     for number, (a, b, bound) in enumerate(zip(expected, actual, bounds, strict=True)):
         found = _shape_difference(number, a, b)

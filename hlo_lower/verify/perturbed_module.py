@@ -2,7 +2,7 @@
 
 What another compiler may do to a float is done to it where it arises: a sum in another order, a product that is
 contracted with a sum, another exponential. Run under several salts, the results say how far *each element* moves under
-roundings, whatever the constants, masks and cancellations on its way: see `noise`.
+roundings, whatever the constants, masks and cancellations on its way: see `rounding_error`.
 
     %r = stablehlo.multiply %a, %b
  ->

@@ -19,7 +19,7 @@ LITTLE = 0.25
 
 
 class OwnBounds:
-    """How far each element of a module's results may be off: see `noise`.
+    """How far each element of a module's results may be off: see `rounding_error`.
 
     Where the disturbed module is refused, or part of the module is written for one device, the module itself is run on
     disturbed arguments, which shows less: roundings of what is computed from constants alone are not seen.

@@ -4,7 +4,7 @@ Export a function that has the same arguments and results, replace its serialize
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -165,9 +165,7 @@ def _make_chlo_plain(module: mlir.RawModule) -> None:
     Raises:
       CannotRunError: jaxlib has no StableHLO form for one.
     """
-    names: set[str] = set()
-    mlir.walk(module.operation, lambda op: names.add(op.name))
-    if mlir.XLA_TAKES_CHLO or not any(name.startswith("chlo.") for name in names):
+    if mlir.XLA_TAKES_CHLO or not mlir.any_operation(module.operation, lambda op: op.name.startswith("chlo.")):
         return
     try:
         mlir.run_pass(module.operation, "builtin.module(func.func(chlo-legalize-to-stablehlo))")
@@ -207,13 +205,8 @@ class Executable:
         self.arguments = exported.in_avals
         options = COMPILER_OPTIONS[rounding]
         sharding = _everywhere(axes) if axes else None
-        with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
-            structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
-            try:
-                lowered = _jax.jit(cast(Any, exported).call).lower(*structs)
-                self._compiled: Any = lowered.compile(compiler_options=cast(Any, options))
-            except Exception as error:  # XLA's errors have no common public class
-                raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
+        self._compiled = _compiled(exported, structs, options)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """The results, as NumPy arrays.
@@ -235,12 +228,20 @@ def temporaries(source: str | bytes) -> int:
       CannotRunError: its signature has no form in JAX, it is for several devices, or XLA refuses to compile it.
     """
     exported = exported_from_module(source)
+    return int(_compiled(exported, exported.in_avals).memory_analysis().temp_size_in_bytes)
+
+
+def _compiled(exported: jax.export.Exported, structs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
+    """A module compiled for the CPU on arguments of these shapes, with these options of the compiler.
+
+    Raises:
+      CannotRunError: XLA refuses to compile it.
+    """
     with jax.enable_x64(True), jax.default_device(_jax.devices("cpu")[0]):
         try:
-            compiled = _jax.jit(cast(Any, exported).call).lower(*exported.in_avals).compile()
+            return _jax.jit(cast(Any, exported).call).lower(*structs).compile(compiler_options=cast(Any, options))
         except Exception as error:  # XLA's errors have no common public class
             raise CannotRunError(f"XLA does not compile it: {str(error).splitlines()[0][:300]}") from None
-    return int(compiled.memory_analysis().temp_size_in_bytes)
 
 
 def _everywhere(axes: dict[str, int]) -> jax.sharding.NamedSharding:
