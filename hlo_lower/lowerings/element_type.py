@@ -1,0 +1,84 @@
+"""Ops on element types that the target refuses for them: the same op on a carrier of the type, exact."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.carried.carrier import Carrier, Form
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.on_carriers import lowered
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
+
+ANY_OP = "stablehlo."
+"""The name under which rules for ops of any name are registered."""
+
+ELEMENT_TYPE_DOMAINS: Mapping[str, Iterable[Enum]] = {"carried": Form}
+
+
+@dataclass(frozen=True)
+class ElementTypeFacts(FactsByName):
+    """The facts of one op on element types that are refused for it.
+
+    Attributes:
+      carried: how its values are carried, of several types that of the first one.
+      op: its name, for conditions of rules.
+      scheme: what each type that is refused is carried in.
+      takes: whether the target takes an op ("and") on an element type.
+    """
+
+    domains = ELEMENT_TYPE_DOMAINS
+
+    carried: Form
+    op: str
+    scheme: Mapping[str, Carrier]
+    takes: Callable[[str, str], bool]
+
+
+rules = RuleList()
+
+
+@rules.lowers(ANY_OP, carried={Form.SIGNED}, form="the op on signed integers of the same bits")
+def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute unsigned integers as the signed ones of the same bits.
+
+        %r = stablehlo.add %x, %y : ui32        ->   add of the bits as i32
+        %r = stablehlo.minimum %x, %y : ui32    ->   minimum(x xor 2^31, y xor 2^31) xor 2^31, as i32
+        %r = stablehlo.divide %x, %y : ui32     ->   from the quotient of half of x, by signed division
+
+    Equal: both types hold the numbers modulo 2^w, so sums, products and bit operations are those of the bits. Order is
+    that of signed integers once the sign bit is flipped. Quotients, conversions and the rest are written out, each with
+    its proof (`lowerings/carried`).
+    """
+    return _on_carriers(op)
+
+
+@rules.lowers(ANY_OP, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type")
+def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute narrow integers, or unsigned ones, in a wider signed type.
+
+        %r = stablehlo.maximum %x, %y : i8    ->   maximum of the numbers as i32
+        %r = stablehlo.add %x, %y : ui8       ->   (x + y) and 255, as i32
+
+    Equal: the wider type holds the same numbers. Where an op can leave the range of the narrow type its result is
+    congruent to the right one modulo 2^w, and is put back into the range.
+    """
+    return _on_carriers(op)
+
+
+@rules.lowers(ANY_OP, carried={Form.FLOAT}, form="the op in f32, rounded back")
+def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute bf16 and f16 in f32, and round each result back.
+
+        %r = stablehlo.add %x, %y : bf16    ->   convert(add(convert(x), convert(y)))
+
+    Equal: f32 holds the same numbers. Its sums, products, quotients and roots, rounded again, are those that are rounded
+    once, as it has more than twice the digits and two more; of other functions XLA's definition is the same. A sum or
+    product over many elements, and a matrix product, are accumulated in f32 by XLA, and rounded once.
+    """
+    return _on_carriers(op)
+
+
+def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    return lowered(op.node, Carrying(op.build, op.facts.scheme, op.facts.takes))
