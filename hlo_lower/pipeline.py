@@ -12,7 +12,8 @@ from hlo_lower.arguments import shown
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
-from hlo_lower.legalize import Demotion, demote_i64
+from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
+from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.options import Options
 from hlo_lower.plugins import registry_of
@@ -50,6 +51,7 @@ class Lowered:
       registry: the rules that were given; None where they were those that are installed.
       changes: what was legalized first, kept or left, beside scatters.
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
+      storage: what values are stored in whose element type the target takes nowhere; None where there are none.
 
     Example:
       >>> lowered = hl.lower("decode.mlir")
@@ -67,10 +69,12 @@ class Lowered:
         registry: CompositeLoweringRegistry | None = None,
         changes: tuple[Change, ...] = (),
         demotion: Demotion | None = None,
+        storage: Demotion | None = None,
     ) -> None:
         self.options = options
         self.changes = changes
         self.demotion = demotion
+        self.storage = storage
         self.registry = registry
         self._scatters = scatters
         self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
@@ -126,6 +130,8 @@ class Lowered:
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+        if self.storage is not None:
+            lines += [f"stored: {line}" for line in stored_lines(self.storage)]
         return (*lines, *(self.linalg.lines() if self.linalg is not None else ()))
 
     @cached_property
@@ -137,6 +143,11 @@ class Lowered:
     def stablehlo(self) -> str:
         """The module as StableHLO text, whatever the target's dialect: what XLA runs."""
         return to_text(self.graph, is_verified=True)  # `lower` did that
+
+    @cached_property
+    def as_given(self) -> str:
+        """The module as StableHLO text under the signature that it had before values were stored in other types."""
+        return self.stablehlo if self.storage is None else with_original_signature(self.stablehlo, self.storage)
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode, in the target's dialect, locations kept."""
@@ -227,12 +238,22 @@ def _lower(
     changes, demotion = make_plain(Context(graph, options, known))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
-    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.TYPES)))
+    more, storage = lower_types(Context(graph, options, known))
+    changes = (*changes, *more)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
+    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage}
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
+
+
+def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
+    """Lower ops on element types that the target refuses, in place, and store what it has no room for in other types."""
+    changes = run_stage(context, kinds_of(Stage.TYPES))
+    storage = store(context.graph, context.target)
+    if changes:
+        unmark(context.graph)
+    return changes, storage
 
 
 def copied(source: Graph, name: str | None = None) -> Graph:

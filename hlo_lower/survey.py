@@ -9,7 +9,7 @@ from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
 from hlo_lower.options import Options
-from hlo_lower.pipeline import copied, make_plain
+from hlo_lower.pipeline import copied, lower_types, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
@@ -103,4 +103,5 @@ def _trial(
     else:
         run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
+        lower_types(Context(graph, options, known))
     return records, refused_ops(graph, options.target, records)

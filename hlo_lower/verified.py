@@ -81,7 +81,7 @@ def verify(
     registry_of(registry)
     sizes = dict(asked.bind)
     before = _text_of(source, sizes)
-    after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
+    after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, inputs = None, effort.inputs
