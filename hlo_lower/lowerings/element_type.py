@@ -26,6 +26,7 @@ class ElementTypeFacts(FactsByName):
       op: its name, for conditions of rules.
       scheme: what each type that is refused is carried in.
       takes: whether the target takes an op ("and") on an element type.
+      reassociated: whether floats may be added in another order.
     """
 
     domains = ELEMENT_TYPE_DOMAINS
@@ -34,6 +35,7 @@ class ElementTypeFacts(FactsByName):
     op: str
     scheme: Mapping[str, Carrier]
     takes: Callable[[str, str], bool]
+    reassociated: bool = False
 
 
 rules = RuleList()
@@ -74,11 +76,13 @@ def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
         %r = stablehlo.add %x, %y : bf16    ->   convert(add(convert(x), convert(y)))
 
     Equal: f32 holds the same numbers. Its sums, products, quotients and roots, rounded again, are those that are rounded
-    once, as it has more than twice the digits and two more; of other functions XLA's definition is the same. A sum or
-    product over many elements, and a matrix product, are accumulated in f32 by XLA, and rounded once.
+    once, as it has more than twice the digits and two more; of other functions XLA's definition is the same. A reduction
+    by a sum or product is rounded at each step, as XLA does, or once where floats may be added in another order; a
+    matrix product is accumulated in f32 by XLA, too, and rounded once.
     """
     return _on_carriers(op)
 
 
 def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
-    return lowered(op.node, Carrying(op.build, op.facts.scheme, op.facts.takes))
+    facts = op.facts
+    return lowered(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))

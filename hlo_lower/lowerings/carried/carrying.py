@@ -31,11 +31,13 @@ class Carrying:
       build: where.
       scheme: what each element type that is carried is carried in.
       takes: what the target takes, where there is a choice.
+      reassociated: whether floats may be added in another order, and so be rounded once.
     """
 
     build: Builder
     scheme: Mapping[str, Carrier]
     takes: Takes
+    reassociated: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
@@ -154,6 +156,13 @@ class Carrying:
             return rest
         above = self.holds(rest, "GT", most_of(element))
         return self.choose(above, self.do("subtract", rest, 1 << bits), rest)
+
+    def rounded(self, value: Value, of: Value) -> Value:
+        """A float on its carrier, rounded to the type of another value, where each step of a sum is rounded to that."""
+        carrier = self.carrier(of)
+        if carrier is None or carrier.form is not Form.FLOAT or self.reassociated:
+            return value
+        return self._cast(self._cast(value, carrier.before, carrier), carrier.after, carrier)
 
     def saturate(self, value: Value, element: str) -> Value:
         """The nearest number of an integer type, on its carrier."""

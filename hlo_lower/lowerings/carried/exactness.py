@@ -106,7 +106,7 @@ TABLE: Mapping[str, Exactness] = {
         _W, _T, _T, "quotients of N leave it only at the least number by -1 and at U by 0 (all ones); half of U is in S"
     ),
     "stablehlo.remainder": Exactness(_W, _S, _T, f"{_WHOLE}: its size is below the divisor's, or it is the dividend"),
-    "stablehlo.abs": Exactness(_W, _T, _S, "U is its own; of N only the least number leaves it"),
+    "stablehlo.abs": Exactness(_N, _T, _S, "of N only the least number leaves it; there is none of U"),
     "stablehlo.sign": Exactness(_W, _S, _S, "-1, 0 or 1; of U whether it is 0"),
     "stablehlo.is_finite": Exactness(_N, _N, _S, "f32 holds Inf and NaN of F, and makes no others"),
     "stablehlo.convert": Exactness(_W, _W, _W, "the number itself, or where it does not fit what XLA makes of it"),

@@ -17,6 +17,9 @@ FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 SUMS = ("add", "multiply")
 ORDERED = ("minimum", "maximum")
 
+NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
+"""Functions that XLA computes otherwise on a type than as f32 and rounded."""
+
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
 
@@ -44,7 +47,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     carrier, name = _main(node, c), node.name
     entry = TABLE.get(name)
     how = How.NONE if entry is None else entry.on(carrier.form)
-    if entry is None or how is How.NONE:
+    if entry is None or how is How.NONE or (name, carrier.before) in NOT_AS_F32 or _is_summed_otherwise(node, c):
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
     if name == "stablehlo.constant":
         return [c.to(node.result())], True
@@ -65,6 +68,13 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     if how is How.SETTLED and carrier.form is Form.FLOAT:
         return results, False
     return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)] if how is How.SETTLED else results, True
+
+
+def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
+    """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
+    carrier = c.carrier(node.operand(0)) if node.name == "stablehlo.dot_general" else None
+    is_float = carrier is not None and carrier.form is Form.FLOAT
+    return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
@@ -142,7 +152,7 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
     if fold not in SUMS or carrier.before == "i1":
         return results, True
     if carrier.form is Form.FLOAT:
-        return results, False
+        return results, not c.reassociated
     return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)], True
 
 
@@ -179,7 +189,8 @@ def _rebuilt(node: Node, operands: Sequence[Value], c: Carrying, fold: str) -> l
 
     def inside(build: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
         if fold:
-            return [build.elementwise(fold, *arguments)]
+            folded = build.elementwise(fold, *arguments)
+            return [c.inside(build).rounded(folded, body.arguments[0]) if fold in SUMS else folded]
         return _body(body, arguments, c.inside(build))
 
     c.build.region(made, 0, scalars, inside)

@@ -62,11 +62,6 @@ def unsigned_remainder(c: Carrying, carrier: Carrier, operands: Sequence[Value])
     return c.do("subtract", x, c.do("multiply", unsigned_divide(c, carrier, operands), d))
 
 
-def itself(_c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -> Value:
-    """An unsigned number is its own absolute value."""
-    return operands[0]
-
-
 def is_other_than_zero(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The sign of an unsigned number: 1, or 0 of 0."""
     return c.choose(c.holds(operands[0], "NE", 0), 1, c.number(0, operands[0]))
@@ -117,7 +112,6 @@ def count_zeros(c: Carrying, carrier: Carrier, operands: Sequence[Value]) -> Val
 ON_SIGNED: Mapping[str, Written] = {
     "stablehlo.divide": unsigned_divide,
     "stablehlo.remainder": unsigned_remainder,
-    "stablehlo.abs": itself,
     "stablehlo.sign": is_other_than_zero,
 }
 """Unsigned integers in signed ones."""

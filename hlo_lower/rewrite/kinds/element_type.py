@@ -1,6 +1,7 @@
 """Ops of any name on element types that the target refuses for them, where it takes the op on other ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from hlo_lower import mlir
@@ -45,7 +46,9 @@ class ElementTypeKind(Kind):
         parent = node.parent
         if not refused or parent is None or parent.name not in HOLDERS:
             return None
-        candidates = [Candidate(facts_of(target, node, scheme)) for scheme in schemes(target, refused, node)]
+        reassociated = context.options.float_mode == "reassociate"
+        facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
+        candidates = [Candidate(replace(known, reassociated=reassociated)) for known in facts]
         told = f"element types {', '.join(refused)}"
         return Subject(self, node, node.name, candidates, as_it_stands(context, node), told=told)
 

@@ -1,0 +1,172 @@
+"""Modules of many ops on one element type, targets that refuse it, and numbers that tell right from wrong."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from jax import lax
+
+import hlo_lower as hl
+from hlo_lower.lowerings.carried.exactness import TABLE
+
+KEPT_OPS = ("stablehlo.convert", "stablehlo.bitcast_convert")
+
+
+def target_taking(*dtypes, without=(), casts=True):
+    """A target that takes every op of the table on these element types alone, but conversions, which it takes on all."""
+    ops = {op: [*dtypes] for op in TABLE if not (casts and op in KEPT_OPS)}
+    refused = {f"stablehlo.{op}": "none" for op in without} | {"stablehlo.scatter": "lowered"}
+    return hl.Target("npu", refused=refused, op_dtypes={op: d for op, d in ops.items() if op not in refused})
+
+
+def taking_nowhere_else(*dtypes, without=()):
+    """A target that takes these element types, and has no room for others."""
+    refused = {f"stablehlo.{op}": "none" for op in without} | {"stablehlo.scatter": "lowered"}
+    return hl.Target("npu", refused=refused, dtypes=[*dtypes])
+
+
+def pairs(dtype):
+    """Two tensors with every pair of numbers of a type of 8 bits."""
+    info = np.iinfo(dtype)
+    every = np.arange(info.min, info.max + 1).astype(dtype)
+    return np.repeat(every, 256), np.tile(every, 256)
+
+
+def edges(dtype, count=4000):
+    """Pairs of numbers of a type: those where something changes, and random ones."""
+    rng = np.random.default_rng(3)
+    info = np.iinfo(dtype)
+    near = [0, 1, 2, 3, 7, info.max, info.max - 1, info.min, info.min + 1, info.max // 2, info.max // 2 + 1]
+    near += [1 << k for k in range(info.bits - 1)] + [(1 << k) - 1 for k in range(info.bits)] + [-1, -2]
+    near = np.array([n % (1 << info.bits) for n in near], f"uint{info.bits}").view(dtype)
+    found = rng.integers(info.min, info.max, count, dtype, endpoint=True)
+    small = found >> rng.integers(0, info.bits - 1, count).astype(dtype)
+    x = np.concatenate([np.repeat(near, len(near)), found, small])
+    y = np.concatenate([np.tile(near, len(near)), small, found])
+    return x, y
+
+
+def floats(dtype, count=4000):
+    """Pairs of floats: NaN, Inf, zeros of both signs, subnormals, ties and random bits."""
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 1 << 16, (2, count)).astype(np.uint16)
+    near = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 256, 257, 1.5, 1e-8, 65504, 3e38], np.float32)
+    with np.errstate(all="ignore"):
+        near = near.astype(dtype)
+    scaled = (rng.standard_normal((2, count)) * 4).astype(dtype)
+    x = np.concatenate([np.repeat(near, len(near)), bits[0].view(dtype), scaled[0]])
+    y = np.concatenate([np.tile(near, len(near)), bits[1].view(dtype), scaled[1]])
+    return x, y
+
+
+BINARY = {
+    "add": lax.add,
+    "subtract": lax.sub,
+    "multiply": lax.mul,
+    "divide": lax.div,
+    "remainder": lax.rem,
+    "maximum": lax.max,
+    "minimum": lax.min,
+    "and": lax.bitwise_and,
+    "or": lax.bitwise_or,
+    "xor": lax.bitwise_xor,
+    "shift_left": lax.shift_left,
+    "shift_right_logical": lax.shift_right_logical,
+    "shift_right_arithmetic": lax.shift_right_arithmetic,
+    **{f"compare {name}": getattr(lax, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "clamp": lambda x, y: lax.clamp(lax.min(x, y), y, lax.max(x, y)),
+    "select": lambda x, y: lax.select(x < y, x, y),
+}
+UNARY = {
+    "negate": lax.neg,
+    "not": lax.bitwise_not,
+    "abs": lax.abs,
+    "sign": lax.sign,
+    "popcnt": lax.population_count,
+    "count_leading_zeros": lax.clz,
+    "floor": lax.floor,
+    "ceil": lax.ceil,
+    "round_nearest_even": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+    "round_nearest_afz": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    "is_finite": lax.is_finite,
+    "sqrt": lax.sqrt,
+    "rsqrt": lax.rsqrt,
+    "cbrt": lax.cbrt,
+    "exponential": lax.exp,
+    "exponential_minus_one": lax.expm1,
+    "log": lax.log,
+    "log_plus_one": lax.log1p,
+    "logistic": lax.logistic,
+    "tanh": lax.tanh,
+    "tan": lax.tan,
+    "sine": lax.sin,
+    "cosine": lax.cos,
+}
+INTEGERS = (*list(UNARY)[:6],)
+FLOAT_BINARY = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", *list(BINARY)[13:])
+
+
+def fold_body(op):
+    """A reduction of rows by one op."""
+    return lambda x, start: lax.reduce(x, start, op, (1,))
+
+
+def programs(dtype):
+    """For each op that a type has a function of two tensors."""
+    is_float = jnp.issubdtype(dtype, jnp.floating)
+    found = {name: op for name, op in BINARY.items() if not is_float or name in FLOAT_BINARY}
+    names = [n for n in UNARY if (n in INTEGERS) != is_float or n in ("negate", "abs", "sign")]
+    if np.dtype(dtype).kind == "u":
+        names = [name for name in names if name != "abs"]
+    found |= {name: (lambda x, y, op=UNARY[name]: op(x)) for name in names}
+    return found
+
+
+def conversions(dtype, others):
+    """Conversions from a type to others, and back."""
+    found = {}
+    for other in others:
+        found[f"to {other}"] = lambda x, y, other=other: lax.convert_element_type(x, other)
+    return found
+
+
+def exported(program, *arguments):
+    """A module of a function."""
+    with jax.enable_x64(True):
+        return hl.export(program, *(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arguments))
+
+
+def all_of(found):
+    """One function with the results of several."""
+    return lambda x, y: tuple(op(x, y) for op in found.values())
+
+
+def run(source, *arguments):
+    """What a module gives on XLA, unoptimized and without excess precision."""
+    options = {"xla_backend_optimization_level": 0, "xla_allow_excess_precision": False}
+    with jax.enable_x64(True):
+        compiled = jax.jit(source.call).lower(*arguments).compile(compiler_options=options)
+        return [np.asarray(result) for result in compiled(*arguments)]
+
+
+def same_bits(expected, found):
+    """Whether two arrays hold the same bits, any NaN for another."""
+    if expected.dtype != found.dtype or expected.shape != found.shape:
+        return np.zeros(expected.shape, bool)
+    if expected.dtype.kind in "fV" or expected.dtype == ml_dtypes.bfloat16:
+        bits = f"u{expected.dtype.itemsize}"
+        nan = np.isnan(expected.astype(np.float32)) & np.isnan(found.astype(np.float32))
+        return nan | (np.ascontiguousarray(expected).view(bits) == np.ascontiguousarray(found).view(bits))
+    return expected == found
+
+
+def wrong(found, source, lowered, *arguments):
+    """The names of the ops whose results differ, each with the first operands and results."""
+    before, after = run(source, *arguments), run(lowered.exported, *arguments)
+    told = {}
+    for name, expected, given in zip(found, before, after, strict=True):
+        bad = np.flatnonzero(~same_bits(expected, given).reshape(-1))
+        if bad.size:
+            k = bad[0]
+            told[name] = [*(a.reshape(-1)[k] for a in arguments if a.size == expected.size)], expected.reshape(-1)[k], given.reshape(-1)[k], bad.size
+    return told
