@@ -11,8 +11,9 @@ from hlo_lower.lowerings.carried.on_carriers import lowered
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import FactsByName, RuleList
 
-ANY_OP = "stablehlo."
-"""The name under which rules for ops of any name are registered."""
+ON_INTEGERS = "stablehlo. on integers"
+ON_FLOATS = "stablehlo. on floats"
+"""The names under which rules for ops of any name are registered."""
 
 ELEMENT_TYPE_DOMAINS: Mapping[str, Iterable[Enum]] = {"carried": Form}
 
@@ -38,10 +39,10 @@ class ElementTypeFacts(FactsByName):
     reassociated: bool = False
 
 
-rules = RuleList()
+integer_rules, float_rules = RuleList(), RuleList()
 
 
-@rules.lowers(ANY_OP, carried={Form.SIGNED}, form="the op on signed integers of the same bits")
+@integer_rules.lowers(ON_INTEGERS, carried={Form.SIGNED}, form="the op on signed integers of the same bits")
 def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute unsigned integers as the signed ones of the same bits.
 
@@ -56,7 +57,7 @@ def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
-@rules.lowers(ANY_OP, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type")
+@integer_rules.lowers(ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type")
 def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute narrow integers, or unsigned ones, in a wider signed type.
 
@@ -69,7 +70,7 @@ def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
-@rules.lowers(ANY_OP, carried={Form.FLOAT}, form="the op in f32, rounded back")
+@float_rules.lowers(ON_FLOATS, carried={Form.FLOAT}, form="the op in f32, rounded back")
 def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute bf16 and f16 in f32, and round each result back.
 

@@ -16,7 +16,8 @@ constant_gather: broadcast_in_dim constant gather reshape select
 constant_slices: constant dynamic_update_slice reshape reverse slice
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
-dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
+dynamic_shape_float_to_f32: add convert
+gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
     maximum minimum reshape subtract
 dynamic_shape_operand:
 dynamic_shape_runtime_while: broadcast_in_dim clamp compare concatenate constant dynamic_reshape dynamic_update_slice
@@ -38,6 +39,7 @@ gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_upd
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+integer_to_wider: add and constant convert subtract xor
 last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota maximum multiply pad reduce reshape
     select while
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
@@ -65,6 +67,7 @@ sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pa
 strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
+unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hlo_lower.graph import Node
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Subject
-from hlo_lower.rewrite.kinds.element_type import WITH_BODIES, ElementTypeKind, refused_types, storage_of
+from hlo_lower.rewrite.kinds.element_type import WITH_BODIES, FloatTypeKind, IntegerTypeKind, refused_types, storage_of
 from hlo_lower.rewrite.legality import RETURNS, dtypes_on
 
 MOVING = frozenset({"func.call", "stablehlo.while", "stablehlo.if", "stablehlo.case", *RETURNS})
@@ -23,7 +23,7 @@ class Later:
     def __init__(self, context: Context, can_lower: Callable[[Subject], bool]) -> None:
         self._context = context
         self._can_lower = can_lower
-        self._kind = ElementTypeKind()
+        self._kinds = (IntegerTypeKind(), FloatTypeKind())
         self._known: dict[tuple[object, ...], bool] = {}
 
     def lowers(self, node: Node) -> bool:
@@ -42,6 +42,6 @@ class Later:
         types = tuple(str(value.raw.type) for value in (*node.operands, *node.results))
         key = (node.name, types, inner)
         if key not in self._known:
-            subject = self._kind.read(self._context, node)
-            self._known[key] = subject is not None and self._can_lower(subject)
+            subjects = filter(None, (kind.read(self._context, node) for kind in self._kinds))
+            self._known[key] = any(map(self._can_lower, subjects))
         return self._known[key]

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from itertools import zip_longest
+from typing import ClassVar
 
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import element_type
 from hlo_lower.lowerings.carried.carrier import Carrier, Form, carriers_of
 from hlo_lower.lowerings.carried.exactness import TABLE, How
-from hlo_lower.lowerings.element_type import ANY_OP, ELEMENT_TYPE_DOMAINS, ElementTypeFacts
+from hlo_lower.lowerings.element_type import ELEMENT_TYPE_DOMAINS, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
@@ -29,10 +31,10 @@ HOLDERS = frozenset({"func.func", "stablehlo.while", "stablehlo.if", "stablehlo.
 class ElementTypeKind(Kind):
     """Ops on element types that are refused for them."""
 
-    name = op = ANY_OP
+    op = "stablehlo."
     stage = Stage.TYPES
     domains = ELEMENT_TYPE_DOMAINS
-    families = (element_type.rules,)
+    forms: ClassVar[frozenset[Form]]
 
     def concerns(self, target: Target) -> bool:
         return target.restricts_dtypes
@@ -49,6 +51,8 @@ class ElementTypeKind(Kind):
         reassociated = context.options.float_mode == "reassociate"
         facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
         candidates = [Candidate(replace(known, reassociated=reassociated)) for known in facts]
+        if (candidates[0].facts["carried"] if candidates else Form.WIDER) not in self.forms:
+            return None
         told = f"element types {', '.join(refused)}"
         return Subject(self, node, node.name, candidates, as_it_stands(context, node), told=told)
 
@@ -63,13 +67,30 @@ class ElementTypeKind(Kind):
         return f"{subject.told}: {super().left(context, subject, refused)}"
 
     def title(self, rule: Rule) -> str:
-        return f"an op on {SAID[next(iter(rule.constraints['carried']))]}"  # type: ignore[index]
+        [form] = rule.constraints["carried"]
+        return f"any op, {TITLES[form]}"
 
 
-SAID = {
-    Form.SIGNED: "unsigned integers that the target refuses for it",
-    Form.WIDER: "integers that the target refuses for it",
-    Form.FLOAT: "bf16 or f16 where the target refuses that for it",
+class IntegerTypeKind(ElementTypeKind):
+    """Ops on integers that are refused for them."""
+
+    name = ON_INTEGERS
+    families = (element_type.integer_rules,)
+    forms = frozenset({Form.SIGNED, Form.WIDER})
+
+
+class FloatTypeKind(ElementTypeKind):
+    """Ops on floats that are refused for them."""
+
+    name = ON_FLOATS
+    families = (element_type.float_rules,)
+    forms = frozenset({Form.FLOAT})
+
+
+TITLES: Mapping[Enum, str] = {
+    Form.SIGNED: "unsigned integers that are refused for it",
+    Form.WIDER: "integers that are refused for it",
+    Form.FLOAT: "bf16 or f16 that is refused for it",
 }
 
 
