@@ -16,8 +16,7 @@ constant_gather: broadcast_in_dim constant gather reshape select
 constant_slices: constant dynamic_update_slice reshape reverse slice
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
-dynamic_shape_float_to_f32: add convert
-gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
+dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
     maximum minimum reshape subtract
 dynamic_shape_operand:
 dynamic_shape_runtime_while: broadcast_in_dim clamp compare concatenate constant dynamic_reshape dynamic_update_slice
@@ -30,6 +29,7 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+float_to_f32: add convert
 gather_to_clamped_gather: constant gather maximum minimum
 gather_to_compare_sum: add bitcast_convert broadcast_in_dim compare constant iota maximum minimum reduce reshape
     select
