@@ -4,7 +4,7 @@ The stage of element types has put every op on carriers, so that such a type is 
 values whole: functions, loops, branches. Here all of that gets the carrier's type, and the casts go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
@@ -35,18 +35,21 @@ def store(graph: Graph, target: Target) -> Demotion | None:
       target: the target.
 
     Returns:
-      What changed, arguments and results included; None where there is no such value, or where an op with a body or a
-      function that is named otherwise than by a call stands in the way. An op that has no form on carriers keeps its
-      types, between casts.
+      What changed, arguments and results included; None where there is no such value, or where a function that is named
+      otherwise than by a call, or a region that takes such a value from outside, stands in the way. An op that has no
+      form on carriers keeps its types, between casts.
     """
     carriers = _carriers(graph, target) if target.dtypes is not None or target.refused_dtypes else {}
     if not carriers:
         return None
     nodes = [node for node in _nodes(graph) if not carriers.keys().isdisjoint(dtypes_on(node))]
     casts = [node for node in nodes if _is_cast(node, carriers)]
-    blocked = [node for node in nodes if node.name not in MOVING and node not in set(casts)]
-    blocked = [node for node in blocked if not _is_within(node, blocked)]
-    if any(node.has_regions or node.name in NAMING for node in blocked):
+    passing = set(casts)
+    blocked = [node for node in nodes if node.name not in MOVING and node not in passing]
+    outer = set(blocked)
+    blocked = [node for node in blocked if not _is_within(node, outer)]
+    casts = [node for node in casts if not _is_within(node, outer)]
+    if any(node.name in NAMING or _captures(node, carriers) for node in blocked):
         return None
     told = _told(graph, carriers)
     with mlir.active(graph.context):
@@ -54,7 +57,7 @@ def store(graph: Graph, target: Target) -> Demotion | None:
         for node in blocked:
             casts += _set_apart(node, carriers, kept)
         becomes = {before: carrier.after for before, carrier in carriers.items()}
-        retype(graph, becomes, kept)
+        retype(graph, becomes, kept, [node for node in blocked if node.has_regions])
         for node in casts:
             node.result().raw.replace_all_uses_with(node.operand(0).raw)
             node.raw.erase()
@@ -96,7 +99,17 @@ def _is_cast(node: Node, carriers: Mapping[str, Carrier]) -> bool:
     return carrier.after == before and carrier.cast == node.name and is_ours
 
 
-def _is_within(node: Node, others: list[Node]) -> bool:
+def _captures(node: Node, carriers: Mapping[str, Carrier]) -> bool:
+    """Whether a node's region takes a value that would change from outside of it."""
+    if not node.has_regions:
+        return False
+    inner = mlir.walked(node.raw)
+    own = {value for op in inner for value in mlir.defined_by(op)}
+    taken = (Value(value) for op in inner[1:] for value in op.operands if value not in own)
+    return any(_is(value, carriers) for value in taken)
+
+
+def _is_within(node: Node, others: Collection[Node]) -> bool:
     parent = node.parent
     while parent is not None and parent not in others:
         parent = parent.parent
@@ -118,11 +131,11 @@ def _set_apart(node: Node, carriers: Mapping[str, Carrier], kept: set[Value]) ->
     for value in node.results:
         carrier = carriers.get(value.element_type) if value.is_tensor else None
         if carrier is not None:
-            users = list(value.raw.uses)
+            users = [(use.owner, use.operand_number) for use in value.raw.uses]
             there = _cast(after, value, carrier.after, carrier)
             back = _cast(after, there.result(), carrier.before, carrier)
-            for use in users:
-                use.owner.operands[use.operand_number] = back.result().raw
+            for owner, place in users:
+                owner.operands[place] = back.result().raw
             kept.add(value)
             going.append(back)
     return going
