@@ -14,8 +14,9 @@ from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
 from hlo_lower.legalize.storage import store, stored_lines, unmark
+from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
-from hlo_lower.options import Options
+from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
@@ -31,11 +32,19 @@ from hlo_lower.rewrite.stage import run_stage
 
 @dataclass(frozen=True)
 class PlainForm:
-    """A module before its scatters are lowered, as text, and what was done to it."""
+    """A module before its scatters are lowered, as text, and what was done to it.
+
+    Attributes:
+      text: the module.
+      changes, demotion, floats: what was done, as in `Lowered`.
+      exact: the module before its floats became others: what is to be equal to the module as it was given.
+    """
 
     text: str
     changes: tuple[Change, ...]
     demotion: Demotion | None
+    floats: Demotion | None
+    exact: str
 
 
 class Lowered:
@@ -51,6 +60,7 @@ class Lowered:
       registry: the rules that were given; None where they were those that are installed.
       changes: what was legalized first, kept or left, beside scatters.
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
+      floats: what floats of another precision rest on; None where none were asked for, or there are none.
       storage: what values are stored in whose element type the target takes nowhere; None where there are none.
 
     Example:
@@ -70,11 +80,13 @@ class Lowered:
         changes: tuple[Change, ...] = (),
         demotion: Demotion | None = None,
         storage: Demotion | None = None,
+        floats: Demotion | None = None,
     ) -> None:
         self.options = options
         self.changes = changes
         self.demotion = demotion
         self.storage = storage
+        self.floats = floats
         self.registry = registry
         self._scatters = scatters
         self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
@@ -130,6 +142,8 @@ class Lowered:
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+        if self.floats is not None:
+            lines += float_lines(self.floats)
         if self.storage is not None:
             lines += [f"stored: {line}" for line in stored_lines(self.storage)]
         return (*lines, *(self.linalg.lines() if self.linalg is not None else ()))
@@ -236,6 +250,7 @@ def _lower(
     op_count = graph.op_count
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
+    floats = other_floats(graph, other_floats_of(options))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
     more, storage = lower_types(Context(graph, options, known))
@@ -243,7 +258,7 @@ def _lower(
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage}
+    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage, "floats": floats}
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
 
 
@@ -267,11 +282,13 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     """What a module is before its scatters are lowered: legalized, and its 64-bit integers narrowed, as asked for.
 
     Raises:
-      NotLoweredError: its integers cannot be narrowed.
+      NotLoweredError: its integers cannot be narrowed, or its floats not be others.
     """
     graph = copied(source)
     changes, demotion = make_plain(Context(graph, options, registry_of(registry)))
-    return PlainForm(to_text(graph), changes, demotion)
+    exact = to_text(graph)
+    floats = other_floats(graph, other_floats_of(options))
+    return PlainForm(exact if floats is None else to_text(graph), changes, demotion, floats, exact)
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

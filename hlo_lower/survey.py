@@ -8,7 +8,8 @@ from typing import Any
 from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
-from hlo_lower.options import Options
+from hlo_lower.legalize.widen import other_floats
+from hlo_lower.options import Options, other_floats_of
 from hlo_lower.pipeline import copied, lower_types, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
@@ -26,6 +27,9 @@ from hlo_lower.shapes.bind import instances
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
     "--demote-i64": ({"demote_i64": True}, ("",)),
+    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
+    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
+    "--demote-f64": ({"demote_f64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
 }
 """Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
@@ -95,9 +99,10 @@ def _trial(
     """The records of a module's scatters, and what is refused of the module that they would be lowered in."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     is_built = not options.target.restricts_only_scatter
-    if is_built or options.legalize or options.demote_i64:
+    if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
         graph = copied(graph)
         make_plain(Context(graph, options, known))
+        other_floats(graph, other_floats_of(options))
     if not is_built:
         records = classify_scatters(Context(graph, options, known))
     else:
