@@ -81,12 +81,14 @@ class Lowered:
         demotion: Demotion | None = None,
         storage: Demotion | None = None,
         floats: Demotion | None = None,
+        given: jax.export.Exported | None = None,
     ) -> None:
         self.options = options
         self.changes = changes
         self.demotion = demotion
         self.storage = storage
         self.floats = floats
+        self._given = given
         self.registry = registry
         self._scatters = scatters
         self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
@@ -209,6 +211,17 @@ class Lowered:
                 next_step="write it as text, bytecode or a portable artifact",
             ) from None
 
+    @cached_property
+    def exported_as_given(self) -> jax.export.Exported:
+        """`exported` under the signature that the module had before values were stored in other types.
+
+        Raises:
+          InputError: as `exported`.
+        """
+        if self.storage is None or self._given is None:
+            return self.exported
+        return replace(self._given, mlir_module_serialized=to_portable_artifact(read(self.as_given, contained=False)))
+
     def _refuse_linalg(self, form: str) -> None:
         if self.options.target.dialect != "stablehlo":
             raise InputError(
@@ -253,12 +266,13 @@ def _lower(
     floats = other_floats(graph, other_floats_of(options))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
+    given = graph.exported
     more, storage = lower_types(Context(graph, options, known))
     changes = (*changes, *more)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage, "floats": floats}
+    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage, "floats": floats, "given": given}
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
 
 

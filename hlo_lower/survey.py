@@ -27,13 +27,16 @@ from hlo_lower.shapes.bind import instances
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
     "--demote-i64": ({"demote_i64": True}, ("",)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
     "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
     "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
     "--demote-f64": ({"demote_f64": True}, ("",)),
-    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
 }
 """Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
-the ops begin that they are for."""
+the ops begin that they are for. Those that change numbers come last."""
+
+ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
+"""Options that are for one element type, and are tried where that is refused."""
 
 
 def classify(
@@ -76,12 +79,19 @@ def survey(
         left: list[tuple[str, tuple[RefusedOps, ...]]] = []
         for option, (changed, names) in REMEDIES.items():
             other = replace(options, **changed)
-            if other != options and any(one.op.startswith(names) for one in refused):
+            concerned = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))
+            if other != options and any(one.op.startswith(names) for one in concerned):
                 with suppress(NotLoweredError):  # that its integers cannot be narrowed
                     left.append((option, _trial(graph, other, known)[1]))
         if (bound := _bound(graph)) is not None:
             left.append(("--bind", _trial(bound, options, known)[1]))
         return records, tuple(with_remedies(refused, left))
+
+
+def _is_about(refused: RefusedOps, dtype: str) -> bool:
+    """Whether what is refused is an op on an element type; "" is any."""
+    fields = dict(zip(refused.reason.code.fields, refused.reason.values, strict=True))
+    return not dtype or dtype in (fields.get("dtype"), *(fields.get("dtypes") or ()))
 
 
 def _bound(graph: Graph) -> Graph | None:

@@ -12,6 +12,7 @@ from hlo_lower.errors import DifferenceError
 from hlo_lower.graph import Graph, Source, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
+from hlo_lower.legalize.storage import as_given
 from hlo_lower.mlir import ScatterNumbers
 from hlo_lower.options import NAMES, Keywords, Options, options_of, other_floats_of
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
@@ -90,6 +91,8 @@ def verify(
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, seed=effort.seed, runs=effort.runs)
         before, inputs = plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+    if not isinstance(lowered, Lowered):
+        after = as_given(before, after, asked.target)
     verdict = _verify(
         before,
         after,

@@ -4,12 +4,13 @@ The stage of element types has put every op on carriers, so that such a type is 
 values whole: functions, loops, branches. Here all of that gets the carrier's type, and the casts go.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.graph import Builder, Graph, Node, Value, read
 from hlo_lower.legalize.demotion import DemotedValue, Demotion
 from hlo_lower.legalize.retyped import retype, with_avals
+from hlo_lower.legalize.wrapper import with_original_signature
 from hlo_lower.lowerings.carried.carrier import MARK, Carrier, Form
 from hlo_lower.rewrite.kinds.element_type import storage_of
 from hlo_lower.rewrite.legality import dtypes_on
@@ -118,15 +119,16 @@ def _is_within(node: Node, others: Collection[Node]) -> bool:
 
 def _set_apart(node: Node, carriers: Mapping[str, Carrier], kept: set[Value]) -> list[Node]:
     """Put casts around an op that keeps its types; gives those that change nothing once its neighbours have others."""
-    before, going = Builder.before(node), list[Node]()
+    before, going, known = Builder.before(node), list[Node](), dict[Value, Value]()
     for number, value in enumerate(node.operands):
         carrier = carriers.get(value.element_type) if value.is_tensor else None
         if carrier is not None:
-            there = _cast(before, value, carrier.after, carrier)
-            back = _cast(before, there.result(), carrier.before, carrier)
-            kept.add(back.result())
-            node.raw.operands[number] = back.result().raw
-            going.append(there)
+            if value not in known:
+                there = _cast(before, value, carrier.after, carrier)
+                known[value] = _cast(before, there.result(), carrier.before, carrier).result()
+                kept.add(known[value])
+                going.append(there)
+            node.raw.operands[number] = known[value].raw
     after = Builder(mlir.insert_after(node.raw), node.raw.location)
     for value in node.results:
         carrier = carriers.get(value.element_type) if value.is_tensor else None
@@ -174,3 +176,37 @@ def stored_lines(storage: Demotion) -> Iterator[str]:
         yield f"{value.name} of @{storage.entry}, {value.before}, as {value.after}: {how}"
     if not storage.arguments and not storage.results:
         yield f"{storage.values} values within the module in other types"
+
+
+def as_given(before: str, after: str, target: Target) -> str:
+    """A module under the signature of the one that it was made of, where arguments or results are stored in other types.
+
+    Args:
+      before, after: the two versions.
+      target: whom the second one is for; only types that it has no room for count.
+    """
+    if target.dtypes is None and not target.refused_dtypes:
+        return after
+    one, other = (read(text, contained=False) for text in (before, after))
+    arguments = _changed("argument", one.main.body.arguments, other.main.body.arguments, target)
+    results = _changed("result", one.main.body.terminator.operands, other.main.body.terminator.operands, target)
+    if arguments is None or results is None or not (arguments or results):
+        return after
+    return with_original_signature(after, Demotion(other.main.name, arguments, results, 1, ()))
+
+
+def _changed(
+    what: str, before: Sequence[Value], after: Sequence[Value], target: Target
+) -> tuple[DemotedValue, ...] | None:
+    """The arguments or results that are stored in another type; None where any differs otherwise."""
+    found: list[DemotedValue] = []
+    if len(before) != len(after):
+        return None
+    for number, (one, other) in enumerate(zip(before, after, strict=True)):
+        if str(one.raw.type) == str(other.raw.type):  # types of two modules
+            continue
+        carrier = storage_of(target, one.element_type) if one.is_tensor and other.is_tensor else None
+        if carrier is None or (carrier.after, one.shape) != (other.element_type, other.shape):
+            return None
+        found.append(DemotedValue(number, f"{what} {number}", carrier.before, carrier.after, carrier.cast))
+    return tuple(found)

@@ -106,9 +106,25 @@ INTEGERS = (*list(UNARY)[:6],)
 FLOAT_BINARY = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", *list(BINARY)[13:])
 
 
-def fold_body(op):
-    """A reduction of rows by one op."""
-    return lambda x, start: lax.reduce(x, start, op, (1,))
+def rows(x):
+    """A tensor as rows of 16."""
+    return x[: x.size // 16 * 16].reshape(-1, 16)
+
+
+def folded(op):
+    """A reduction of rows by one op, of numbers other than 0: which of two zeros, or whether NaN, XLA leaves open."""
+    return lambda x, y: lax.reduce(rows(jnp.where(jnp.isfinite(x) & (x != 0), x, 1)), y[1] * 0 + 1, op, (1,))
+
+
+MOVED = {
+    "reverse": lambda x, y: lax.rev(x, (0,)),
+    "pad": lambda x, y: lax.pad(x, y[0], [(1, 2, 1)]),
+    "dynamic_slice": lambda x, y: lax.dynamic_slice(rows(x)[:64], (y[5], y[1]), (1, 3)),
+    "gather": lambda x, y: rows(x)[:64].at[jnp.stack([y[1], y[2], y[5]])].get(mode="clip"),
+    "argmax": lambda x, y: lax.argmax(rows(x), 1, jnp.int32),
+    "sort": lambda x, y: lax.sort((rows(x), rows(y)), num_keys=2)[1],
+    **{f"reduce {op}": folded(BINARY[op]) for op in ("add", "multiply", "minimum", "maximum")},
+}
 
 
 def programs(dtype):
@@ -117,17 +133,25 @@ def programs(dtype):
     found = {name: op for name, op in BINARY.items() if not is_float or name in FLOAT_BINARY}
     names = [n for n in UNARY if (n in INTEGERS) != is_float or n in ("negate", "abs", "sign")]
     if np.dtype(dtype).kind == "u":
-        names = [name for name in names if name != "abs"]
+        names.remove("abs")
     found |= {name: (lambda x, y, op=UNARY[name]: op(x)) for name in names}
+    found |= {name: op for name, op in MOVED.items() if not is_float or name not in ("dynamic_slice", "gather")}
+    if is_float:
+        found |= {"dot_general": lambda x, y: rows(x)[:64] @ rows(y)[:64].T}
+        found.pop("exponential_minus_one" if dtype == np.float16 else "", None)
+    else:
+        found |= {"dot_general": lambda x, y: rows(x)[:64] @ rows(y)[:64].T}
     return found
 
 
-def conversions(dtype, others):
-    """Conversions from a type to others, and back."""
-    found = {}
-    for other in others:
-        found[f"to {other}"] = lambda x, y, other=other: lax.convert_element_type(x, other)
-    return found
+def conversions(others):
+    """Conversions of the first tensor to other types."""
+    return {f"to {other}": to(other) for other in others}
+
+
+def to(dtype):
+    """A conversion to a type, of the first of two tensors; the second is read, so that both are arguments."""
+    return lambda x, y: lax.convert_element_type(lax.select(x == x, x, lax.select(x < y, x, x)), dtype)
 
 
 def exported(program, *arguments):
@@ -168,5 +192,6 @@ def wrong(found, source, lowered, *arguments):
         bad = np.flatnonzero(~same_bits(expected, given).reshape(-1))
         if bad.size:
             k = bad[0]
-            told[name] = [*(a.reshape(-1)[k] for a in arguments if a.size == expected.size)], expected.reshape(-1)[k], given.reshape(-1)[k], bad.size
+            operands = [a.reshape(-1)[k] for a in arguments if a.size == expected.size]
+            told[name] = operands, expected.reshape(-1)[k], given.reshape(-1)[k], bad.size
     return told
