@@ -272,12 +272,18 @@ def _lower(
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion, "storage": storage, "floats": floats, "given": given}
+    made_plain: dict[str, Any] = {
+        "changes": changes,
+        "demotion": demotion,
+        "storage": storage,
+        "floats": floats,
+        "given": given,
+    }
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
 
 
 def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
-    """Lower ops on element types that the target refuses, in place, and store what it has no room for in other types."""
+    """Lower ops on element types that the target refuses, in place, and store what it has no room for."""
     changes = run_stage(context, kinds_of(Stage.TYPES))
     storage = store(context.graph, context.target)
     if changes:

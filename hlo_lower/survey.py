@@ -90,8 +90,10 @@ def survey(
 
 def _is_about(refused: RefusedOps, dtype: str) -> bool:
     """Whether what is refused is an op on an element type; "" is any."""
-    fields = dict(zip(refused.reason.code.fields, refused.reason.values, strict=True))
-    return not dtype or dtype in (fields.get("dtype"), *(fields.get("dtypes") or ()))
+    pairs = list(zip(refused.reason.code.fields, refused.reason.values, strict=True))
+    named = {value for name, value in pairs if name == "dtype"}
+    named |= {one for name, value in pairs if name == "dtypes" and isinstance(value, tuple) for one in value}
+    return not dtype or dtype in named
 
 
 def _bound(graph: Graph) -> Graph | None:

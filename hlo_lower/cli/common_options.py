@@ -45,7 +45,7 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
-    """Add --legalize, --demote-i64, --demote-f64 and --widen: what is made of a module before its scatters are lowered."""
+    """Add --legalize, --demote-i64, --demote-f64 and --widen: what is made of a module first."""
     by_target = "default: as the target says"
     told = f"chlo, mhlo custom calls and composites become plain StableHLO first; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)

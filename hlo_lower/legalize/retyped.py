@@ -87,5 +87,3 @@ def _dtype(element: str) -> np.dtype[Any]:
     found = mlir.dtype_of(element)
     assert found is not None
     return found
-
-

@@ -40,7 +40,9 @@ def store(graph: Graph, target: Target) -> Demotion | None:
       otherwise than by a call, or a region that takes such a value from outside, stands in the way. An op that has no
       form on carriers keeps its types, between casts.
     """
-    carriers = _carriers(graph, target) if target.dtypes is not None or target.refused_dtypes else {}
+    if target.dtypes is None and not target.refused_dtypes:
+        return None
+    carriers = _carriers(graph, target)
     if not carriers:
         return None
     nodes = [node for node in _nodes(graph) if not carriers.keys().isdisjoint(dtypes_on(node))]
@@ -179,7 +181,7 @@ def stored_lines(storage: Demotion) -> Iterator[str]:
 
 
 def as_given(before: str, after: str, target: Target) -> str:
-    """A module under the signature of the one that it was made of, where arguments or results are stored in other types.
+    """A module under the signature of the one that it was made of, where that is stored in other types.
 
     Args:
       before, after: the two versions.

@@ -1,4 +1,4 @@
-"""Floats made those of another precision, as asked for: bf16 or f16 in f32, f64 in f32. Numbers change, and are told."""
+"""Floats made those of another precision, as asked for: bf16 or f16 in f32, f64 in f32. Numbers change."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

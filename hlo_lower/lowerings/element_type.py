@@ -57,7 +57,9 @@ def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
-@integer_rules.lowers(ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type")
+@integer_rules.lowers(
+    ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type"
+)
 def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute narrow integers, or unsigned ones, in a wider signed type.
 
@@ -76,10 +78,10 @@ def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
         %r = stablehlo.add %x, %y : bf16    ->   convert(add(convert(x), convert(y)))
 
-    Equal: f32 holds the same numbers. Its sums, products, quotients and roots, rounded again, are those that are rounded
-    once, as it has more than twice the digits and two more; of other functions XLA's definition is the same. A reduction
-    by a sum or product is rounded at each step, as XLA does, or once where floats may be added in another order; a
-    matrix product is accumulated in f32 by XLA, too, and rounded once.
+    Equal: f32 holds the same numbers. Its sums, products, quotients and roots, rounded again, are those rounded once,
+    as it has more than twice the digits and two more; of other functions XLA's definition is the same. A reduction by
+    a sum or product is rounded at each step, as XLA does, or once where floats may be added in another order; a matrix
+    product is accumulated in f32 by XLA, too, and rounded once.
     """
     return _on_carriers(op)
 

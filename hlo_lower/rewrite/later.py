@@ -27,7 +27,7 @@ class Later:
         self._known: dict[tuple[object, ...], bool] = {}
 
     def lowers(self, node: Node) -> bool:
-        """Whether an op that is refused will be lowered, stands in the body of one that will, or is stored in others."""
+        """Whether an op that is refused will be lowered, alone or with what it stands in, or stored otherwise."""
         parent = node.parent
         if parent is not None and parent.name in WITH_BODIES:
             return self.lowers(parent)

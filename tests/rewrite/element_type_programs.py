@@ -13,7 +13,7 @@ KEPT_OPS = ("stablehlo.convert", "stablehlo.bitcast_convert")
 
 
 def target_taking(*dtypes, without=(), casts=True):
-    """A target that takes every op of the table on these element types alone, but conversions, which it takes on all."""
+    """A target that takes every op of the table on these types alone, but conversions, which it takes on all."""
     ops = {op: [*dtypes] for op in TABLE if not (casts and op in KEPT_OPS)}
     refused = {f"stablehlo.{op}": "none" for op in without} | {"stablehlo.scatter": "lowered"}
     return hl.Target("npu", refused=refused, op_dtypes={op: d for op, d in ops.items() if op not in refused})
@@ -112,8 +112,14 @@ def rows(x):
 
 
 def folded(op):
-    """A reduction of rows by one op, of numbers other than 0: which of two zeros, or whether NaN, XLA leaves open."""
-    return lambda x, y: lax.reduce(rows(jnp.where(jnp.isfinite(x) & (x != 0), x, 1)), y[1] * 0 + 1, op, (1,))
+    """A reduction of rows by one op, of numbers that are no NaN, zero or subnormal: XLA's own maximum of f32 loses NaN
+    beside Inf, and mixes zeros."""
+
+    def fold(x, y):
+        is_plain = jnp.isfinite(x) & (jnp.abs(x) > 1e-30) if jnp.issubdtype(x.dtype, jnp.floating) else True
+        return lax.reduce(rows(jnp.where(is_plain, x, jnp.ones_like(x))), jnp.ones_like(y[0]), op, (1,))
+
+    return fold
 
 
 MOVED = {

@@ -1,1 +1,1 @@
-"""Ops on another element type than their own, exact: unsigned in signed integers, narrow in wide ones, floats in f32."""
+"""Ops on another element type, exact: unsigned in signed integers, narrow in wide ones, floats in f32."""

@@ -170,7 +170,7 @@ class Carrying:
         return self.do("minimum", above, most_of(element))
 
     def flip(self, value: Value) -> Value:
-        """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) changes no other."""
+        """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) does that."""
         least = least_of(value.element_type)
         node = value.node
         values = node.constant() if node is not None and node.name == "stablehlo.constant" else None

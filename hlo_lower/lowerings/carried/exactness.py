@@ -52,7 +52,9 @@ def _moves(*moved: int) -> Exactness:
     return Exactness(_S, _S, _S, proof, moved or None)
 
 
-_RING = "sums and products modulo 2^w depend on the operands modulo 2^w; f32 rounds them so that rounding again is right"
+_RING = (
+    "sums and products modulo 2^w depend on the operands modulo 2^w; f32 rounds them so that rounding again is right"
+)
 _ORDER = "numbers keep their order in a wider type; flipping the sign bit makes S ordered as U"
 _BITS = "bit by bit; extending by zeros or by the sign bit commutes with it"
 _WHOLE = "the result is a number of the type"
@@ -93,12 +95,16 @@ TABLE: Mapping[str, Exactness] = {
     "stablehlo.or": Exactness(_S, _S, _N, _BITS),
     "stablehlo.xor": Exactness(_S, _S, _N, _BITS),
     "stablehlo.not": Exactness(_S, _T, _N, "bit by bit; the bits that extend U become ones, which settling drops"),
-    "stablehlo.shift_left": Exactness(_S, _T, _N, "bits move up; those beyond w are dropped, and shifts by w or more give 0"),
+    "stablehlo.shift_left": Exactness(
+        _S, _T, _N, "bits move up; those beyond w are dropped, and shifts by w or more give 0"
+    ),
     "stablehlo.shift_right_logical": Exactness(_S, _W, _N, "zeros move in: of N extended by zeros first"),
     "stablehlo.shift_right_arithmetic": Exactness(_S, _W, _N, "sign bits move in: of N extended by its top bit first"),
     "stablehlo.popcnt": Exactness(_S, _W, _N, "of N extended by zeros, which do not count"),
     "stablehlo.count_leading_zeros": Exactness(_S, _W, _N, "of N extended by zeros, less the bits that extend it"),
-    "stablehlo.compare": Exactness(_F, _S, _S, f"{_ORDER}; equality needs no flip; f32 orders F, its zeros and NaN alike"),
+    "stablehlo.compare": Exactness(
+        _F, _S, _S, f"{_ORDER}; equality needs no flip; f32 orders F, its zeros and NaN alike"
+    ),
     "stablehlo.minimum": Exactness(_F, _S, _S, _ORDER),
     "stablehlo.maximum": Exactness(_F, _S, _S, _ORDER),
     "stablehlo.clamp": Exactness(_F, _S, _S, _ORDER),

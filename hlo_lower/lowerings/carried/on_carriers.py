@@ -67,7 +67,9 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     results = _same(node, operands, c)
     if how is How.SETTLED and carrier.form is Form.FLOAT:
         return results, False
-    return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)] if how is How.SETTLED else results, True
+    return [
+        _settled(value, r, c) for value, r in zip(results, node.results, strict=True)
+    ] if how is How.SETTLED else results, True
 
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
@@ -115,7 +117,9 @@ def _is_ordered(node: Node) -> bool:
 
 def _flipped(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
     results = _same(node, [c.flip(value) for value in operands], c)
-    return [c.flip(value) if c.carrier(r) is not None else value for value, r in zip(results, node.results, strict=True)]
+    return [
+        c.flip(value) if c.carrier(r) is not None else value for value, r in zip(results, node.results, strict=True)
+    ]
 
 
 def _settled(value: Value, result: Value, c: Carrying) -> Value:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import Carrier, Form, bits_of, is_float, is_unsigned, least_of, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
@@ -37,7 +36,7 @@ def unsigned_divide(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -
         d >= 2^(w-1):   1 where x >= d, else 0
         else            q = 2 (x / 2 / d);   q + 1 where x - q d >= d, else q
 
-    Exact: twice the quotient of the half is the quotient or one less, so that the rest is below 2 d, which is below 2^w.
+    Exact: twice the quotient of the half is the quotient or one less, so that the rest is below 2 d, below 2^w.
     By 0 the signed quotient is -1, q is -2, the rest is not below 0: -1, all ones, as XLA gives.
     """
     x, d = operands
@@ -209,8 +208,7 @@ def _of_float(c: Carrying, x: Value, wanted: Carrier) -> Value:
 
 
 def clamped_index(c: Carrying, x: Value, given: Carrier) -> Value:
-    """An index on its carrier: what is clamped into a dim anyway; of an unsigned one beyond the carrier the greatest."""
+    """An index on its carrier, to be clamped into a dim: of an unsigned one beyond the carrier the greatest."""
     if given.form is Form.SIGNED:
         return c.choose(c.holds(x, "LT", 0), most_of(x.element_type), x)
     return x
-
