@@ -252,6 +252,8 @@ def test_what_a_target_has_no_room_for_is_stored_in_another_type():
     """Loops, calls and the signature change, and the change is told; the module is the same function of the bits."""
     lowered = hl.lower(LOOP, target=NO_UNSIGNED)
     assert "ui32" not in lowered.text
+    surveyed = survey(read(LOOP), options=hl.Options(NO_UNSIGNED)).notes
+    assert [note.rpartition(": ")[2] for note in surveyed] == [note.rpartition(": ")[2] for note in lowered.notes]
     assert lowered.refused == ()
     assert "hlo_lower.carried" not in lowered.text
     told = "argument 0 of @main, ui32, as i32: the same bits"
@@ -330,7 +332,7 @@ def test_numbers_change_only_where_that_is_asked_for(dtype, option, keywords):
     text, target = ADD.replace("DTYPE", dtype), taking_nowhere_else("i1", "i32", "f32")
     lowered = hl.lower(text, target=target)
     assert dtype in lowered.text
-    assert {one.remedy for one in survey(read(text), options=hl.Options(target))[1]} == {option}
+    assert {one.remedy for one in survey(read(text), options=hl.Options(target)).refused} == {option}
     lowered = hl.lower(text, target=target, **keywords)
     assert lowered.refused == ()
     assert dtype not in lowered.text
