@@ -35,16 +35,16 @@ class PlainForm:
     """A module before its scatters are lowered, as text, and what was done to it.
 
     Attributes:
-      text: the module.
+      text: the module, which is to be equal to the module as it was given.
       changes, demotion, floats: what was done, as in `Lowered`.
-      exact: the module before its floats became others: what is to be equal to the module as it was given.
+      with_floats: the module once its floats are others, which is what is lowered; "" where none are.
     """
 
     text: str
     changes: tuple[Change, ...]
     demotion: Demotion | None
-    floats: Demotion | None
-    exact: str
+    floats: Demotion | None = None
+    with_floats: str = ""
 
 
 class Lowered:
@@ -306,9 +306,9 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     """
     graph = copied(source)
     changes, demotion = make_plain(Context(graph, options, registry_of(registry)))
-    exact = to_text(graph)
+    text = to_text(graph)
     floats = other_floats(graph, other_floats_of(options))
-    return PlainForm(exact if floats is None else to_text(graph), changes, demotion, floats, exact)
+    return PlainForm(text, changes, demotion, floats, "" if floats is None else to_text(graph))
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

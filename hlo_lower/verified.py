@@ -90,7 +90,7 @@ def verify(
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, seed=effort.seed, runs=effort.runs)
-        before, inputs = plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+        before, inputs = plain.with_floats or plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
     verdict = _verify(
@@ -131,7 +131,7 @@ def _verify_plain(before: str, plain: PlainForm, *, near: bool, seed: int, runs:
         return None if plain.floats is None else ModuleVerdict("not run", reason="its numbers change, as asked for")
     if is_symbolic(before):
         return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
-    text = plain.exact if demotion is None else with_original_signature(plain.exact, demotion)
+    text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
     return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near)
 
 

@@ -72,6 +72,28 @@ def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
+@integer_rules.lowers(ON_INTEGERS, carried={Form.HALVES}, form="the bit operation on two integers of 32 bits")
+def wide_to_halves(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute a bit operation of 64-bit integers on their lower and upper halves.
+
+        %r = stablehlo.xor %x, %y : 4xi64    ->   xor of the bits as 4x2xi32
+
+    Equal: bit by bit; the halves are the bits in their order, and put together they are the bits again.
+    """
+    return _on_carriers(op)
+
+
+@integer_rules.lowers(ON_INTEGERS, carried={Form.ITSELF}, form="and, or: by xor, sums and the signs")
+def bits_to_sums(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute `and` and `or` of signed integers where the target has no bit operation but `xor`.
+
+        %r = stablehlo.and %x, %y : i32    ->   half of x + y - (x xor y), and the sign bit where both are negative
+
+    Equal: x + y = (x xor y) + 2 (x and y) modulo 2^32, which leaves the uppermost bit open.
+    """
+    return _on_carriers(op)
+
+
 @float_rules.lowers(ON_FLOATS, carried={Form.FLOAT}, form="the op in f32, rounded back")
 def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     """Compute bf16 and f16 in f32, and round each result back.

@@ -18,6 +18,8 @@ FOLDS = ("add", "maximum", "xor")
 CARRIED: dict[Form, tuple[tuple[str, str], ...]] = {
     Form.SIGNED: (("ui8", "i8"), ("ui32", "i32")),
     Form.WIDER: (("ui8", "i32"), ("i8", "i16"), ("i16", "i32"), ("ui32", "i64")),
+    Form.HALVES: (("ui64", "i32"), ("i64", "i32")),
+    Form.ITSELF: (("i32", "i32"), ("i8", "i8")),
 }
 """Element types and what they are carried in, by the form."""
 
@@ -27,18 +29,20 @@ def element_type_cases(rule: Rule) -> Iterator[ProofCase]:
     [form] = rule.constraints["carried"]
     for before, after in CARRIED[Form(form)]:
         for without in ((), ("and", "xor", "shift_right_logical")):
-            target = _taking(after, without)
+            target = _taking(after, without if form is not Form.ITSELF else without[2:], form)
             for name, text in _modules(before):
                 if name not in without:
                     told = f"{name} of {before} in {after}" + f", without {', '.join(without)}" * bool(without)
                     yield ProofCase(text, told, "xla", {"target": target})
 
 
-def _taking(after: str, without: tuple[str, ...]) -> Target:
+def _taking(after: str, without: tuple[str, ...], form: object) -> Target:
     """A target that takes ops on one integer type and predicates alone, and conversions of all."""
     conversions = ("stablehlo.convert", "stablehlo.bitcast_convert")
     refused = {f"stablehlo.{op}": "none" for op in without} | {"stablehlo.scatter": "lowered"}
     taken = {op: ["i1", after] for op in TABLE if op not in refused and op not in conversions}
+    if form is Form.ITSELF:
+        taken |= {"stablehlo.and": ["i1"], "stablehlo.or": ["i1"]}
     return Target("one_integer", refused=refused, op_dtypes=taken)
 
 
@@ -46,8 +50,8 @@ def _modules(element: str) -> Iterator[tuple[str, str]]:
     """Modules of one op on an element type, each with what it is."""
     x, s, p = (typed(shape, kind) for shape, kind in (((3,), element), ((), element), ((3,), "i1")))
     for op in BINARY:
-        is_wide = op in ("divide", "remainder") and element not in ("ui8", "i8")
-        if not is_wide:  # of 32 bits a quotient is more than a solver can do; its form depends on no width
+        hard = ("divide", "remainder", *(("multiply",) if element.endswith("64") else ()))
+        if op not in hard or element in ("ui8", "i8"):  # for a solver; the form depends on no width
             yield op, _module(f"%x: {x}, %y: {x}", x, f"stablehlo.{op} %x, %y : {x}")
     for op in UNARY:
         more = {"reverse": ", dims = [0]"}.get(op, "")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 _TABLE = """\
+bits_to_sums: add compare constant maximum select shift_right_logical subtract xor
 chlo_to_stablehlo: multiply
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
 composite_to_call: func.call
@@ -71,6 +72,7 @@ unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+wide_to_halves: bitcast_convert xor
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
 wrapped_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape

@@ -12,6 +12,7 @@ TARGETS = {
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
     "plain": hl.Target("plain", refused=SCATTER, legalize=True),
     "signed_only": hl.Target("signed_only", refused=SCATTER, op_dtypes=SIGNED),
+    "only_xor": hl.Target("only_xor", refused=SCATTER, op_dtypes={"stablehlo.and": ["i1"]}),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 

@@ -160,6 +160,33 @@ def to(dtype):
     return lambda x, y: lax.convert_element_type(lax.select(x == x, x, lax.select(x < y, x, x)), dtype)
 
 
+def wide_programs(dtype):
+    """What a type of 64 bits has on its halves."""
+    names = ("add", "subtract", "multiply", "and", "or", "xor", "minimum", "maximum", "select", "compare eq")
+    found = {name: BINARY[name] for name in (*names, *(f"compare {how}" for how in ("ne", "lt", "le", "gt", "ge")))}
+    found |= {"not": lambda x, y: lax.bitwise_not(x), "negate": lambda x, y: lax.neg(x)}
+    for k in (0, 1, 31, 32, 33, 63, 64):
+        found[f"left by {k}"] = lambda x, y, k=k: lax.shift_left(x, jnp.full_like(x, k))
+        found[f"right by {k}"] = lambda x, y, k=k: lax.shift_right_logical(x, jnp.full_like(x, k))
+    found["moves"] = lambda x, y: lax.rev(jnp.concatenate([x[:8].reshape(2, 4).T, y[4:20:2].reshape(4, 2)], 1), (0,))
+    others = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")
+    return found | {f"to {other}": to(other) for other in others if other != dtype}
+
+
+def on_32_bits(without=()):
+    """A target that computes on 32 bits, and converts between types of as many and fewer."""
+    target = target_taking("i1", "i32", without=without)
+    taken = {**target.op_dtypes, "stablehlo.convert": ["i1", "i8", "ui8", "i32", "ui32"]}
+    return hl.Target("npu", refused=target.refused, op_dtypes=taken)
+
+
+def only_xor():
+    """A target whose one bit operation is `xor`."""
+    target = target_taking("i1", "i32", without=("shift_right_logical",))
+    taken = {**target.op_dtypes, "stablehlo.and": ["i1"], "stablehlo.or": ["i1"]}
+    return hl.Target("npu", refused=target.refused, op_dtypes=taken)
+
+
 def exported(program, *arguments):
     """A module of a function."""
     with jax.enable_x64(True):

@@ -10,6 +10,8 @@ from element_type_programs import (
     edges,
     exported,
     floats,
+    on_32_bits,
+    only_xor,
     pairs,
     programs,
     run,
@@ -17,6 +19,7 @@ from element_type_programs import (
     taking_nowhere_else,
     target_taking,
     to,
+    wide_programs,
     wrong,
 )
 
@@ -24,7 +27,7 @@ import hlo_lower as hl
 from hlo_lower.errors import EXIT_OK
 from hlo_lower.graph import read
 from hlo_lower.legalize.storage import as_given
-from hlo_lower.lowerings.carried import carrying, on_carriers, written_ops
+from hlo_lower.lowerings.carried import carrying, halves, on_carriers, written_ops
 from hlo_lower.lowerings.carried.carrier import Form
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.survey import survey
@@ -151,16 +154,51 @@ def test_conversions_between_all_types_are_right(dtype):
     assert_converted(dtype, DTYPES)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "without"), [("uint64", ()), pytest.param("int64", ("and", "or"), marks=pytest.mark.sweep)]
+)
+def test_integers_of_64_bits_on_their_halves(dtype, without):
+    """Sums, products, order, shifts by what is known, conversions and moves of pairs of 32 bits."""
+    found = {name: op for name, op in wide_programs(dtype).items() if name not in without}
+    given = edges(dtype, 500)
+    source = exported(all_of(found), *given)
+    lowered = hl.lower(source, target=on_32_bits(without))
+    assert [str(one.reason) for one in lowered.refused] == []
+    assert wrong(found, source, lowered, *given) == {}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int8"])
+def test_bit_operations_by_sums(dtype):
+    """Where the target has only `xor`."""
+    found = {name: op for name, op in programs(jnp.dtype(dtype)).items() if name in ("and", "or", "xor")}
+    given = operands(dtype)
+    source = exported(all_of(found), *given)
+    lowered = hl.lower(source, target=only_xor())
+    assert lowered.refused == ()
+    assert wrong(found, source, lowered, *given) == {}
+
+
+def test_a_shift_by_what_is_not_known_is_left():
+    """Its halves would meet in a place that is not known."""
+    x = np.zeros(3, np.uint64)
+    lowered = hl.lower(exported(jax.lax.shift_left, x, x), target=on_32_bits())
+    assert [note for note in lowered.notes if "one known number" in note]
+    assert [one.op for one in lowered.refused] == ["stablehlo.shift_left"]
+
+
 # --- wrong on purpose ---
 
 BROKEN = {
     "the sign bit is not flipped": ("uint32", carrying.Carrying, "flip", lambda self, value: value),
     "nothing is put back into the range": ("int8", carrying.Carrying, "settle", lambda self, value, element: value),
     "a signed quotient": ("uint32", written_ops, "unsigned_divide", lambda c, _, xd: c.do("divide", *xd)),
-    "a half with its sign": ("uint32", written_ops, "_half", lambda c, x: c.do("divide", x, 2)),
+    "a half with its sign": ("uint32", written_ops, "half_of", lambda c, x: c.do("divide", x, 2)),
     "extended by the sign bit": ("int8", written_ops, "_by_zeros", lambda c, carrier, x: x),
     "extended by zeros": ("uint8", written_ops, "_by_sign", lambda c, carrier, x: x),
     "an index that is not clamped": ("uint32", on_carriers, "clamped_index", lambda c, x, carrier: x),
+    "a sum without its carry": ("uint64", halves, "_one_where", lambda c, p, like: c.number(0, like)),
+    "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y)),
+    "no sign bit where both have one": ("int32", carrying.Carrying, "choose", lambda self, p, x, y: y),
     "sums that are not rounded": ("bfloat16", carrying.Carrying, "rounded", lambda self, value, of: value),
 }
 
@@ -178,18 +216,22 @@ def test_what_is_wrong_differs(how, monkeypatch):
         "flip": ("minimum", "compare lt"),
         "settle": ("a sum compared",),
         "unsigned_divide": ("divide",),
-        "_half": ("divide",),
+        "half_of": ("divide",),
         "_by_zeros": ("shift_right_logical",),
         "_by_sign": ("shift_right_arithmetic",),
         "clamped_index": ("dynamic_slice",),
+        "_one_where": ("add",),
+        "_is_below": ("subtract",),
+        "choose": ("and", "or"),
         "rounded": ("reduce add",),
     }[name]
     every = {**programs(jnp.dtype(dtype)), "a sum compared": lambda x, y: x + y < x}
     found = {name: every[name] for name in wanted}
     given = operands(dtype)
     source = exported(all_of(found), *given)
-    without = ("shift_right_logical",) if name == "_half" else ()
-    lowered = hl.lower(source, target=target_taking("i1", "i32", "f32", without=without))
+    without = ("shift_right_logical",) if name == "half_of" else ()
+    target = only_xor() if name == "choose" else target_taking("i1", "i32", "f32", without=without)
+    lowered = hl.lower(source, target=target)
     assert set(wrong(found, source, lowered, *given)) == set(wanted)
 
 

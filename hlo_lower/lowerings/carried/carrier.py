@@ -33,6 +33,8 @@ class Form(Enum):
     SIGNED = "signed"  # the same bits, read as a signed integer
     WIDER = "wider"  # the same number in a wider signed integer
     FLOAT = "float"  # the same number in f32
+    HALVES = "halves"  # the bits of 64 as two of 32, the lower ones first, along a last dim
+    ITSELF = "itself"  # the type itself: the op is written out by others
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Carrier:
     @property
     def cast(self) -> str:
         """The op that goes to the carrier, and that comes back."""
-        return "stablehlo.bitcast_convert" if self.form is Form.SIGNED else "stablehlo.convert"
+        bits = self.form in (Form.SIGNED, Form.HALVES)
+        return "stablehlo.bitcast_convert" if bits else "stablehlo.convert"
 
 
 def carriers_of(element: str) -> Iterable[Carrier]:
@@ -64,6 +67,10 @@ def carriers_of(element: str) -> Iterable[Carrier]:
     yield from (*same, *wider) if bits_of(element) >= 32 else (*wider, *same)
     if element in FLOATS:
         yield Carrier(element, FLOATS[element], Form.FLOAT)
+    elif element in ("i64", "ui64"):
+        yield Carrier(element, "i32", Form.HALVES)
+    if is_integer(element):
+        yield Carrier(element, element, Form.ITSELF)
 
 
 def bits_of(element: str) -> int:

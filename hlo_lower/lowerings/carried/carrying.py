@@ -51,14 +51,16 @@ class Carrying:
         """A type with the carrier of its element type."""
         tensor = mlir.read_tensor_type(raw_type)
         carrier = None if tensor is None else self.scheme.get(tensor.element_name)
-        return raw_type if tensor is None or carrier is None else mlir.tensor_type(tensor.shape, carrier.after)
+        if tensor is None or carrier is None:
+            return raw_type
+        return mlir.tensor_type((*tensor.shape, *((2,) if carrier.form is Form.HALVES else ())), carrier.after)
 
     # --- there and back ---
 
     def to(self, value: Value) -> Value:
         """A value on its carrier."""
         carrier = self.carrier(value)
-        if carrier is None:
+        if carrier is None or carrier.form is Form.ITSELF:
             return value
         node = value.node
         if node is not None and node.attribute(MARK) is not None and node.operand(0).element_type == carrier.after:
@@ -85,8 +87,9 @@ class Carrying:
     def _cast(self, value: Value, element: str, carrier: Carrier) -> Value:
         if element == "i1":  # by definition a conversion to it asks whether a number is other than 0
             return self.build.compare(value, "NE", self.number(0, value))
-        raw_type = mlir.tensor_type(value.shape, element)
-        return self.build.op(carrier.cast, [value], [raw_type]).result()
+        halves = carrier.form is Form.HALVES
+        shape = value.shape if not halves else (*value.shape, 2) if element == carrier.after else value.shape[:-1]
+        return self.build.op(carrier.cast, [value], [mlir.tensor_type(shape, element)]).result()
 
     def _constant(self, value: Value, carrier: Carrier) -> Value:
         """A constant in its carrier's type; of a splat one element is read."""
@@ -95,11 +98,13 @@ class Carrying:
         dtype = mlir.dtype_of(carrier.after)
         if node is None or values is None or dtype is None:
             raise DoesNotApply("a constant that cannot be read")
-        if mlir.is_splat(node.raw):
+        raw_type = self.carried_type(value.raw.type)
+        if carrier.form is Form.HALVES:
+            values = np.ascontiguousarray(np.broadcast_to(values, value.static_shape))[..., None]
+        elif mlir.is_splat(node.raw):
             values = values.reshape(-1)[:1]
         with np.errstate(all="ignore"):
-            carried = values.view(dtype) if carrier.form is Form.SIGNED else values.astype(dtype)
-        raw_type = mlir.tensor_type(value.shape, carrier.after)
+            carried = values.view(dtype) if carrier.form in (Form.SIGNED, Form.HALVES) else values.astype(dtype)
         attributes = {"value": mlir.dense_attribute(carried, raw_type)}
         return self.build.op("stablehlo.constant", [], [raw_type], attributes).result()
 

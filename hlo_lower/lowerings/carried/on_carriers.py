@@ -5,10 +5,11 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Node, Value
-from hlo_lower.lowerings.carried.carrier import Carrier, Form, is_integer, least_of, most_of
+from hlo_lower.lowerings.carried.carrier import Carrier, Form, is_integer, is_unsigned, least_of, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.exactness import TABLE, How
-from hlo_lower.lowerings.carried.written_ops import ON_SIGNED, ON_WIDER, clamped_index, converted
+from hlo_lower.lowerings.carried.halves import SHIFTS, on_halves
+from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
 from hlo_lower.registry import DoesNotApply
 
 FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
@@ -19,6 +20,9 @@ ORDERED = ("minimum", "maximum")
 
 NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
 """Functions that XLA computes otherwise on a type than as f32 and rounded."""
+
+SHIFTS_BY_CONSTANT = frozenset(f"stablehlo.{name}" for name in SHIFTS)
+"""Ops whose second operand is looked at and not computed with, on halves."""
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
@@ -33,7 +37,9 @@ def lowered(node: Node, c: Carrying) -> list[Value]:
     Raises:
       DoesNotApply: it has no form that is exact on them.
     """
-    results, is_exact = on_carriers(node, [c.to(value) for value in node.operands], c)
+    is_shift = node.name in SHIFTS_BY_CONSTANT and _is_of_halves(node.operand(0), c)
+    read = node.operands[:1] if is_shift else node.operands
+    results, is_exact = on_carriers(node, [c.to(value) for value in read], c)
     pairs = zip(results, node.results, strict=True)
     return [c.back(value, result.element_type, is_exact=is_exact) for value, result in pairs]
 
@@ -51,6 +57,8 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
     if name == "stablehlo.constant":
         return [c.to(node.result())], True
+    if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
+        return on_halves(c, node, operands), True
     if name == "stablehlo.convert":
         value, is_exact = converted(c, node, operands[0])
         return [value], is_exact
@@ -58,6 +66,10 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return _with_region(node, operands, c, carrier)
     if carrier.before == "i1" and (found := _predicate(node, operands, c)) is not None:
         return [found], True
+    if name in BY_SUMS and not c.takes(name.removeprefix("stablehlo."), carrier.after):
+        if is_unsigned(carrier.after):
+            raise DoesNotApply("unsigned, which is carried in a signed type")
+        return [BY_SUMS[name](c, *operands)], True
     if how is How.WRITTEN:
         return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True
     if entry.moved is not None:
@@ -86,6 +98,11 @@ def _main(node: Node, c: Carrying) -> Carrier:
     if carrier is None:
         raise DoesNotApply("no operand or result is carried")
     return carrier
+
+
+def _is_of_halves(value: Value, c: Carrying) -> bool:
+    carrier = c.carrier(value)
+    return carrier is not None and carrier.form is Form.HALVES
 
 
 def _moved_or_index(node: Node, number: int, value: Value, moved: Sequence[int], c: Carrying) -> Value:

@@ -14,7 +14,7 @@ Written = Callable[[Carrying, Carrier, Sequence[Value]], Value]
 # --- unsigned integers in signed ones of the same bits ---
 
 
-def _half(c: Carrying, x: Value) -> Value:
+def half_of(c: Carrying, x: Value) -> Value:
     """Half of an unsigned number, rounded down: it has no sign bit."""
     bits = bits_of(x.element_type)
     if c.takes("shift_right_logical", x.element_type):
@@ -40,7 +40,7 @@ def unsigned_divide(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -
     By 0 the signed quotient is -1, q is -2, the rest is not below 0: -1, all ones, as XLA gives.
     """
     x, d = operands
-    q = c.do("divide", _half(c, x), d)
+    q = c.do("divide", half_of(c, x), d)
     q = c.do("add", q, q)
     rest = c.do("subtract", x, c.do("multiply", q, d))
     quotient = c.choose(_not_below(c, rest, d), c.do("add", q, 1), q)
@@ -64,6 +64,29 @@ def unsigned_remainder(c: Carrying, carrier: Carrier, operands: Sequence[Value])
 def is_other_than_zero(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -> Value:
     """The sign of an unsigned number: 1, or 0 of 0."""
     return c.choose(c.holds(operands[0], "NE", 0), 1, c.number(0, operands[0]))
+
+
+# --- bits by sums ---
+
+
+def both(c: Carrying, x: Value, y: Value) -> Value:
+    """x and y of signed integers, by what adds.
+
+    Exact: x + y = (x xor y) + 2 (x and y) modulo 2^w, so half of x + y - (x xor y), without sign, has all bits of the
+    result but the uppermost, which is set where both are negative.
+    """
+    twice = c.do("subtract", c.do("add", x, y), c.do("xor", x, y))
+    lower, least = half_of(c, twice), least_of(x.element_type)
+    return c.choose(c.holds(c.do("maximum", x, y), "LT", 0), c.do("add", lower, least), lower)
+
+
+def either(c: Carrying, x: Value, y: Value) -> Value:
+    """x or y of signed integers: what only one has, and what both have, which have no bit in common."""
+    return c.do("add", c.do("xor", x, y), both(c, x, y))
+
+
+BY_SUMS: Mapping[str, Callable[[Carrying, Value, Value], Value]] = {"stablehlo.and": both, "stablehlo.or": either}
+"""Bit operations for targets that have only `xor`."""
 
 
 # --- narrow integers in wider ones ---
@@ -188,7 +211,7 @@ def _float_of_unsigned(c: Carrying, x: Value, element: str) -> Value:
     if bits < 32:
         raise DoesNotApply("a narrow integer is converted in a wider one")
     unit = 1 << bits // 2
-    upper = c.do("divide", _half(c, x), unit // 2)
+    upper = c.do("divide", half_of(c, x), unit // 2)
     lower = c.do("subtract", x, c.do("multiply", upper, unit))
     high, low = c.build.convert(upper, element), c.build.convert(lower, element)
     return c.do("add", c.do("multiply", high, unit), low)

@@ -11,6 +11,7 @@ from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import element_type
 from hlo_lower.lowerings.carried.carrier import Carrier, Form, carriers_of
 from hlo_lower.lowerings.carried.exactness import TABLE, How
+from hlo_lower.lowerings.carried.written_ops import BY_SUMS
 from hlo_lower.lowerings.element_type import ELEMENT_TYPE_DOMAINS, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.registry import Rule
@@ -76,7 +77,7 @@ class IntegerTypeKind(ElementTypeKind):
 
     name = ON_INTEGERS
     families = (element_type.integer_rules,)
-    forms = frozenset({Form.SIGNED, Form.WIDER})
+    forms = frozenset({Form.SIGNED, Form.WIDER, Form.HALVES, Form.ITSELF})
 
 
 class FloatTypeKind(ElementTypeKind):
@@ -91,6 +92,8 @@ TITLES: Mapping[Enum, str] = {
     Form.SIGNED: "unsigned integers that are refused for it",
     Form.WIDER: "integers that are refused for it",
     Form.FLOAT: "bf16 or f16 that is refused for it",
+    Form.HALVES: "64-bit integers that are refused for it",
+    Form.ITSELF: "integers that are refused for it (and, or)",
 }
 
 
@@ -108,7 +111,7 @@ def storage_of(target: Target, element: str) -> Carrier | None:
     """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits."""
     if not is_refused_as_such(target, element):
         return None
-    found = (carrier for carrier in carriers_of(element) if carrier.form is not Form.FLOAT)
+    found = (carrier for carrier in carriers_of(element) if carrier.form in (Form.SIGNED, Form.WIDER))
     return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
 
 
@@ -129,8 +132,10 @@ def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
     stored = storage_of(target, element)
     if is_refused_as_such(target, element):
         return [] if stored is None else [stored]
-    found = (c for c in carriers_of(element) if TABLE[node.name].on(c.form) is not How.NONE)
-    return [c for c in found if not refused_types(target, node.name, frozenset({c.after}))]
+    found = [c for c in carriers_of(element) if TABLE[node.name].on(c.form) is not How.NONE]
+    taken = [c for c in found if not refused_types(target, node.name, frozenset({c.after}))]
+    by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []
+    return taken or by_sums
 
 
 def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> ElementTypeFacts:
