@@ -34,9 +34,9 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]
     if name == "compare":
         return [_compared(c, node, _split(c, operands[0]), _split(c, operands[1]), _direction(node))]
     if name in ("minimum", "maximum"):
-        pairs = [_split(c, value) for value in operands]
-        first = _compared(c, node, *pairs, "LT" if name == "minimum" else "GT")
-        return [_join(c, tuple(c.choose(first, *both) for both in zip(*pairs, strict=True)))]  # type: ignore[arg-type]
+        x, y = (_split(c, value) for value in operands)
+        first = _compared(c, node, x, y, "LT" if name == "minimum" else "GT")
+        return [_join(c, (c.choose(first, x[0], y[0]), c.choose(first, x[1], y[1])))]
     if name in ON_HALVES:
         return [_moved(c, node, operands)]
     if name in SHIFTS:
