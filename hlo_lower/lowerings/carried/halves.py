@@ -191,7 +191,7 @@ def _amount(node: Node) -> int:
         given = given.operand(0).node  # what is spread, or was put on halves before
     values = given.constant() if given is not None and given.name == "stablehlo.constant" else None
     if values is not None and values.dtype.itemsize == 4:
-        values = np.ascontiguousarray(np.broadcast_to(values, given.result().static_shape)).view(np.int64)  # type: ignore[union-attr]
+        values = np.ascontiguousarray(values).view(np.int64)
     if values is None or values.size == 0 or bool((values != values.reshape(-1)[0]).any()):
         raise DoesNotApply("it shifts by what is not one known number")
     amount = int(values.reshape(-1)[0])
