@@ -19,8 +19,8 @@ from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
 
-BEFORE_TYPES = (Stage.LOWERED, Stage.SCATTERS)
-"""Stages after which element types are lowered."""
+NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES)
+"""Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
 
 
 class Engine:
@@ -78,7 +78,7 @@ class Engine:
         while True:
             decision = self.choose(subject, tuple(tried.items()))
             if isinstance(decision, Refused):
-                if not by_types and subject.kind.stage in BEFORE_TYPES and any(map(_is_of_types, tried.values())):
+                if not by_types and subject.kind.stage not in NOT_BY_TYPES and any(map(_is_of_types, tried.values())):
                     by_types = True
                     tried = self._tried_of(subject, by_types=by_types)
                     continue
