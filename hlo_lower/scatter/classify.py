@@ -1,5 +1,6 @@
 """Classify a canonical scatter: compute every fact once, each with its evidence or, where it fails, its reason."""
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -51,8 +52,16 @@ def classify(
     *,
     trust_flags: bool = False,
     costs: CostTable = COSTS,
+    has_own: Callable[[Combiner, Unique], bool] = lambda _combiner, _unique: False,
 ) -> ScatterFacts:
-    """All facts of a scatter under a policy and a float mode."""
+    """All facts of a scatter under a policy and a float mode.
+
+    Args:
+      scatter, analysis: the scatter, and what is known of indices.
+      oob, float_mode, trust_flags: what was asked for; see `Options`.
+      costs: the target's.
+      has_own: whether the consumer's own scatter is right for such a region where rows are written once, or not.
+    """
     region = classify_region(scatter.region)
     interval = analysis.of(Site(scatter.indices))
     placement = place(scatter, interval)
@@ -104,6 +113,7 @@ def classify(
                 is_masked=bool(masked),
                 is_permutation=distinct.is_permutation,
                 is_sorted=is_sorted,
+                has_own=has_own(region.common, Unique.UNKNOWN if guarded or masked else unique),
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )

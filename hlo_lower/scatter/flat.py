@@ -120,9 +120,13 @@ class FlatScatter:
         shape = (self.batches, self.writes, self.width)
         return [build.reshape(build.transpose(u, order), shape) for u in self.scatter.canonical_updates(build)]
 
+    def by_rows(self, build: Builder, value: Value) -> Value:
+        """A value in the operand's shape as the rows of all batch coordinates, [B * D, W]."""
+        return build.reshape(build.transpose(value, self._order), (self.batches * self.rows, self.width))
+
     def restored(self, build: Builder, value: Value) -> Value:
         """A value of the operand's elements, [B, D, W], in the operand's shape."""
-        order = [*(d for d, _ in self.batch), *self.placed, *self.whole]
+        order = self._order
         value = build.reshape(value, [self.scatter.operand_shape[d] for d in order])
         return build.transpose(value, [order.index(d) for d in range(len(order))])
 
@@ -131,6 +135,11 @@ class FlatScatter:
         dims = [*(d for d, _ in self.batch), *self.placed]
         mask = build.reshape(mask, [self.scatter.operand_shape[d] for d in dims])
         return build.broadcast(mask, self.scatter.operand_shape, dims)
+
+    @property
+    def _order(self) -> list[int]:
+        """The operand's dims as the flat form has them."""
+        return [*(d for d, _ in self.batch), *self.placed, *self.whole]
 
     def _column(self, build: Builder, indices: Value, k: int, positions: tuple[int, int]) -> Value:
         """Component k of the index vectors, [B, positions]."""

@@ -34,6 +34,7 @@ def estimated_costs(
     is_permutation: bool,
     is_sorted: bool,
     is_spread: bool,
+    has_own: bool = False,
 ) -> Mapping[Strategy, float]:
     """The forms that are right for a scatter of many windows, each with what it costs, the cheapest first.
 
@@ -50,6 +51,7 @@ def estimated_costs(
       is_sorted: whether the writes' rows ascend.
       is_spread: whether the operand is spread over devices in a dim where windows are placed. Then a slice gathers
         the operand, once for each window, but a compare is made where the elements are: it costs nothing here.
+      has_own: whether the consumer's own scatter is right for rows that are all in bounds.
 
     Returns:
       Nanoseconds by form.
@@ -82,6 +84,8 @@ def estimated_costs(
     if region.reads_current and unique is not Unique.PROVED:
         turns = _turns(flat)
         found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
+    if has_own:
+        found[Strategy.OWN_SCATTER] = costs.step + writes * (costs.own_row + flat.width * scatter.arity * costs.element)
     if is_permutation:
         found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
