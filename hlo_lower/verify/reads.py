@@ -1,9 +1,10 @@
 """Gathers and scatters that must stay in bounds: for a consumer that does not look where they point (trap 51).
 
 XLA clamps the starts of a gather by itself and drops what a scatter writes outside, so a module that lacks a clamp or a
-guard computes the same there as one that has it. What is asked here is therefore not about results: whether every start lies inside, whatever the arguments are. Starts
-lie inside just where a clamp is the identity; so the module, with an operation with effects before each of them that
-reads its starts, is compared with the same one in which those operations read the starts clamped.
+guard computes the same there as one that has it. What is asked here is therefore not about results: whether every start
+lies inside, whatever the arguments are. Starts lie inside just where a clamp is the identity; so the module, with an
+operation with effects before each of these ops that reads its starts, is compared with the same one in which those
+operations read the starts clamped.
 """
 
 from collections.abc import Collection
