@@ -14,9 +14,10 @@ from hlo_lower.lowerings.numbered import AT_RUN_TIME
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import identity
-from hlo_lower.scatter.facts import Drops, Unique
+from hlo_lower.scatter.facts import Drops, Parts, Unique
 from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
+from hlo_lower.subset.kinds import Rows
 
 rules = RuleList()
 
@@ -40,7 +41,8 @@ def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
         %r    = reshape(scatter of %updates [B * N, W] into %rows at %row, with the same region)
 
     Equal: rows are numbered in the order in which the scatter applies them (`hlo_lower.scatter.flat`), so the writes to
-    one row keep theirs. A write that is dropped has the number of no row, and is given one:
+    one row keep theirs. Rows are as short as it takes that the operand's dims stay where they are. A write that is
+    dropped has the number of no row, and is given one:
 
     - where the region reads the current value, row 0 of its batch coordinate and an update that changes nothing there:
       the combiner's identity (-0.0 for a sum: -0.0 + 0.0 is 0.0);
@@ -52,7 +54,27 @@ def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
     and nothing dropped: that is what the target's entry says. Costs what the kernel does for each row; where writes are
     assigned and may be dropped, log2(N) passes over their numbers and one over the updates.
     """
-    build, flat = op.build, op.flat
+    return _of_rows(op)
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=Rows,
+    combiner=ASSIGNING,
+    parts={Parts.SEVERAL},
+    strategy={Strategy.OWN_SCATTER},
+    form="the same of a run whose negative indices have been normalised one by one",
+)
+def scatter_to_safe_scatter_of_run(op: ScatterLowering) -> Sequence[Value]:
+    """Lower a run of assigned rows that may come in two parts.
+
+    Equal as `scatter_to_safe_scatter` is: each row has its own index, and nothing is said of where its neighbours lie.
+    """
+    return _of_rows(op)
+
+
+def _of_rows(op: ScatterLowering) -> Sequence[Value]:
+    build, flat = op.build, op.flat.in_order
     operand = flat.by_rows(build, op.scatter.promoted_operands(build)[0])
     numbers, (update,) = flat.row_numbers(build), flat.updates(build)
     is_dropping = op.facts.drops is not Drops.NOTHING

@@ -13,7 +13,7 @@ it, is given the number D, which no row has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -42,6 +42,23 @@ class FlatScatter:
     whole: tuple[int, ...]
     by_window: tuple[int, ...]
     by_row: tuple[int, ...]
+
+    @cached_property
+    def in_order(self) -> "FlatScatter":
+        """The same with shorter rows, and more of them, so that no dim of the operand has to change its place.
+
+        The dims before the last one in which windows are placed are rows, too; windows cover them. Batch dims that do
+        not come first are still moved there.
+        """
+        last = max(self.placed, default=-1)
+        earlier = tuple(d for d in self.whole if d < last)
+        whole = tuple(d for d in self.whole if d > last)
+        return replace(self, placed=tuple(sorted((*self.placed, *earlier))), whole=whole)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the operand's dims are batch dims, rows and elements of a row, in this order."""
+        return self._order == sorted(self._order)
 
     # --- sizes ---
 

@@ -85,7 +85,7 @@ def estimated_costs(
         turns = _turns(flat)
         found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
     if has_own:
-        found[Strategy.OWN_SCATTER] = costs.step + writes * (costs.own_row + flat.width * scatter.arity * costs.element)
+        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs)
     if is_permutation:
         found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
@@ -99,6 +99,26 @@ def estimated_costs(
             one_hot = pairs * costs.pass_element
             found[Strategy.DOT] = combined * columns * costs.multiply + one_hot + compared + costs.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mapping[Strategy, float]:
+    """The forms of a run that may come in two parts, where the consumer's own scatter is right: nanoseconds by form.
+
+    The other one reads and writes two windows.
+    """
+    operand, window = prod(flat.scatter.operand_shape), layout.positions * prod(layout.window)
+    found = {
+        Strategy.OWN_SCATTER: _own(flat, operand, costs),
+        Strategy.FEW_WINDOWS: 2 * (costs.window + 2 * window * costs.pass_element),
+    }
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:
+    """What the consumer's own scatter costs, of rows that leave the operand's dims where they are."""
+    rows = flat.in_order
+    moved = 0 if rows.is_in_order else 2 * operand * costs.pass_element
+    return costs.step + rows.batches * rows.writes * (costs.own_row + rows.width * costs.element) + moved
 
 
 def _turns(flat: FlatScatter) -> float:
