@@ -53,6 +53,9 @@ reverse_to_gather: constant gather
 reverse_to_slices: concatenate slice
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort
     subtract while
+safe_scatter: add and broadcast_in_dim compare constant gather iota maximum multiply pad reshape scatter select slice
+    transpose
+safe_scatter_of_run: and broadcast_in_dim compare constant gather iota maximum pad reshape scatter select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
 shifted_dynamic_update_slice: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota
     pad reshape select slice subtract
