@@ -113,7 +113,7 @@ class LoweredFunction(Generic[P, R]):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lowered, dynamic_args, dynamic_kwargs = self._lower(args, kwargs)
-        return _only_called(lowered.exported, self._name)(*dynamic_args, **dynamic_kwargs)
+        return _only_called(lowered.exported_as_given, self._name)(*dynamic_args, **dynamic_kwargs)
 
     def _lower(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Lowered, list[Any], dict[str, Any]]:
         """Export and lower for arguments as the outer trace gives them: what is not traced is static."""
@@ -252,8 +252,8 @@ def jit(
 
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
-      options: how it is lowered, as an `Options`; or its keywords (target, oob, ...) here. 64-bit integers are left as
-        wide as they are: the arguments are JAX's.
+      options: how it is lowered, as an `Options`; or its keywords (target, oob, ...) here. 64-bit integers and
+        floats are left as they are: the arguments are JAX's.
       registry: as in `lower`.
       verify: as in `lower`; it happens where JAX traces the function, once for each signature.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.
@@ -274,7 +274,7 @@ def jit(
     """
     known_names("jit", keywords, (*NAMES, *PLACING))
     placing, meaning = parted(keywords, PLACING)
-    chosen = replace(options_of(options, meaning), demote_i64=False)
+    chosen = replace(options_of(options, meaning), demote_i64=False, demote_f64=False, widen=())
     if chosen.target.dialect != "stablehlo":
         what = f"JAX compiles StableHLO, and a module for {chosen.target.name} leaves in {chosen.target.dialect}"
         raise InputError("hl.jit", what)

@@ -25,6 +25,8 @@ class Choices(TypedDict, total=False):
     prefer: str | Sequence[str]
     legalize: bool | None
     demote_i64: bool | None
+    demote_f64: bool
+    widen: str | Sequence[str]
     linalg_ops: Literal["named", "generic"]
 
 
@@ -58,6 +60,9 @@ class Options:
         with other values ("few_windows=64").
       legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
       demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.
+      demote_f64: make floats of 64 bits those of 32 first; numbers change.
+      widen: floats that become wider ones first ("bf16=f32"), arguments included; numbers change, as nothing is rounded
+        to the narrow type any more.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
 
     Raises:
@@ -82,6 +87,8 @@ class Options:
     prefer: tuple[str, ...] = ()
     legalize: bool = False
     demote_i64: bool = False
+    demote_f64: bool = False
+    widen: tuple[str, ...] = ()
     linalg_ops: Literal["named", "generic"] = "named"
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
@@ -97,6 +104,8 @@ class Options:
                 values[name] = getattr(found, name)
         for name, example in PATTERNS.items():
             values[name] = texts(name, given.get(name, ()), example)
+        for pair in values["widen"]:
+            one_of("widen", pair, WIDENINGS)
         values["bind"] = _bound(given.get("bind"))
         for field in fields(self):
             object.__setattr__(self, field.name, values[field.name])
@@ -116,11 +125,15 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "keep_unsupported": (False, True),
     "legalize": (None, False, True),
     "demote_i64": (None, False, True),
+    "demote_f64": (False, True),
     "linalg_ops": ("named", "generic"),
 }
 """What is one of a few values, the default first."""
 
-PATTERNS = {"only": "llama.py:88", "skip": "#3", "prefer": "last_writer"}
+WIDENINGS = ("bf16=f32", "f16=f32")
+"""What floats may be widened to."""
+
+PATTERNS = {"only": "llama.py:88", "skip": "#3", "prefer": "last_writer", "widen": "bf16=f32"}
 """What is texts, each with an example."""
 
 NAMES = tuple(Keywords.__annotations__)
@@ -159,6 +172,12 @@ def options_of(
             next_step=f"dataclasses.replace(options, {next(iter(keywords))}=...) makes other options",
         )
     return options
+
+
+def other_floats_of(options: Options) -> dict[str, str]:
+    """The floats that become those of another precision, as options ask for."""
+    asked = dict(pair.split("=") for pair in options.widen)
+    return {**asked, "f64": "f32"} if options.demote_f64 else asked
 
 
 def _bound(sizes: object) -> Bound:

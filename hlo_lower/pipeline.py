@@ -12,9 +12,11 @@ from hlo_lower.arguments import shown
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
-from hlo_lower.legalize import Demotion, demote_i64
+from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
+from hlo_lower.legalize.storage import store, stored_lines, unmark
+from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
-from hlo_lower.options import Options
+from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
@@ -30,11 +32,19 @@ from hlo_lower.rewrite.stage import run_stage
 
 @dataclass(frozen=True)
 class PlainForm:
-    """A module before its scatters are lowered, as text, and what was done to it."""
+    """A module before its scatters are lowered, as text, and what was done to it.
+
+    Attributes:
+      text: the module, which is to be equal to the module as it was given.
+      changes, demotion, floats: what was done, as in `Lowered`.
+      with_floats: the module once its floats are others, which is what is lowered; "" where none are.
+    """
 
     text: str
     changes: tuple[Change, ...]
     demotion: Demotion | None
+    floats: Demotion | None = None
+    with_floats: str = ""
 
 
 class Lowered:
@@ -50,6 +60,8 @@ class Lowered:
       registry: the rules that were given; None where they were those that are installed.
       changes: what was legalized first, kept or left, beside scatters.
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
+      floats: what floats of another precision rest on; None where none were asked for, or there are none.
+      storage: what values are stored in whose element type the target takes nowhere; None where there are none.
 
     Example:
       >>> lowered = hl.lower("decode.mlir")
@@ -67,10 +79,16 @@ class Lowered:
         registry: CompositeLoweringRegistry | None = None,
         changes: tuple[Change, ...] = (),
         demotion: Demotion | None = None,
+        storage: Demotion | None = None,
+        floats: Demotion | None = None,
+        given: jax.export.Exported | None = None,
     ) -> None:
         self.options = options
         self.changes = changes
         self.demotion = demotion
+        self.storage = storage
+        self.floats = floats
+        self._given = given
         self.registry = registry
         self._scatters = scatters
         self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
@@ -126,6 +144,10 @@ class Lowered:
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+        if self.floats is not None:
+            lines += float_lines(self.floats)
+        if self.storage is not None:
+            lines += [f"stored: {line}" for line in stored_lines(self.storage)]
         return (*lines, *(self.linalg.lines() if self.linalg is not None else ()))
 
     @cached_property
@@ -137,6 +159,11 @@ class Lowered:
     def stablehlo(self) -> str:
         """The module as StableHLO text, whatever the target's dialect: what XLA runs."""
         return to_text(self.graph, is_verified=True)  # `lower` did that
+
+    @cached_property
+    def as_given(self) -> str:
+        """The module as StableHLO text under the signature that it had before values were stored in other types."""
+        return self.stablehlo if self.storage is None else with_original_signature(self.stablehlo, self.storage)
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode, in the target's dialect, locations kept."""
@@ -184,6 +211,17 @@ class Lowered:
                 next_step="write it as text, bytecode or a portable artifact",
             ) from None
 
+    @cached_property
+    def exported_as_given(self) -> jax.export.Exported:
+        """`exported` under the signature that the module had before values were stored in other types.
+
+        Raises:
+          InputError: as `exported`.
+        """
+        if self.storage is None or self._given is None:
+            return self.exported
+        return replace(self._given, mlir_module_serialized=to_portable_artifact(read(self.as_given, contained=False)))
+
     def _refuse_linalg(self, form: str) -> None:
         if self.options.target.dialect != "stablehlo":
             raise InputError(
@@ -225,13 +263,32 @@ def _lower(
     op_count = graph.op_count
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
+    floats = other_floats(graph, other_floats_of(options))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
+    given = graph.exported
+    more, storage = lower_types(Context(graph, options, known))
+    changes = (*changes, *more)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {"changes": changes, "demotion": demotion}
+    made_plain: dict[str, Any] = {
+        "changes": changes,
+        "demotion": demotion,
+        "storage": storage,
+        "floats": floats,
+        "given": given,
+    }
     return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
+
+
+def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
+    """Lower ops on element types that the target refuses, in place, and store what it has no room for."""
+    changes = run_stage(context, kinds_of(Stage.TYPES))
+    storage = store(context.graph, context.target)
+    if changes:
+        unmark(context.graph)
+    return changes, storage
 
 
 def copied(source: Graph, name: str | None = None) -> Graph:
@@ -245,11 +302,13 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     """What a module is before its scatters are lowered: legalized, and its 64-bit integers narrowed, as asked for.
 
     Raises:
-      NotLoweredError: its integers cannot be narrowed.
+      NotLoweredError: its integers cannot be narrowed, or its floats not be others.
     """
     graph = copied(source)
     changes, demotion = make_plain(Context(graph, options, registry_of(registry)))
-    return PlainForm(to_text(graph), changes, demotion)
+    text = to_text(graph)
+    floats = other_floats(graph, other_floats_of(options))
+    return PlainForm(text, changes, demotion, floats, "" if floats is None else to_text(graph))
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

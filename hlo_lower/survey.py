@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
-from hlo_lower.options import Options
-from hlo_lower.pipeline import copied, make_plain
+from hlo_lower.legalize.storage import stored_lines
+from hlo_lower.legalize.widen import float_lines, other_floats
+from hlo_lower.options import Options, other_floats_of
+from hlo_lower.pipeline import copied, lower_types, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.rewrite.change import Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
@@ -27,9 +30,15 @@ REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
     "--demote-i64": ({"demote_i64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
+    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
+    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
+    "--demote-f64": ({"demote_f64": True}, ("",)),
 }
 """Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
-the ops begin that they are for."""
+the ops begin that they are for. Those that change numbers come last."""
+
+ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
+"""Options that are for one element type, and are tried where that is refused."""
 
 
 def classify(
@@ -49,13 +58,27 @@ def classify(
     if options.bind:
         graph = bind(graph, dict(options.bind))
     with lowering():
-        return _trial(graph, options, registry_of(registry))[0]
+        return _trial(graph, options, registry_of(registry)).records
+
+
+class Survey(NamedTuple):
+    """What would become of a module.
+
+    Attributes:
+      records: what `classify` gives.
+      refused: what the target would refuse after lowering, each with its remedy.
+      notes: what else would be lowered, by which rule, and what would change, a line each.
+    """
+
+    records: tuple[ScatterRecord, ...]
+    refused: tuple[RefusedOps, ...]
+    notes: tuple[str, ...] = ()
 
 
 def survey(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
-) -> tuple[tuple[ScatterRecord, ...], tuple[RefusedOps, ...]]:
-    """What `classify` gives, and what the target would refuse of the module after lowering, each with its remedy.
+) -> Survey:
+    """What would become of a module for a target.
 
     Remedies are found by trying: the module is lowered again under each option that may help.
 
@@ -66,18 +89,28 @@ def survey(
     if options.bind:
         graph = bind(graph, dict(options.bind))
     with lowering():
-        records, refused = _trial(graph, options, known)
+        found = _trial(graph, options, known)
+        refused = found.refused
         if not refused:
-            return records, ()
+            return found
         left: list[tuple[str, tuple[RefusedOps, ...]]] = []
         for option, (changed, names) in REMEDIES.items():
             other = replace(options, **changed)
-            if other != options and any(one.op.startswith(names) for one in refused):
+            concerned = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))
+            if other != options and any(one.op.startswith(names) for one in concerned):
                 with suppress(NotLoweredError):  # that its integers cannot be narrowed
-                    left.append((option, _trial(graph, other, known)[1]))
+                    left.append((option, _trial(graph, other, known).refused))
         if (bound := _bound(graph)) is not None:
-            left.append(("--bind", _trial(bound, options, known)[1]))
-        return records, tuple(with_remedies(refused, left))
+            left.append(("--bind", _trial(bound, options, known).refused))
+        return found._replace(refused=tuple(with_remedies(refused, left)))
+
+
+def _is_about(refused: RefusedOps, dtype: str) -> bool:
+    """Whether what is refused is an op on an element type; "" is any."""
+    pairs = list(zip(refused.reason.code.fields, refused.reason.values, strict=True))
+    named = {value for name, value in pairs if name == "dtype"}
+    named |= {one for name, value in pairs if name == "dtypes" and isinstance(value, tuple) for one in value}
+    return not dtype or dtype in named
 
 
 def _bound(graph: Graph) -> Graph | None:
@@ -89,18 +122,21 @@ def _bound(graph: Graph) -> Graph | None:
     return bind(graph, sizes[0]) if sizes else None
 
 
-def _trial(
-    graph: Graph, options: Options, known: CompositeLoweringRegistry
-) -> tuple[tuple[ScatterRecord, ...], tuple[RefusedOps, ...]]:
+def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> Survey:
     """The records of a module's scatters, and what is refused of the module that they would be lowered in."""
-    options = replace(options, only=(), skip=(), keep_unsupported=True)
+    options, notes = replace(options, only=(), skip=(), keep_unsupported=True), tuple[str, ...]()
     is_built = not options.target.restricts_only_scatter
-    if is_built or options.legalize or options.demote_i64:
+    if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
         graph = copied(graph)
         make_plain(Context(graph, options, known))
+        floats = other_floats(graph, other_floats_of(options))
+        notes += () if floats is None else tuple(float_lines(floats))
     if not is_built:
         records = classify_scatters(Context(graph, options, known))
     else:
-        run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
+        changes = run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
-    return records, refused_ops(graph, options.target, records)
+        more, storage = lower_types(Context(graph, options, known))
+        notes += tuple(str(change) for change in (*changes, *more) if change.outcome is Outcome.LOWERED)
+        notes += () if storage is None else tuple(f"stored: {line}" for line in stored_lines(storage))
+    return Survey(records, refused_ops(graph, options.target, records), notes)

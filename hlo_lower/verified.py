@@ -12,8 +12,9 @@ from hlo_lower.errors import DifferenceError
 from hlo_lower.graph import Graph, Source, is_symbolic, open_sizes, read, to_text
 from hlo_lower.graph import bind as _bind
 from hlo_lower.legalize import Demotion, Outcome, narrow_arguments, narrow_array, with_original_signature
+from hlo_lower.legalize.storage import as_given
 from hlo_lower.mlir import ScatterNumbers
-from hlo_lower.options import NAMES, Keywords, Options, options_of
+from hlo_lower.options import NAMES, Keywords, Options, options_of, other_floats_of
 from hlo_lower.pipeline import Lowered, PlainForm, plain_form
 from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
@@ -83,15 +84,17 @@ def verify(
     registry_of(registry)
     sizes = dict(asked.bind)
     before = _text_of(source, sizes)
-    after = lowered.stablehlo if isinstance(lowered, Lowered) else _text_of(lowered)
+    after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, inputs = None, effort.inputs
-    if asked.legalize or asked.demote_i64:
+    if asked.legalize or asked.demote_i64 or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, seed=effort.seed, runs=effort.runs)
-        before, inputs = plain.text, _narrowed(inputs, plain.demotion)
+        before, inputs = plain.with_floats or plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+    if not isinstance(lowered, Lowered):
+        after = as_given(before, after, asked.target)
     verdict = _verify(
         before,
         after,
@@ -135,7 +138,7 @@ def _verify_plain(before: str, plain: PlainForm, *, near: bool, seed: int, runs:
     """The verdict on the plain form of a module; None where there was nothing to make plain."""
     demotion = plain.demotion
     if not plain.changes and not (demotion and demotion.is_needed):
-        return None
+        return None if plain.floats is None else ModuleVerdict("not run", reason="its numbers change, as asked for")
     if is_symbolic(before):
         return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
     text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
@@ -149,6 +152,18 @@ def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
     if not isinstance(inputs, Mapping):
         return narrow_arguments(inputs, demotion, "inputs")
     return {name: narrow_array(np.asarray(value), f"input {name!r}") for name, value in inputs.items()}
+
+
+def _rounded(inputs: Inputs, floats: Demotion | None) -> Inputs:
+    """Arguments of a module as the one with floats of another precision takes them."""
+    if inputs is None or floats is None:
+        return inputs
+    dtypes = {value.number: mlir.dtype_of(value.after) for value in floats.arguments}
+    if not isinstance(inputs, Mapping):
+        return [np.asarray(v).astype(dtypes[k]) if k in dtypes else np.asarray(v) for k, v in enumerate(inputs)]
+    becomes = {mlir.dtype_of(v.before): mlir.dtype_of(v.after) for v in floats.arguments}
+    given = {name: np.asarray(value) for name, value in inputs.items()}
+    return {name: value.astype(becomes.get(value.dtype, value.dtype)) for name, value in given.items()}
 
 
 def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:

@@ -45,12 +45,16 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
-    """Add --legalize and --demote-i64: what is made of a module before its scatters are lowered."""
+    """Add --legalize, --demote-i64, --demote-f64 and --widen: what is made of a module first."""
     by_target = "default: as the target says"
     told = f"chlo, mhlo custom calls and composites become plain StableHLO first; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
     told = f"64-bit integers become 32 bits wide first, arguments included; {by_target}"
     command.add_argument("--demote-i64", action=argparse.BooleanOptionalAction, default=None, help=told)
+    told = "floats of 64 bits become those of 32 first, arguments included: numbers change"
+    command.add_argument("--demote-f64", action="store_true", help=told)
+    told = "floats become wider ones first (bf16=f32, f16=f32), arguments included: numbers change; repeatable"
+    command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:

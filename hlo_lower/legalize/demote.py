@@ -1,18 +1,17 @@
 """Make the 64-bit integers of a module 32 bits wide, for consumers that have none."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.export
 import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Builder, Function, Graph, Node, Value, erase, erase_uncalled
+from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_uncalled
 from hlo_lower.legalize.demand import CONSTANT, CONVERT, Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.legalize.demotion import NARROWER, DemotedValue, Demotion
+from hlo_lower.legalize.retyped import retype, retyped, with_avals
 
 
 @dataclass
@@ -82,7 +81,7 @@ def demote_i64(graph: Graph) -> Demotion:
         for node in wide.nodes:
             if node.name == CONSTANT:
                 _narrow_constant(node, nearest=node in demand.nearest)
-        _retype(graph)
+        retype(graph, NARROWER)
         for node in wide.nodes:
             if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -91,8 +90,7 @@ def demote_i64(graph: Graph) -> Demotion:
     graph.forget()
     erase_uncalled(graph, uncalled)
     graph.forget()
-    if graph.exported is not None:
-        graph.exported = _with_narrow_avals(graph)
+    graph.exported = with_avals(graph, NARROWER)
     return demotion
 
 
@@ -156,49 +154,4 @@ def _narrow_constant(node: Node, *, nearest: bool) -> None:
     if mlir.is_splat(node.raw):
         values = values.reshape(-1)[:1]
     narrowed = np.clip(values, low, high).astype(dtype) if nearest else values.astype(dtype)
-    node.raw.attributes["value"] = mlir.dense_attribute(narrowed, _narrow(result.raw.type))
-
-
-def _narrow(raw_type: mlir.RawType) -> mlir.RawType:
-    """A type with 32-bit integers for 64-bit ones."""
-    tensor = mlir.read_tensor_type(raw_type)
-    if tensor is None or tensor.element_name not in NARROWER:
-        return raw_type
-    return mlir.tensor_type(tensor.shape, NARROWER[tensor.element_name])
-
-
-def _retype(graph: Graph) -> None:
-    """Give every wide value its new type, and every function its new signature."""
-    functions: list[Function] = []
-
-    def visit(raw: mlir.RawOperation) -> None:
-        node = Node(raw)
-        for value in (*node.results, *(argument for block in node.blocks for argument in block.arguments)):
-            if is_wide(value):
-                mlir.set_type(value.raw, _narrow(value.raw.type))
-        if node.name == "func.func":
-            functions.append(Function(node))
-
-    mlir.walk(graph.module.operation, visit)
-    for function in functions:
-        if function.has_body:
-            mlir.set_signature(function.node.raw)
-        else:
-            mlir.set_declared_signature(function.node.raw, _narrow)
-
-
-def _with_narrow_avals(graph: Graph) -> jax.export.Exported:
-    """The `Exported` that a graph came from, with its new signature."""
-    exported: jax.export.Exported = graph.exported
-    return replace(
-        exported,
-        in_avals=tuple(map(_narrow_aval, exported.in_avals)),
-        out_avals=tuple(map(_narrow_aval, exported.out_avals)),
-        mlir_module_serialized=mlir.module_portable_artifact(graph.module),
-        uses_global_constants=False,
-    )
-
-
-def _narrow_aval(aval: Any) -> Any:
-    narrower = {np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.uint64): np.dtype(np.uint32)}
-    return aval.update(dtype=narrower[aval.dtype]) if aval.dtype in narrower else aval
+    node.raw.attributes["value"] = mlir.dense_attribute(narrowed, retyped(result.raw.type, NARROWER))

@@ -23,12 +23,14 @@ class DemotedValue:
       number: its position among the arguments or the results.
       name: what a message calls it ("argument 2 (input_pos)").
       before, after: its element types ("i64", "i32").
+      cast: the op that takes a value from one to the other: of the same number, or of the same bits.
     """
 
     number: int
     name: str
     before: str
     after: str
+    cast: str = "stablehlo.convert"
 
 
 @dataclass(frozen=True)

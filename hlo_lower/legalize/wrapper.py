@@ -79,13 +79,21 @@ def _fill(outer: Function, function: Function, inner: str, demotion: Demotion) -
     """Convert, call, convert back."""
     build = Builder(mlir.insert_at_end(outer.body.raw), function.node.raw.location)
     body: Block = function.body
+    changed = {told.number: told for told in demotion.arguments}
     given = [
-        build.convert(value, wanted.element_type) if value.raw.type != wanted.raw.type else value
-        for value, wanted in zip(outer.body.arguments, body.arguments, strict=True)
+        _cast(build, value, changed[i].after, changed[i].cast) if i in changed else value
+        for i, value in enumerate(outer.body.arguments)
     ]
     returned = body.terminator.operands
     callee = {"callee": mlir.parse_attribute(f"@{inner}")}
     call = build.op("func.call", given, [value.raw.type for value in returned], callee)
-    before = {told.number: told.before for told in demotion.results}
-    results = [build.convert(v, before[i]) if i in before else v for i, v in enumerate(call.results)]
+    changed = {told.number: told for told in demotion.results}
+    results = [
+        _cast(build, value, changed[i].before, changed[i].cast) if i in changed else value
+        for i, value in enumerate(call.results)
+    ]
     build.op("func.return", results, [])
+
+
+def _cast(build: Builder, value: Value, element: str, cast: str) -> Value:
+    return build.op(cast, [value], [mlir.tensor_type(value.shape, element)]).result()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 _TABLE = """\
+bits_to_sums: add compare constant maximum select shift_right_logical subtract xor
 chlo_to_stablehlo: multiply
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
 composite_to_call: func.call
@@ -29,6 +30,7 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+float_to_f32: add convert
 gather_to_clamped_gather: constant gather maximum minimum
 gather_to_compare_sum: add bitcast_convert broadcast_in_dim compare constant iota maximum minimum reduce reshape
     select
@@ -38,6 +40,7 @@ gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_upd
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+integer_to_wider: add and constant convert subtract xor
 last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota maximum multiply pad reduce reshape
     select while
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
@@ -68,9 +71,11 @@ sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pa
 strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
+unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+wide_to_halves: bitcast_convert xor
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
 wrapped_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape

@@ -12,10 +12,15 @@ from hlo_lower.lowerings.sharding import keep_attributes
 from hlo_lower.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
-from hlo_lower.rewrite.kind import Candidate, Subject
+from hlo_lower.rewrite.kind import Candidate, Stage, Subject
+from hlo_lower.rewrite.later import Later
+from hlo_lower.rewrite.legality import refused_of
 from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
+
+NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES)
+"""Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
 
 
 class Engine:
@@ -30,7 +35,8 @@ class Engine:
         self._context = context
         self._repeated = repeated
         self._recipes: dict[Hashable, Recipe | None] = {}
-        self._tried: dict[Hashable, dict[str, Cause]] = {}
+        self._tried: dict[tuple[Hashable, bool], dict[str, Cause]] = {}
+        self._later = Later(context, self.can_lower)
         self.uncalled: set[str] = set()
 
     def choose(self, subject: Subject, without: Without = ()) -> Chosen | Refused:
@@ -67,18 +73,21 @@ class Engine:
         """
         if (decision := self._replayed(subject, tell)) is not None:
             return decision
-        tried: dict[str, Cause] = {}
-        if subject.equivalence is not None:
-            tried = self._tried.setdefault(subject.equivalence, tried)
+        by_types = False
+        tried = self._tried_of(subject, by_types=by_types)
         while True:
             decision = self.choose(subject, tuple(tried.items()))
             if isinstance(decision, Refused):
+                if not by_types and subject.kind.stage not in NOT_BY_TYPES and any(map(_is_of_types, tried.values())):
+                    by_types = True
+                    tried = self._tried_of(subject, by_types=by_types)
+                    continue
                 tell(decision)
                 return decision
             rule, node = decision.choice.rule, subject.node
             build = Builder.before(node)
             try:
-                values = self._built(subject, rule, decision.facts, build)
+                values = self._built(subject, rule, decision.facts, build, by_types=by_types)
             except DoesNotApply as reason:
                 tried[rule.name] = reason.cause
                 self._take_back(build, node)
@@ -93,6 +102,25 @@ class Engine:
                 self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
             self._replace(node, [value.raw for value in values])
             return decision
+
+    def can_lower(self, subject: Subject) -> bool:
+        """Whether a rule builds what the target takes for an op; nothing is left of the trial."""
+        tried: dict[str, Cause] = {}
+        while isinstance(decision := self.choose(subject, tuple(tried.items())), Chosen):
+            rule, build = decision.choice.rule, Builder.before(subject.node)
+            try:
+                self._built(subject, rule, decision.facts, build)
+                return True
+            except DoesNotApply as reason:
+                tried[rule.name] = reason.cause
+            finally:
+                self._take_back(build, subject.node)
+        return False
+
+    def _tried_of(self, subject: Subject, *, by_types: bool) -> dict[str, Cause]:
+        """The rules that turned out not to do for ops like this one, each with the reason."""
+        known: dict[str, Cause] = {}
+        return known if subject.equivalence is None else self._tried.setdefault((subject.equivalence, by_types), known)
 
     def _replayed(self, subject: Subject, tell: Tell) -> Decision | None:
         """Lower an op as its twin was lowered; None where it has none, or that cannot be repeated."""
@@ -130,8 +158,15 @@ class Engine:
 
     # --- building ---
 
-    def _built(self, subject: Subject, rule: Rule, facts: Facts, build: Builder) -> tuple[Value, ...]:
+    def _built(
+        self, subject: Subject, rule: Rule, facts: Facts, build: Builder, *, by_types: bool = False
+    ) -> tuple[Value, ...]:
         """What a rule builds for an op's results.
+
+        Args:
+          subject, rule, facts: the op, and by what it is lowered.
+          build: in front of the op.
+          by_types: whether what is refused for its element types counts as taken, where they are lowered later.
 
         Raises:
           DoesNotApply: it says so, or the target refuses what it built.
@@ -149,6 +184,8 @@ class Engine:
         if told != wanted:
             raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
         refusal = kind.refusal(context.target, context.graph, build.built)
+        if refusal is not None and by_types:
+            refusal = refused_of(context.target, context.graph, build.built, self._later.lowers)
         if refusal is not None:
             raise DoesNotApply(refusal.reason)
         return cast(tuple[Value, ...], values)
@@ -194,6 +231,11 @@ class Engine:
 
 def _raised(error: Exception) -> str:
     return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _is_of_types(why: Cause) -> bool:
+    """Whether a target refused what was built for its element types alone."""
+    return why.code in (Code.REFUSES_DTYPE, Code.REFUSES_OP_ON)
 
 
 def _values_of(given: object) -> tuple[object, ...]:

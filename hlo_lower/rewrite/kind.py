@@ -25,6 +25,7 @@ class Stage(Enum):
     LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
     LOWERED = "lowered"  # what a target does not take, before scatters
     SCATTERS = "scatters"
+    TYPES = "types"  # element types that a target does not take, after all rules that build ops
 
 
 @dataclass(frozen=True)

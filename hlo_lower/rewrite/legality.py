@@ -3,7 +3,7 @@
 Nothing counts that the target does not take. What the module holds besides is not looked at.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower import mlir
@@ -22,13 +22,16 @@ class Refusal:
     reason: Cause
 
 
-def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+def refused_of(
+    target: Target, graph: Graph, built: Sequence[Node], spared: Callable[[Node], bool] | None = None
+) -> Refusal | None:
     """The first of these ops, or of those in their regions and called functions, that the target does not take.
 
     Args:
       target: the target.
       graph: for the functions that are called.
       built: what a lowering built.
+      spared: asked of one that is not taken; where it holds, that does not count.
     """
     seen: set[tuple[str, frozenset[str]]] = set()
     for top in built:
@@ -38,7 +41,7 @@ def refused_of(target: Target, graph: Graph, built: Sequence[Node]) -> Refusal |
             if key not in seen:
                 seen.add(key)
                 reason = type_refusal(target, *key) or target.refusal(*key)
-                if reason is not None:
+                if reason is not None and (spared is None or not spared(node)):
                     return Refusal(node.name, reason)
     return None
 

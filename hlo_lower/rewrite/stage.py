@@ -44,16 +44,18 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
 
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
     """The ops of each kind, in program order, as they are read before any of them is changed."""
-    nodes: dict[str, list[Node]] = {}
+    nodes: dict[str, list[Node]] = {}  # by name, or by how the name begins
     exact = {kind.op for kind in kinds}
     beginnings = tuple(op for op in exact if op.endswith("."))
 
     def visit(raw: mlir.RawOperation) -> None:
         name = raw.name
-        if name in exact or name.startswith(beginnings):
+        if name in exact:
             nodes.setdefault(name, []).append(Node(raw))
+        if name.startswith(beginnings):
+            begun = next(beginning for beginning in beginnings if name.startswith(beginning))
+            nodes.setdefault(begun, []).append(Node(raw))
 
     mlir.walk(context.graph.module.operation, visit)
     for kind in kinds:
-        for op in (op for op in nodes if op == kind.op or (kind.op in beginnings and op.startswith(kind.op))):
-            yield from filter(None, (kind.read(context, node) for node in nodes[op]))
+        yield from filter(None, (kind.read(context, node) for node in nodes.get(kind.op, ())))

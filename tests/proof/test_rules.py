@@ -22,7 +22,10 @@ RULES = [rule.short_name for rule in rules_named([])]
 def test_every_op_with_rules_has_a_family():
     """A rule for another op would never be tried."""
     approximated = {"chlo.", "stablehlo.custom_call"}  # jaxlib's own pass, which is no rule of ours to prove
-    assert {kind.name for kind in KINDS} == {*FAMILIES, *approximated}
+    rounded = {
+        "stablehlo. on floats"
+    }  # conversions of floats have no meaning to the prover: all 2^16 numbers are tried
+    assert {kind.name for kind in KINDS} == {*FAMILIES, *approximated, *rounded}
     assert len(RULES) == sum(len(default_registry().rules(op)) for op in FAMILIES)
 
 

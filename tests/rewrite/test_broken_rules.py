@@ -69,13 +69,23 @@ MODULES = {
         {"legalize": True},
     ),
     "chlo.": (unary(f"chlo.square %x : {F} -> {F}"), {"legalize": True}),
+    "stablehlo. on integers": (
+        unary(f"stablehlo.abs %x : {F}").replace("f32", "i8"),
+        {"op_dtypes": {"stablehlo.abs": ["i32"]}},
+    ),
+    "stablehlo. on floats": (
+        unary(f"stablehlo.abs %x : {F}").replace("f32", "bf16"),
+        {"op_dtypes": {"stablehlo.abs": ["f32"]}},
+    ),
 }
 """For each kind a module with one op of it, and what a target says that wants it lowered."""
 
 
 def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
-    return "chlo.square" if kind == "chlo." else kind.partition(" ")[0]
+    begun = {"chlo.": "chlo.square", "stablehlo.": "stablehlo.abs"}
+    name = kind.partition(" ")[0]
+    return begun.get(name, name)
 
 
 def registry_with(kind, lowering, when=None):

@@ -7,6 +7,7 @@ from hlo_lower.rewrite.kinds.composite import CompositeKind
 from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
+from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
@@ -20,6 +21,8 @@ KINDS: tuple[Kind, ...] = (
     CompositeKind(),
     CustomCallKind(),
     ChloKind(),
+    IntegerTypeKind(),
+    FloatTypeKind(),
 )
 
 

@@ -7,8 +7,21 @@ from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import TRUTH, ElementKind, ElementType
 from hlo_lower.verify.proof.operation import Operation
-from hlo_lower.verify.proof.tensors import Tensor, mapped, selected
-from hlo_lower.verify.proof.terms import Term, at_most, below, both, chosen, either, equal, is_known, opposite
+from hlo_lower.verify.proof.solver import z3
+from hlo_lower.verify.proof.tensors import Tensor, built, mapped, selected
+from hlo_lower.verify.proof.terms import (
+    Term,
+    at_most,
+    below,
+    both,
+    chosen,
+    either,
+    equal,
+    is_known,
+    lifted,
+    opposite,
+    simplified,
+)
 from hlo_lower.verify.proof.uninterpreted import applied
 
 _ARITHMETIC = ("abs", "add", "clamp", "divide", "maximum", "minimum", "multiply", "negate", "remainder", "subtract")
@@ -132,11 +145,28 @@ def converted(term: Term, source: ElementType, target: ElementType) -> Term:
 
 
 def bitcast_convert(op: Operation) -> list[Tensor]:
-    """`bitcast_convert` between types of one width; floats are bit-vectors in a module that has one."""
+    """`bitcast_convert` between types of one width, floats are bit-vectors in a module that has one; or of integers
+    into parts along a last dim, the lowest bits first, and back."""
     source, target = op.operand_element(), op.element()
+    [tensor] = op.operands
+    if source.kind is target.kind is ElementKind.INTEGER and source.width != target.width:
+        if source.width > target.width:
+            return [built(op.shape(), lambda place: _part(tensor[place[:-1]], place[-1], source, target))]
+        return [built(op.shape(), lambda place: _joined(list(tensor[place]), source, target))]
     if source.width != target.width or not source.width:
         raise Beyond(f"bitcast_convert from {source.name} to {target.name}")
     return [mapped(op.shape(), partial(_wrapped, target=target), op.operands[0])]
+
+
+def _part(term: Term, number: int, source: ElementType, target: ElementType) -> Term:
+    """Some bits of an integer."""
+    low = number * target.width
+    return simplified(z3.Extract(low + target.width - 1, low, lifted(term, source)), target)
+
+
+def _joined(terms: list[Term], source: ElementType, target: ElementType) -> Term:
+    """The integer of these bits, the lowest first."""
+    return simplified(z3.Concat(*(lifted(term, source) for term in reversed(terms))), target)
 
 
 def _wrapped(term: Term, target: ElementType) -> Term:

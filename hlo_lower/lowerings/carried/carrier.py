@@ -1,0 +1,104 @@
+"""What an element type is carried in: the same bits, the same number in a wider type, or a float to be rounded back."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+FLOATS = {"bf16": "f32", "f16": "f32"}
+"""Floats, and the one that they are carried in: it has more than twice their digits and two more, so that a sum, a
+product, a quotient or a root that is rounded to it and then back is rounded as if once."""
+
+WIDER = {
+    "i1": ("i32", "i64"),
+    "i8": ("i32", "i16", "i64"),
+    "ui8": ("i32", "i16", "i64"),
+    "i16": ("i32", "i64"),
+    "ui16": ("i32", "i64"),
+    "i32": ("i64",),
+    "ui32": ("i64",),
+}
+"""Integers, and the signed ones that hold each of their numbers, those first that most targets compute on."""
+
+SIGNED = {"ui8": "i8", "ui16": "i16", "ui32": "i32", "ui64": "i64"}
+"""Unsigned integers, and the signed ones of as many bits."""
+
+MARK = "hlo_lower.carried"
+"""An attribute of what gives a value back in its own type, where its carrier holds exactly that value. It stands in a
+module only for as long as the stage runs."""
+
+
+class Form(Enum):
+    """How a value is carried."""
+
+    SIGNED = "signed"  # the same bits, read as a signed integer
+    WIDER = "wider"  # the same number in a wider signed integer
+    FLOAT = "float"  # the same number in f32
+    HALVES = "halves"  # the bits of 64 as two of 32, the lower ones first, along a last dim
+    ITSELF = "itself"  # the type itself: the op is written out by others
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """An element type and what it is carried in.
+
+    Attributes:
+      before, after: the element types ("ui8", "i32").
+      form: how.
+    """
+
+    before: str
+    after: str
+    form: Form
+
+    @property
+    def cast(self) -> str:
+        """The op that goes to the carrier, and that comes back."""
+        bits = self.form in (Form.SIGNED, Form.HALVES)
+        return "stablehlo.bitcast_convert" if bits else "stablehlo.convert"
+
+
+def carriers_of(element: str) -> Iterable[Carrier]:
+    """What an element type may be carried in, the cheapest first.
+
+    The same bits of 32 or 64 cost nothing; fewer bits are mostly computed with in 32, whatever their sign.
+    """
+    same = [Carrier(element, SIGNED[element], Form.SIGNED)] if element in SIGNED else []
+    wider = [Carrier(element, after, Form.WIDER) for after in WIDER.get(element, ())]
+    yield from (*same, *wider) if bits_of(element) >= 32 else (*wider, *same)
+    if element in FLOATS:
+        yield Carrier(element, FLOATS[element], Form.FLOAT)
+    elif element in ("i64", "ui64"):
+        yield Carrier(element, "i32", Form.HALVES)
+    if is_integer(element):
+        yield Carrier(element, element, Form.ITSELF)
+
+
+def bits_of(element: str) -> int:
+    """How many bits an integer or a float has; 0 of other types."""
+    digits = element.lstrip("uibf")
+    return int(digits) if digits.isdigit() else 0
+
+
+def is_integer(element: str) -> bool:
+    """Whether a type is one of integers, predicates included."""
+    return element.lstrip("u").startswith("i")
+
+
+def is_unsigned(element: str) -> bool:
+    """Whether an integer type has no negative numbers."""
+    return element.startswith("u") or element == "i1"
+
+
+def is_float(element: str) -> bool:
+    """Whether a type is one of floats."""
+    return element.startswith(("f", "bf"))
+
+
+def least_of(element: str) -> int:
+    """The least number of an integer type."""
+    return 0 if is_unsigned(element) else -(1 << bits_of(element) - 1)
+
+
+def most_of(element: str) -> int:
+    """The greatest number of an integer type."""
+    return (1 << bits_of(element) - (not is_unsigned(element))) - 1

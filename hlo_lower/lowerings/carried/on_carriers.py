@@ -1,0 +1,244 @@
+"""An op on carriers: what the table says that it needs, for any op, and for the ops of its regions."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from hlo_lower import mlir
+from hlo_lower.graph import Block, Builder, Node, Value
+from hlo_lower.lowerings.carried.carrier import Carrier, Form, is_integer, is_unsigned, least_of, most_of
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.exactness import TABLE, How
+from hlo_lower.lowerings.carried.halves import SHIFTS, on_halves
+from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
+from hlo_lower.registry import DoesNotApply
+
+FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+"""Bodies of a reduction that are one op of both arguments."""
+
+SUMS = ("add", "multiply")
+ORDERED = ("minimum", "maximum")
+
+NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
+"""Functions that XLA computes otherwise on a type than as f32 and rounded."""
+
+SHIFTS_BY_CONSTANT = frozenset(f"stablehlo.{name}" for name in SHIFTS)
+"""Ops whose second operand is looked at and not computed with, on halves."""
+
+PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
+"""On predicates as 0 and 1."""
+
+Carried = tuple[list[Value], bool]
+"""Results on their carriers, and whether each is a number of its own type (a float may be still to be rounded)."""
+
+
+def lowered(node: Node, c: Carrying) -> list[Value]:
+    """Build an op on carriers, of its operands and results in their own types.
+
+    Raises:
+      DoesNotApply: it has no form that is exact on them.
+    """
+    is_shift = node.name in SHIFTS_BY_CONSTANT and _is_of_halves(node.operand(0), c)
+    read = node.operands[:1] if is_shift else node.operands
+    results, is_exact = on_carriers(node, [c.to(value) for value in read], c)
+    pairs = zip(results, node.results, strict=True)
+    return [c.back(value, result.element_type, is_exact=is_exact) for value, result in pairs]
+
+
+def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
+    """Build an op of operands that are on their carriers.
+
+    Raises:
+      DoesNotApply: it has no form that is exact on them.
+    """
+    carrier, name = _main(node, c), node.name
+    entry = TABLE.get(name)
+    how = How.NONE if entry is None else entry.on(carrier.form)
+    if entry is None or how is How.NONE or (name, carrier.before) in NOT_AS_F32 or _is_summed_otherwise(node, c):
+        raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
+    if name == "stablehlo.constant":
+        return [c.to(node.result())], True
+    if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
+        return on_halves(c, node, operands), True
+    if name == "stablehlo.convert":
+        value, is_exact = converted(c, node, operands[0])
+        return [value], is_exact
+    if node.has_regions:
+        return _with_region(node, operands, c, carrier)
+    if carrier.before == "i1" and (found := _predicate(node, operands, c)) is not None:
+        return [found], True
+    if name in BY_SUMS and not c.takes(name.removeprefix("stablehlo."), carrier.after):
+        if is_unsigned(carrier.after):
+            raise DoesNotApply("unsigned, which is carried in a signed type")
+        return [BY_SUMS[name](c, *operands)], True
+    if how is How.WRITTEN:
+        return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True
+    if entry.moved is not None:
+        operands = [_moved_or_index(node, i, value, entry.moved, c) for i, value in enumerate(operands)]
+    if how is How.FLIPPED and _is_ordered(node):
+        return _flipped(node, operands, c), True
+    results = _same(node, operands, c)
+    if how is How.SETTLED and carrier.form is Form.FLOAT:
+        return results, False
+    return [
+        _settled(value, r, c) for value, r in zip(results, node.results, strict=True)
+    ] if how is How.SETTLED else results, True
+
+
+def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
+    """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
+    carrier = c.carrier(node.operand(0)) if node.name == "stablehlo.dot_general" else None
+    is_float = carrier is not None and carrier.form is Form.FLOAT
+    return is_float and not c.reassociated and c.carrier(node.result()) is None
+
+
+def _main(node: Node, c: Carrying) -> Carrier:
+    """The carrier that decides what an op needs: that of an operand, else of a result."""
+    found = (c.carrier(value) for value in (*node.operands, *node.results))
+    carrier = next((carrier for carrier in found if carrier is not None), None)
+    if carrier is None:
+        raise DoesNotApply("no operand or result is carried")
+    return carrier
+
+
+def _is_of_halves(value: Value, c: Carrying) -> bool:
+    carrier = c.carrier(value)
+    return carrier is not None and carrier.form is Form.HALVES
+
+
+def _moved_or_index(node: Node, number: int, value: Value, moved: Sequence[int], c: Carrying) -> Value:
+    """An operand as it is, or an index whose carrier has fewer numbers."""
+    carrier = c.carrier(node.operand(number))
+    return value if number in moved or carrier is None else clamped_index(c, value, carrier)
+
+
+def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
+    """The op itself on carriers."""
+    attributes = mlir.attributes_of(node.raw)
+    if node.name == "stablehlo.compare":
+        attributes = {**attributes, **_signed(operands[0])}
+    types = [c.carried_type(result.raw.type) for result in node.results]
+    return list(c.build.op(node.name, operands, types, attributes).results)
+
+
+def _signed(operand: Value) -> Mapping[str, mlir.RawAttribute]:
+    if not is_integer(operand.element_type):
+        return {}
+    return {"compare_type": mlir.parse_attribute("#stablehlo<comparison_type SIGNED>")}
+
+
+def _is_ordered(node: Node) -> bool:
+    """Whether an op depends on the order of its operands; a comparison for equality does not."""
+    direction = node.attribute("comparison_direction")
+    return direction is None or mlir.enum_value(direction) not in ("EQ", "NE")
+
+
+def _flipped(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
+    results = _same(node, [c.flip(value) for value in operands], c)
+    return [
+        c.flip(value) if c.carrier(r) is not None else value for value, r in zip(results, node.results, strict=True)
+    ]
+
+
+def _settled(value: Value, result: Value, c: Carrying) -> Value:
+    return c.settle(value, result.element_type) if c.carrier(result) is not None else value
+
+
+def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | None:
+    """A logical op on 0 and 1; None where the table says what is needed."""
+    name = node.name.removeprefix("stablehlo.")
+    if name in PREDICATES:
+        return c.build.elementwise(PREDICATES[name], *operands)
+    if name == "not":
+        return c.do("subtract", c.number(1, operands[0]), operands[0])
+    if name == "xor":
+        return c.choose(c.holds(operands[0], "NE", operands[1]), 1, c.number(0, operands[0]))
+    return None
+
+
+# --- regions ---
+
+
+def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier) -> Carried:
+    """An op with a body: the body on carriers; where it is one op, what it needs is done once, outside."""
+    [body] = node.blocks
+    fold = _fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    if fold in ORDERED and carrier.form is Form.SIGNED:
+        flipped = [c.flip(value) for value in operands]
+        return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
+    if not fold:
+        return _rebuilt(node, operands, c, ""), True
+    if carrier.form is Form.WIDER and node.name == "stablehlo.reduce":
+        operands = _from_identity(node, operands, c, carrier, fold)
+    results = _rebuilt(node, operands, c, PREDICATES.get(fold, fold) if carrier.before == "i1" else fold)
+    if fold not in SUMS or carrier.before == "i1":
+        return results, True
+    if carrier.form is Form.FLOAT:
+        return results, not c.reassociated
+    return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)], True
+
+
+def _fold_of(body: Block) -> str:
+    """The one op of a body that combines both its arguments; "" of another body."""
+    nodes = list(body.nodes)
+    if len(nodes) != 2 or len(body.arguments) != 2 or set(nodes[0].operands) != set(body.arguments):
+        return ""
+    name = nodes[0].name.removeprefix("stablehlo.")
+    alike = len({value.element_type for value in (*body.arguments, *nodes[0].results)}) == 1
+    return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
+
+
+def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:
+    """The operands of a fold, its start the carrier's own where it was the type's: some targets take no other.
+
+    Equal where at least one element is folded, which is in the range of the type.
+    """
+    value, start = node.operands
+    values = start.node.constant() if start.node is not None and start.node.name == "stablehlo.constant" else None
+    count = prod(value.static_shape[d] for d in node.integers("dimensions")) if value.is_static else 0
+    ends = {"maximum": least_of, "minimum": most_of}
+    if fold in ends and values is not None and count and int(values) == ends[fold](carrier.before):
+        return [operands[0], c.number(ends[fold](carrier.after), operands[1])]
+    return list(operands)
+
+
+def _rebuilt(node: Node, operands: Sequence[Value], c: Carrying, fold: str) -> list[Value]:
+    """The op with its body on carriers: one op, or each op of the body by itself."""
+    types = [c.carried_type(result.raw.type) for result in node.results]
+    made = c.build.op(node.name, operands, types, mlir.attributes_of(node.raw), regions=1)
+    [body] = node.blocks
+    scalars = [c.carried_type(argument.raw.type) for argument in body.arguments]
+
+    def inside(build: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
+        if fold:
+            folded = build.elementwise(fold, *arguments)
+            return [c.inside(build).rounded(folded, body.arguments[0]) if fold in SUMS else folded]
+        return _body(body, arguments, c.inside(build))
+
+    c.build.region(made, 0, scalars, inside)
+    return list(made.results)
+
+
+def _body(body: Block, arguments: Sequence[Value], c: Carrying) -> list[Value]:
+    """What a body returns, each of its ops on carriers.
+
+    Raises:
+      DoesNotApply: an op has no form, or would have to be rounded.
+    """
+    values = dict(zip(body.arguments, arguments, strict=True))
+
+    def of(value: Value) -> Value:
+        return values[value] if value in values else c.to(value)
+
+    *inner, end = body.nodes
+    for node in inner:
+        operands = [of(value) for value in node.operands]
+        if any(c.carrier(value) is not None for value in (*node.operands, *node.results)):
+            results, is_exact = on_carriers(node, operands, c)
+            if not is_exact:
+                raise DoesNotApply(f"{node.name} in a region would have to be rounded")
+        elif node.has_regions:
+            raise DoesNotApply(f"{node.name} in a region")
+        else:
+            results = list(c.build.clone(node, operands, [r.raw.type for r in node.results]).results)
+        values.update(zip(node.results, results, strict=True))
+    return [of(value) for value in end.operands]

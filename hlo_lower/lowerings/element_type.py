@@ -1,0 +1,113 @@
+"""Ops on element types that the target refuses for them: the same op on a carrier of the type, exact."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.carried.carrier import Carrier, Form
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.on_carriers import lowered
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName, RuleList
+
+ON_INTEGERS = "stablehlo. on integers"
+ON_FLOATS = "stablehlo. on floats"
+"""The names under which rules for ops of any name are registered."""
+
+ELEMENT_TYPE_DOMAINS: Mapping[str, Iterable[Enum]] = {"carried": Form}
+
+
+@dataclass(frozen=True)
+class ElementTypeFacts(FactsByName):
+    """The facts of one op on element types that are refused for it.
+
+    Attributes:
+      carried: how its values are carried, of several types that of the first one.
+      op: its name, for conditions of rules.
+      scheme: what each type that is refused is carried in.
+      takes: whether the target takes an op ("and") on an element type.
+      reassociated: whether floats may be added in another order.
+    """
+
+    domains = ELEMENT_TYPE_DOMAINS
+
+    carried: Form
+    op: str
+    scheme: Mapping[str, Carrier]
+    takes: Callable[[str, str], bool]
+    reassociated: bool = False
+
+
+integer_rules, float_rules = RuleList(), RuleList()
+
+
+@integer_rules.lowers(ON_INTEGERS, carried={Form.SIGNED}, form="the op on signed integers of the same bits")
+def unsigned_to_signed(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute unsigned integers as the signed ones of the same bits.
+
+        %r = stablehlo.add %x, %y : ui32        ->   add of the bits as i32
+        %r = stablehlo.minimum %x, %y : ui32    ->   minimum(x xor 2^31, y xor 2^31) xor 2^31, as i32
+        %r = stablehlo.divide %x, %y : ui32     ->   from the quotient of half of x, by signed division
+
+    Equal: both types hold the numbers modulo 2^w, so sums, products and bit operations are those of the bits. Order is
+    that of signed integers once the sign bit is flipped. Quotients, conversions and the rest are written out, each with
+    its proof (`lowerings/carried`).
+    """
+    return _on_carriers(op)
+
+
+@integer_rules.lowers(
+    ON_INTEGERS, carried={Form.WIDER}, form="the op on a wider integer, settled into the range of the type"
+)
+def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute narrow integers, or unsigned ones, in a wider signed type.
+
+        %r = stablehlo.maximum %x, %y : i8    ->   maximum of the numbers as i32
+        %r = stablehlo.add %x, %y : ui8       ->   (x + y) and 255, as i32
+
+    Equal: the wider type holds the same numbers. Where an op can leave the range of the narrow type its result is
+    congruent to the right one modulo 2^w, and is put back into the range.
+    """
+    return _on_carriers(op)
+
+
+@integer_rules.lowers(ON_INTEGERS, carried={Form.HALVES}, form="the bit operation on two integers of 32 bits")
+def wide_to_halves(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute a bit operation of 64-bit integers on their lower and upper halves.
+
+        %r = stablehlo.xor %x, %y : 4xi64    ->   xor of the bits as 4x2xi32
+
+    Equal: bit by bit; the halves are the bits in their order, and put together they are the bits again.
+    """
+    return _on_carriers(op)
+
+
+@integer_rules.lowers(ON_INTEGERS, carried={Form.ITSELF}, form="and, or: by xor, sums and the signs")
+def bits_to_sums(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute `and` and `or` of signed integers where the target has no bit operation but `xor`.
+
+        %r = stablehlo.and %x, %y : i32    ->   half of x + y - (x xor y), and the sign bit where both are negative
+
+    Equal: x + y = (x xor y) + 2 (x and y) modulo 2^32, which leaves the uppermost bit open.
+    """
+    return _on_carriers(op)
+
+
+@float_rules.lowers(ON_FLOATS, carried={Form.FLOAT}, form="the op in f32, rounded back")
+def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute bf16 and f16 in f32, and round each result back.
+
+        %r = stablehlo.add %x, %y : bf16    ->   convert(add(convert(x), convert(y)))
+
+    Equal: f32 holds the same numbers. Its sums, products, quotients and roots, rounded again, are those rounded once,
+    as it has more than twice the digits and two more; of other functions XLA's definition is the same. A reduction by
+    a sum or product is rounded at each step, as XLA does, or once where floats may be added in another order; a matrix
+    product is accumulated in f32 by XLA, too, and rounded once.
+    """
+    return _on_carriers(op)
+
+
+def _on_carriers(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    facts = op.facts
+    return lowered(op.node, Carrying(op.build, facts.scheme, facts.takes, facts.reassociated))

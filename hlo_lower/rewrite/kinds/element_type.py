@@ -1,0 +1,158 @@
+"""Ops of any name on element types that the target refuses for them, where it takes the op on other ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from itertools import zip_longest
+from typing import ClassVar
+
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node
+from hlo_lower.lowerings import element_type
+from hlo_lower.lowerings.carried.carrier import Carrier, Form, carriers_of
+from hlo_lower.lowerings.carried.exactness import TABLE, How
+from hlo_lower.lowerings.carried.written_ops import BY_SUMS
+from hlo_lower.lowerings.element_type import ELEMENT_TYPE_DOMAINS, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
+from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
+from hlo_lower.registry import Rule
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands
+from hlo_lower.rewrite.legality import Refusal, dtypes_on, refused_of
+from hlo_lower.targets import Target
+
+CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
+WITH_BODIES = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.sort"})
+"""Ops whose body is lowered with them."""
+
+HOLDERS = frozenset({"func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"})
+"""What an op has to stand in to be lowered by itself."""
+
+
+class ElementTypeKind(Kind):
+    """Ops on element types that are refused for them."""
+
+    op = "stablehlo."
+    stage = Stage.TYPES
+    domains = ELEMENT_TYPE_DOMAINS
+    forms: ClassVar[frozenset[Form]]
+
+    def concerns(self, target: Target) -> bool:
+        return target.restricts_dtypes
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where the target takes it, or refuses the op itself."""
+        target = context.target
+        if node.name not in TABLE or target.refuses_op(node.name) is not None:
+            return None
+        refused = refused_types(target, node.name, dtypes_on(node))
+        parent = node.parent
+        if not refused or parent is None or parent.name not in HOLDERS:
+            return None
+        reassociated = context.options.float_mode == "reassociate"
+        facts = (facts_of(target, node, scheme) for scheme in schemes(target, refused, node))
+        candidates = [Candidate(replace(known, reassociated=reassociated)) for known in facts]
+        if (candidates[0].facts["carried"] if candidates else Form.WIDER) not in self.forms:
+            return None
+        told = f"element types {', '.join(refused)}"
+        return Subject(self, node, node.name, candidates, as_it_stands(context, node), told=told)
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - CARRIED_OVER
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """What the target refuses but casts of types that it has no room for, which are gone in the end."""
+        return refused_of(target, graph, [node for node in built if not is_cast_of_storage(target, node)])
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        return f"{subject.told}: {super().left(context, subject, refused)}"
+
+    def title(self, rule: Rule) -> str:
+        [form] = rule.constraints["carried"]
+        return f"any op, {TITLES[form]}"
+
+
+class IntegerTypeKind(ElementTypeKind):
+    """Ops on integers that are refused for them."""
+
+    name = ON_INTEGERS
+    families = (element_type.integer_rules,)
+    forms = frozenset({Form.SIGNED, Form.WIDER, Form.HALVES, Form.ITSELF})
+
+
+class FloatTypeKind(ElementTypeKind):
+    """Ops on floats that are refused for them."""
+
+    name = ON_FLOATS
+    families = (element_type.float_rules,)
+    forms = frozenset({Form.FLOAT})
+
+
+TITLES: Mapping[Enum, str] = {
+    Form.SIGNED: "unsigned integers that are refused for it",
+    Form.WIDER: "integers that are refused for it",
+    Form.FLOAT: "bf16 or f16 that is refused for it",
+    Form.HALVES: "64-bit integers that are refused for it",
+    Form.ITSELF: "integers that are refused for it (and, or)",
+}
+
+
+def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
+    """The element types on an op that the target takes on no op, or not on this one."""
+    return [d for d in sorted(dtypes) if target.refuses_dtype(d) is not None or target.refuses_op_on(op, d)]
+
+
+def is_refused_as_such(target: Target, element: str) -> bool:
+    """Whether a target has no room for an element type: what holds values of it has to hold another type."""
+    return target.refuses_dtype(element) is not None
+
+
+def storage_of(target: Target, element: str) -> Carrier | None:
+    """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits."""
+    if not is_refused_as_such(target, element):
+        return None
+    found = (carrier for carrier in carriers_of(element) if carrier.form in (Form.SIGNED, Form.WIDER))
+    return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
+
+
+def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapping[str, Carrier]]:
+    """For the types that are refused of an op what each may be carried in, those first that are cheaper.
+
+    A type that the target has no room for has one carrier everywhere.
+    """
+    choices = [_choices(target, element, node) for element in refused]
+    if not all(choices):
+        return
+    for chosen in zip_longest(*choices):
+        pairs = zip(chosen, choices, strict=True)
+        yield {carrier.before: carrier for carrier in (one or among[-1] for one, among in pairs)}
+
+
+def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
+    stored = storage_of(target, element)
+    if is_refused_as_such(target, element):
+        return [] if stored is None else [stored]
+    found = [c for c in carriers_of(element) if TABLE[node.name].on(c.form) is not How.NONE]
+    taken = [c for c in found if not refused_types(target, node.name, frozenset({c.after}))]
+    by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []
+    return taken or by_sums
+
+
+def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> ElementTypeFacts:
+    """The facts of an op under one choice of carriers."""
+    types = (value.element_type for value in (*node.operands, *node.results) if value.is_tensor)
+    first = next((scheme[element] for element in types if element in scheme), next(iter(scheme.values())))
+
+    def takes(op: str, element: str) -> bool:
+        return target.refusal(f"stablehlo.{op}", (element,)) is None
+
+    return ElementTypeFacts(first.form, node.name, scheme, takes)
+
+
+def is_cast_of_storage(target: Target, node: Node) -> bool:
+    """Whether an op casts between a type that the target has no room for and what it is stored in."""
+    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert"):
+        return False
+    before, after = node.operand(0).element_type, node.result().element_type
+    found = (storage_of(target, element) for element in (before, after))
+    return any(c is not None and {c.before, c.after} == {before, after} and c.cast == node.name for c in found)
