@@ -227,6 +227,7 @@ def _lower(
     changes, demotion = make_plain(Context(graph, options, known))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
+    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.SORTED)))
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")

@@ -103,4 +103,5 @@ def _trial(
     else:
         run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
+        run_stage(Context(graph, options, known), kinds_of(Stage.SORTED))
     return records, refused_ops(graph, options.target, records)

@@ -46,6 +46,10 @@ class CostTable:
         3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0", may_be_zero=True
     )
     find: float = _entry(10, "a step of a binary search", "XLA CPU")
+    exchange: float = _entry(
+        2, "an element of a column, in a stage of a sorting network", "not measured yet"
+    )
+    few_stages: int = _entry(64, "most stages of a sorting network that get ops of their own", "not measured yet")
     mask_elements: int = _entry(
         1 << 16,
         "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",

@@ -10,6 +10,7 @@ from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
+from hlo_lower.rewrite.kinds.sort import SortKind
 
 KINDS: tuple[Kind, ...] = (
     ScatterKind(),
@@ -20,6 +21,7 @@ KINDS: tuple[Kind, ...] = (
     CompositeKind(),
     CustomCallKind(),
     ChloKind(),
+    SortKind(),
 )
 
 
