@@ -25,6 +25,7 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
+from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage
 
 
@@ -227,7 +228,7 @@ def _lower(
     changes, demotion = make_plain(Context(graph, options, known))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
-    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.SORTED)))
+    changes = (*changes, *lower_sorts(Context(graph, options, known)))
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")

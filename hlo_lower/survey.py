@@ -18,6 +18,7 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
+from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
@@ -103,5 +104,5 @@ def _trial(
     else:
         run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
-        run_stage(Context(graph, options, known), kinds_of(Stage.SORTED))
+        lower_sorts(Context(graph, options, known))
     return records, refused_ops(graph, options.target, records)

@@ -110,9 +110,8 @@ def read_sort(node: Node) -> CanonicalSort | Unread:
         return Unread.KEY
     if prod(shape) > MOST_ELEMENTS:
         return Unread.SIZE
-    dim = node.integer("dimension")
-    dim += len(shape) if dim < 0 else 0
-    readers, first, last = _read_rows(node, dim, shape)
+    dim = sorted_dim(node)
+    readers, first, last = rows_read(node, node.results, node) or ((node,), 0, shape[dim])
     return CanonicalSort(node, keys, dim, readers, first, last)
 
 
@@ -125,12 +124,26 @@ def _is_elementwise(key: SortKey, sort: Node) -> bool:
     return all(node.name in ELEMENTWISE and node.result().shape == () for node in inner)
 
 
-def _read_rows(node: Node, dim: int, shape: Sequence[int]) -> tuple[tuple[Node, ...], int, int]:
-    """What reads a sort's results, where that is slices alone, and the rows from the first to the last one read."""
-    users = list(dict.fromkeys(user for result in node.results for user in result.users))
-    if users and all(user.name == SLICE and user.raw.block == node.raw.block for user in users):
-        first = min(user.integers("start_indices")[dim] for user in users)
-        last = max(user.integers("limit_indices")[dim] for user in users)
-        if first < last < first + shape[dim]:
-            return tuple(users), first, last
-    return (node,), 0, shape[dim]
+def rows_read(holder: Node, values: Sequence[Value], sort: Node) -> tuple[tuple[Node, ...], int, int] | None:
+    """The slices that are all that reads values, and the rows from the first to the last one read; None where something
+    else reads them, or all rows are read.
+
+    Args:
+      holder: the node whose results they are; its readers stand in the same block.
+      values: of the sort's shape.
+      sort: along whose dim rows are meant.
+    """
+    shape = sort.operand(0).static_shape
+    dim = sorted_dim(sort)
+    users = list(dict.fromkeys(user for value in values for user in value.users))
+    if not users or not all(user.name == SLICE and user.raw.block == holder.raw.block for user in users):
+        return None
+    first = min(user.integers("start_indices")[dim] for user in users)
+    last = max(user.integers("limit_indices")[dim] for user in users)
+    return (tuple(users), first, last) if first < last < first + shape[dim] else None
+
+
+def sorted_dim(sort: Node) -> int:
+    """The dim that a sort sorts along, from 0."""
+    dim = sort.integer("dimension")
+    return dim + len(sort.operand(0).shape) if dim < 0 else dim
