@@ -15,6 +15,9 @@ SORT = "stablehlo.sort"
 MOST_PAIRS = 1 << 26
 """Most pairs of rows that are compared at once."""
 
+MOST_ROUNDS = 256
+"""Most rounds that are written out, where there is no loop."""
+
 
 class SortStrategy(Enum):
     """What its sizes ask for."""
@@ -75,24 +78,22 @@ def sort_strategies(
 
 
 def _costs(sort: CanonicalSort, costs: CostTable) -> dict[SortStrategy, float]:
+    """What each strategy is estimated to cost. What grows with the number of stages or rounds comes behind the loop
+    where they are many: it is for targets without loops."""
     (a, n, c), k = sort.canonical_shape, sort.rows
-    elements, keys, columns = a * n * c, len(sort.keys), len(sort.keys) + 1
+    elements, columns = a * n * c, len(sort.keys) + 1
+    passed = elements * columns * costs.exchange
     stages = len(stages_of(n))
+    looped = costs.loop + 2 * passed + elements * columns * costs.copy_element
     found: dict[SortStrategy, float] = {}
     if elements * n <= MOST_PAIRS:
-        pairs = keys * 2 * costs.compare + costs.reduce
-        found[SortStrategy.RANKS] = costs.step + elements * (n * pairs + k * (costs.compare + costs.reduce))
+        found[SortStrategy.RANKS] = elements * (n + k) * len(sort.keys) * costs.rank_pair
     if sort.first == 0 and k < n:
-        turn = elements * columns * (costs.compare + costs.reduce)
-        if k <= costs.few_windows:
-            found[SortStrategy.ROUNDS] = k * (costs.step + turn)
-        found[SortStrategy.LOOPED_ROUNDS] = k * (costs.step + costs.loop + turn)
-    stage = costs.step + elements * columns * costs.exchange
-    looped = costs.step + costs.loop + 2 * elements * columns * (costs.exchange + costs.copy_element)
-    if stages <= costs.few_stages:
-        found[SortStrategy.NETWORK] = stages * stage
-        found[SortStrategy.LOOPED_NETWORK] = stages * looped
-    else:  # where there is no loop, the text is as long as it is
-        found[SortStrategy.LOOPED_NETWORK] = stages * looped
-        found[SortStrategy.NETWORK] = stages * (stage + looped)
+        turn = costs.exchange_stage + 2 * passed
+        found[SortStrategy.LOOPED_ROUNDS] = k * (turn + looped)
+        if k <= MOST_ROUNDS:
+            found[SortStrategy.ROUNDS] = k * (turn if k <= costs.few_windows else turn + looped + 1)
+    found[SortStrategy.LOOPED_NETWORK] = stages * (costs.exchange_stage + looped)
+    stage = costs.exchange_stage + passed
+    found[SortStrategy.NETWORK] = stages * (stage if stages <= costs.few_stages else stage + looped + 1)
     return found
