@@ -11,6 +11,7 @@ from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.top_k import TopKCompositeKind, TopKKind
 from hlo_lower.rewrite.legality import dtypes_on
 from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.sorting import SORT
@@ -27,10 +28,14 @@ def lower_sorts(context: Context) -> tuple[Change, ...]:
       NotLoweredError: a rule is broken, or two contradict each other.
     """
     kinds = kinds_of(Stage.SORTED)
-    if any(kind.concerns(context.target) for kind in kinds):
-        with mlir.active(context.graph.context):
-            _inline_where_read_in_part(context)
-    return run_stage(context, kinds)
+    if not any(kind.concerns(context.target) for kind in kinds):
+        return ()
+    composites = TopKCompositeKind()
+    changes = run_stage(context, [composites])
+    changes += run_stage(context, [TopKKind(composites.called)])
+    with mlir.active(context.graph.context):
+        _inline_where_read_in_part(context)
+    return (*changes, *run_stage(context, kinds))
 
 
 def _inline_where_read_in_part(context: Context) -> None:

@@ -1,5 +1,7 @@
 """`stablehlo.sort`, for targets that refuse it, whole or on some element types."""
 
+from collections.abc import Iterable
+
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import sort, sort_network, sort_ranks, sort_rounds
@@ -8,7 +10,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.legality import dtypes_on
-from hlo_lower.sorting import SORT, SORT_DOMAINS, CanonicalSort, Unread, read_sort, sort_strategies
+from hlo_lower.sorting import SORT, SORT_DOMAINS, Unread, read_sort, sort_strategies
 from hlo_lower.sorting.canonical_sort import SLICE
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
@@ -31,7 +33,8 @@ class SortKind(Kind):
         found = read_sort(node)
         if isinstance(found, Unread):
             return Subject(self, node, SORT, (), nothing)
-        facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=_takes_bits(target, found))
+        in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
+        facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits)
         readers = () if found.readers == (node,) else found.readers
 
         return Subject(
@@ -57,10 +60,9 @@ def _gathered(target: Target, node: Node) -> frozenset[int]:
     return frozenset(k for k, element in types if target.refusal(GATHER, {element, "i32"}) is None)
 
 
-def _takes_bits(target: Target, found: CanonicalSort) -> bool:
-    """Whether the target takes what compares the floats among the keys as integers."""
-    floats = {key.value.element_type for key in found.keys} & FLOAT_BITS.keys()
-    widths = {element: f"i{FLOAT_BITS[element]}" for element in floats}
+def takes_bits(target: Target, elements: Iterable[str]) -> bool:
+    """Whether a target takes what compares the floats among some element types as integers."""
+    widths = {element: f"i{FLOAT_BITS[element]}" for element in elements if element in FLOAT_BITS}
     return all(
         target.refusal("stablehlo.bitcast_convert", {element, bits}) is None
         and target.refusal("stablehlo.xor", {bits}) is None

@@ -1,0 +1,73 @@
+"""`chlo.top_k`, and the composite of that name, written out as a sort for a target that refuses sorts, to be lowered then.
+
+It is looked at after scatters, whose indices it may be told to be distinct by. It is not a kind of its own: its rules
+are those of its op.
+"""
+
+from collections.abc import Collection, Sequence
+
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node
+from hlo_lower.lowerings.chlo import ChloFacts, TakenChlo
+from hlo_lower.lowerings.composite import composite_facts
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
+from hlo_lower.rewrite.kinds.chlo import ChloKind
+from hlo_lower.rewrite.kinds.composite import CompositeKind
+from hlo_lower.rewrite.kinds.sort import takes_bits
+from hlo_lower.rewrite.legality import Refusal, refused_by_name
+from hlo_lower.sorting import SORT
+from hlo_lower.targets import Target
+
+TOP_K = "chlo.top_k"
+
+
+class TopKCompositeKind(CompositeKind):
+    """Composites of that name: calls of their decompositions.
+
+    Attributes:
+      called: the decompositions that are called then.
+    """
+
+    def __init__(self) -> None:
+        self.called: set[str] = set()
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """None where the target takes it, or sorts."""
+        if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K or is_taken(context.target, node):
+            return None
+        self.called.add(node.body_name)
+        facts = composite_facts(context.graph, node, whole=())
+        return Subject(self, node, f'{self.op} "{TOP_K}"', (Candidate(facts),), as_it_stands(context, node))
+
+
+class TopKKind(ChloKind):
+    """Ops of that name."""
+
+    op = TOP_K  # pyright: ignore[reportAssignmentType] (rules stand under "chlo.")
+
+    def __init__(self, within: Collection[str] = ()) -> None:
+        """Args: within: functions in which none is taken whole."""
+        self._within = within
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """None where the target takes it, or sorts."""
+        if is_taken(context.target, node) and context.graph.function_of(node).name not in self._within:
+            return None
+        facts = ChloFacts(TakenChlo.WRITTEN_OUT, TOP_K)
+        return Subject(self, node, TOP_K, (Candidate(facts),), as_it_stands(context, node))
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """Sorts are what is lowered next."""
+        within = {inner for node in built if node.name == SORT for inner in mlir.walked(node.raw)}
+        return refused_by_name(target, graph, [node for node in built if node.raw not in within])
+
+
+def is_taken(target: Target, node: Node) -> bool:
+    """Whether a target takes a top_k as it is: it takes sorts, or takes it whole, or not what floats are sorted by.
+
+    Of one of which only the values are read a converter makes a sort: LiteRT's does, which has no kernel for that.
+    """
+    if target.refuses_op(SORT) is None or not takes_bits(target, (node.operand(0).element_type,)):
+        return True
+    return TOP_K in target.composites and node.result(1).is_used
