@@ -144,5 +144,7 @@ def sort_to_operands(op: SortLowering) -> Sequence[Value]:
 
     Equal: one row is in order, whatever the comparator says.
     """
-    columns = {number: op.sort.column(op.build, number) for number in op.sort.wanted}
+    if op.sort.readers == (op.sort.node,):
+        return op.sort.node.operands
+    columns = {k: op.build.slice(op.sort.column(op.build, k), *op.sort.read) for k in op.sort.wanted}
     return op.sort.results_of(op.build, columns)

@@ -61,8 +61,7 @@ def _along(op: SortLowering) -> list[int]:
 def _results(op: SortLowering, columns: Sequence[Value]) -> list[Value]:
     """The values that replace what is read, from columns in order."""
     sort, build = op.sort, op.build
-    a, _, c = sort.canonical_shape
-    read = [build.slice(column, [0, sort.first, 0], [a, sort.last, c]) for column in columns]
+    read = [build.slice(column, *sort.read) for column in columns]
     keys, rest = read[: len(op.keys)], read[len(op.keys) :]
     return op.results(rest[0] if rest else None, keys, dict(zip(_along(op), rest[1:], strict=False)))
 
@@ -72,14 +71,15 @@ def _split(build: Builder, column: Value, block: int) -> tuple[Value, Value]:
     a, n, c = column.static_shape
     full = n // (2 * block)
     end = full * 2 * block
-    pairs = build.reshape(build.slice(column, [0, 0, 0], [a, end, c]), (a, full, 2, block * c))
-    found: list[Value] = []
-    for half, (low, high) in enumerate(((end, min(end + block, n)), (min(end + block, n), n))):
-        own = build.slice(pairs, [0, 0, half, 0], [a, full, half + 1, block * c])
-        parts = [build.reshape(own, (a, full * block, c))] if full else []
-        parts += [build.slice(column, [0, low, 0], [a, high, c])] if high > low else []
-        found.append(build.concatenate(parts, 1))
-    return found[0], found[1]
+    halves: list[list[Value]] = [[], []]
+    if full:
+        pairs = build.reshape(build.slice(column, [0, 0, 0], [a, end, c]), (a, full, 2, block * c))
+        own = [build.slice(pairs, [0, 0, half, 0], [a, full, half + 1, block * c]) for half in (0, 1)]
+        halves = [[build.reshape(part, (a, full * block, c))] for part in own]
+    middle = min(end + block, n)
+    for half, (low, high) in zip(halves, ((end, middle), (middle, n)), strict=True):
+        half += [build.slice(column, [0, low, 0], [a, high, c])] if high > low else []
+    return build.concatenate(halves[0], 1), build.concatenate(halves[1], 1)
 
 
 def _joined(build: Builder, even: Value, odd: Value, block: int) -> Value:
@@ -177,16 +177,17 @@ def sort_to_looped_network(op: SortLowering) -> Sequence[Value]:
         is_inside = inner.compare(inner.iota(row, 1, "i32"), "LT", inner.broadcast(rest, row))
         is_upper = inner.reshape(inner.elementwise("and", is_own, is_inside), (n,))
 
-        def shifted(column: Value, start: Value) -> Value:
-            return inner.dynamic_slice(inner.concatenate([column, column], 1), [zero, start, zero], shape)
+        def shifted(twice: Value, start: Value) -> Value:
+            return inner.dynamic_slice(twice, [zero, start, zero], shape)
 
-        lower = [shifted(column, distance) for column in carried]
+        twice = [inner.concatenate([column, column], 1) for column in carried]
+        lower = [shifted(column, distance) for column in twice]
         before = comes_first(inner, lower[:count], carried[:count], op.ascending[:count])
         swap = inner.elementwise("and", inner.broadcast(is_upper, shape, [1]), before)
-        back = shifted(swap, rest)
+        back = shifted(inner.concatenate([swap, swap], 1), rest)
         return [
-            inner.select(swap, low, inner.select(back, shifted(column, rest), column))
-            for column, low in zip(carried, lower, strict=True)
+            inner.select(swap, low, inner.select(back, shifted(both, rest), column))
+            for column, both, low in zip(carried, twice, lower, strict=True)
         ]
 
     found = StructuredLoop(len(stages), "i32").emit_while(build, columns, [parity, *tables], iteration)

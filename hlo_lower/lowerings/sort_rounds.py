@@ -33,8 +33,9 @@ def sort_to_rounds(op: SortLowering) -> Sequence[Value]:
     left: Value | None = None
     found: list[list[Value]] = []
     for _ in range(op.sort.rows):
-        row, left = _round(build, keys, op.positions, op.ascending, left)
-        found.append(row)
+        if found:
+            left = _without(build, op.positions, found[-1][-1], left)
+        found.append(_round(build, keys, op.positions, op.ascending, left))
     *columns, order = (build.concatenate(rows, 1) for rows in zip(*found, strict=True))
     return op.results(order, columns)
 
@@ -56,8 +57,9 @@ def sort_to_looped_rounds(op: SortLowering) -> Sequence[Value]:
         inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
     ) -> Sequence[Value]:
         *columns, positions = invariant
-        row, still = _round(inner, columns, positions, op.ascending, carried[0])
+        row = _round(inner, columns, positions, op.ascending, carried[0])
         zero = inner.constant(0, (), "i32")
+        still = _without(inner, positions, row[-1], carried[0])
         return [still, inner.dynamic_update_slice(carried[1], row[-1], [zero, turn, zero])]
 
     loop = StructuredLoop(op.sort.rows, "i32")
@@ -67,17 +69,14 @@ def sort_to_looped_rounds(op: SortLowering) -> Sequence[Value]:
 
 def _round(
     build: Builder, keys: Sequence[Value], positions: Value, ascending: Sequence[bool], left: Value | None
-) -> tuple[list[Value], Value]:
-    """One round.
+) -> list[Value]:
+    """One round: the keys and the position of the first row that is left, [A, 1, C] each.
 
     Args:
       build: where to build.
       keys, positions: [A, n, C].
       ascending: for each key whether it goes up.
       left: which rows are left; None for all.
-
-    Returns:
-      The keys and the position of the first row, [A, 1, C] each, and which rows are left then.
     """
     shape, row = positions.static_shape, list[Value]()
     candidates = left
@@ -88,10 +87,17 @@ def _round(
             filled = build.select(candidates, column, build.broadcast(end, shape))
         least = reduce_along(build, filled, end, 1, "minimum" if is_ascending else "maximum")
         row.append(build.reshape(least, (shape[0], 1, shape[2])))
+        if column is positions:
+            break
         is_least = build.compare(column, "EQ", build.broadcast(least, shape, [0, 2]))
         candidates = is_least if candidates is None else build.elementwise("and", candidates, is_least)
-    gone = build.compare(positions, "NE", build.broadcast(row[-1], shape, [0, 1, 2]))
-    return row, gone if left is None else build.elementwise("and", left, gone)
+    return row
+
+
+def _without(build: Builder, positions: Value, gone: Value, left: Value | None) -> Value:
+    """Which rows are left but for those at some positions, [A, 1, C]."""
+    others = build.compare(positions, "NE", build.broadcast(gone, positions.static_shape, [0, 1, 2]))
+    return others if left is None else build.elementwise("and", left, others)
 
 
 def _end(build: Builder, column: Value, *, is_greatest: bool) -> Value:

@@ -64,6 +64,12 @@ class CanonicalSort:
         """How many rows of the result are read."""
         return self.last - self.first
 
+    @property
+    def read(self) -> tuple[list[int], list[int]]:
+        """Where the rows that are read start and end in [A, n, C]."""
+        a, _, c = self.canonical_shape
+        return [0, self.first, 0], [a, self.last, c]
+
     @cached_property
     def wanted(self) -> tuple[int, ...]:
         """The numbers of the results that are read."""
