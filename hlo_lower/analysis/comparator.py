@@ -1,4 +1,4 @@
-"""Sort comparators: whether one is proved to be a strict weak order, and the keys that it compares, the first one first.
+"""Sort comparators: whether one is proved to be a strict weak order, and by which keys, the first one first.
 
 A sort by anything else has no defined result, so nothing may be concluded from it: plain comparisons of floats are no
 order, because of NaN. What JAX emits is one: a total order of keys, or a chain of them, `lt(a) or (eq(a) and lt(b))`.
@@ -71,7 +71,8 @@ def _keys(value: Value, block: Block, depth: int) -> tuple[SortKey, ...] | None:
     node = value.node
     if node is None or depth > MAX_NODES:
         return None
-    chain: list[tuple[Value, Value, Value]] = []  # a comparison, what says that its keys are equal, and what decides then
+    # Each a comparison, what says that its keys are equal, and what decides then.
+    chain: list[tuple[Value, Value, Value]] = []
     if node.name == "stablehlo.or":
         for first, rest in (node.operands, node.operands[::-1]):
             tail = rest.node

@@ -1,4 +1,4 @@
-"""`stablehlo.sort` for consumers that have none: what a rule is given, how found rows are moved, and sorts of one row."""
+"""`stablehlo.sort` for consumers that have none: what a rule is given, how rows are moved, and sorts of one row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class SortLowering:
         """The values that replace what is read.
 
         Args:
-          order: for each row that is read its position in the operands: [A, rows, C] of i32; None where it is not asked.
+          order: for each row that is read its position in the operands: [A, rows, C] of i32; None if not asked.
           keys: the keys in order, as far as they are known: [A, rows, C] each.
           columns: operands in order, as far as they are known.
         """

@@ -40,7 +40,9 @@ def sort_to_rounds(op: SortLowering) -> Sequence[Value]:
     return op.results(order, columns)
 
 
-@rules.lowers(SORT, strategy={SortStrategy.LOOPED_ROUNDS}, form="while over k rounds: the least key, its first position")
+@rules.lowers(
+    SORT, strategy={SortStrategy.LOOPED_ROUNDS}, form="while over k rounds: the least key, its first position"
+)
 def sort_to_looped_rounds(op: SortLowering) -> Sequence[Value]:
     """The same rounds, in a loop.
 

@@ -47,7 +47,9 @@ class CostTable:
     )
     find: float = _entry(10, "a step of a binary search", "XLA CPU")
     rank_pair: float = _entry(
-        1, "a pair of rows of a sort that is compared and counted", "XLA CPU 0.6 to 5, IREE 0.1 to 0.2, LiteRT 30 to 130"
+        1,
+        "a pair of rows of a sort that is compared and counted",
+        "XLA CPU 0.6 to 5, IREE 0.1 to 0.2, LiteRT 30 to 130",
     )
     exchange: float = _entry(
         1, "an element of a column, in a stage of a sorting network", "XLA CPU 0.5 to 0.9, IREE 0.5, LiteRT 5"

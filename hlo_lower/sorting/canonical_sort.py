@@ -22,8 +22,8 @@ class Unread(Enum):
 
     SHAPE = "of dynamic shape: --bind gives the sizes"
     COMPARATOR = (
-        "its comparator is not read as a strict weak order of keys: floats need compare_type TOTALORDER, because of NaN, "
-        "and several keys the form lt(a) or (eq(a) and lt(b))"
+        "its comparator is not read as a strict weak order of keys: floats need compare_type TOTALORDER (NaN), and "
+        "several keys the form lt(a) or (eq(a) and lt(b))"
     )
     KEY = "a key of its comparator is not computed elementwise from integers and floats of 16, 32 or 64 bits"
     SIZE = "more elements than i32 counts"

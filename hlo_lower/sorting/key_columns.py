@@ -109,7 +109,9 @@ def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool
             first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
             return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
         column = ordered(build, build.select(build.compare(value, "EQ", zero), zero, value))
-        highest = build.constant((1 << FLOAT_BITS[value.element_type] - 1) - 1, column.static_shape, column.element_type)
+        highest = build.constant(
+            (1 << FLOAT_BITS[value.element_type] - 1) - 1, column.static_shape, column.element_type
+        )
         return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
     if not in_bits:
         raise CannotCompareError

@@ -1,7 +1,8 @@
 """Where StableHLO's interpreter is known to be wrong about a scatter, or to drop otherwise than XLA; and about NaN.
 
-It compares floats as IEEE 754 does also where they are to be totally ordered, so that NaN is below nothing. It drops single elements, never whole windows; reads unsigned indices as signed; and updates an operand in place, so
-that whoever else reads the operand sees what was written.
+It drops single elements, never whole windows; reads unsigned indices as signed; and updates an operand in place, so
+that whoever else reads the operand sees what was written. It compares floats as IEEE 754 does also where they are to be
+totally ordered, so that NaN is below nothing.
 """
 
 from collections import Counter

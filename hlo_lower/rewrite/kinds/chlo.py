@@ -19,7 +19,7 @@ class ChloKind(LegalizedKind):
     domains = CHLO_DOMAINS
     families = (chlo.rules,)
 
-    def read(self, context: Context, node: Node) -> Subject:
+    def read(self, context: Context, node: Node) -> Subject | None:
         taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
 
         return Subject(self, node, node.name, (Candidate(ChloFacts(taken, node.name)),), as_it_stands(context, node))

@@ -1,7 +1,7 @@
-"""`chlo.top_k`, and the composite of that name, written out as a sort for a target that refuses sorts, to be lowered then.
+"""`chlo.top_k`, and the composite of that name, written out as a sort for a target that refuses sorts.
 
-It is looked at after scatters, whose indices it may be told to be distinct by. It is not a kind of its own: its rules
-are those of its op.
+The sort is lowered then. A top_k is looked at after scatters, whose indices it may be told to be distinct by. It is not
+a kind of its own: its rules are those of its op.
 """
 
 from collections.abc import Collection, Sequence
