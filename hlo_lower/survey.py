@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
@@ -13,6 +13,7 @@ from hlo_lower.pipeline import copied, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
@@ -33,6 +34,20 @@ REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 the ops begin that they are for."""
 
 
+class Survey(NamedTuple):
+    """What would become of a module.
+
+    Attributes:
+      records: one for each scatter.
+      refused: what the target would refuse of the module then, each with its remedy.
+      changes: the ops besides scatters that would be lowered, by which rule, and those that would be left, and why.
+    """
+
+    records: tuple[ScatterRecord, ...]
+    refused: tuple[RefusedOps, ...]
+    changes: tuple[Change, ...]
+
+
 def classify(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> tuple[ScatterRecord, ...]:
@@ -50,13 +65,13 @@ def classify(
     if options.bind:
         graph = bind(graph, dict(options.bind))
     with lowering():
-        return _trial(graph, options, registry_of(registry))[0]
+        return _trial(graph, options, registry_of(registry)).records
 
 
 def survey(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
-) -> tuple[tuple[ScatterRecord, ...], tuple[RefusedOps, ...]]:
-    """What `classify` gives, and what the target would refuse of the module after lowering, each with its remedy.
+) -> Survey:
+    """What `classify` gives, what the target would refuse of the module then, and what would be lowered beside.
 
     Remedies are found by trying: the module is lowered again under each option that may help.
 
@@ -67,18 +82,19 @@ def survey(
     if options.bind:
         graph = bind(graph, dict(options.bind))
     with lowering():
-        records, refused = _trial(graph, options, known)
+        found = _trial(graph, options, known)
+        refused = found.refused
         if not refused:
-            return records, ()
+            return found
         left: list[tuple[str, tuple[RefusedOps, ...]]] = []
         for option, (changed, names) in REMEDIES.items():
             other = replace(options, **changed)
             if other != options and any(one.op.startswith(names) for one in refused):
                 with suppress(NotLoweredError):  # that its integers cannot be narrowed
-                    left.append((option, _trial(graph, other, known)[1]))
+                    left.append((option, _trial(graph, other, known).refused))
         if (bound := _bound(graph)) is not None:
-            left.append(("--bind", _trial(bound, options, known)[1]))
-        return records, tuple(with_remedies(refused, left))
+            left.append(("--bind", _trial(bound, options, known).refused))
+        return found._replace(refused=tuple(with_remedies(refused, left)))
 
 
 def _bound(graph: Graph) -> Graph | None:
@@ -90,19 +106,17 @@ def _bound(graph: Graph) -> Graph | None:
     return bind(graph, sizes[0]) if sizes else None
 
 
-def _trial(
-    graph: Graph, options: Options, known: CompositeLoweringRegistry
-) -> tuple[tuple[ScatterRecord, ...], tuple[RefusedOps, ...]]:
-    """The records of a module's scatters, and what is refused of the module that they would be lowered in."""
+def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> Survey:
+    """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
-    is_built = not options.target.restricts_only_scatter
+    is_built, changes = not options.target.restricts_only_scatter, tuple[Change, ...]()
     if is_built or options.legalize or options.demote_i64:
         graph = copied(graph)
         make_plain(Context(graph, options, known))
     if not is_built:
         records = classify_scatters(Context(graph, options, known))
     else:
-        run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
+        changes += run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
-        lower_sorts(Context(graph, options, known))
-    return records, refused_ops(graph, options.target, records)
+        changes += lower_sorts(Context(graph, options, known))
+    return Survey(records, refused_ops(graph, options.target, records), changes)

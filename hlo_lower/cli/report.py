@@ -116,8 +116,9 @@ def _classified(file: str, options: "Options") -> "ModuleReport":
     from hlo_lower.survey import survey
 
     graph = hl.read(module_source(file), name=file)
-    records, refused = survey(graph, options=options)
-    return ModuleReport(file, graph.op_count, records, options.target.name, options.oob, refused=refused)
+    found = survey(graph, options=options)
+    told: dict[str, Any] = {"refused": found.refused, "notes": tuple(map(str, found.changes))}
+    return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

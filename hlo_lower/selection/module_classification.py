@@ -53,9 +53,9 @@ def _classified(options: Options, module: Selected) -> ModuleReport:
     from hlo_lower.survey import survey
 
     graph = read(module.source, module.file)
-    found, refused = survey(graph, options=options)
-    records = tuple(detached(record) for record in found)
-    told: dict[str, Any] = {"group": module.group, "refused": refused}
+    found = survey(graph, options=options)
+    records = tuple(detached(record) for record in found.records)
+    told: dict[str, Any] = {"group": module.group, "refused": found.refused, "notes": tuple(map(str, found.changes))}
     return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, **told)
 
 
