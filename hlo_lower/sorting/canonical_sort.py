@@ -150,6 +150,6 @@ def rows_read(holder: Node, values: Sequence[Value], sort: Node) -> tuple[tuple[
 
 
 def sorted_dim(sort: Node) -> int:
-    """The dim that a sort sorts along, from 0."""
-    dim = sort.integer("dimension")
+    """The dim that a sort sorts along, from 0; the last one where none is named."""
+    dim = -1 if sort.attribute("dimension") is None else sort.integer("dimension")
     return dim + len(sort.operand(0).shape) if dim < 0 else dim

@@ -51,4 +51,5 @@ def _kind(sort: mlir.RawOperation) -> Hashable:
         read = tuple(numbers.setdefault(value, len(numbers)) for value in op.operands)
         made = tuple((numbers.setdefault(value, len(numbers)), str(value.type)) for value in op.results)
         inner.append((op.name, read, made, tuple(sorted((n, str(a)) for n, a in mlir.attributes_of(op).items()))))
-    return tuple(str(value.type) for value in sort.operands), str(sort.attributes["dimension"]), tuple(inner)
+    dim = str(sort.attributes["dimension"]) if "dimension" in sort.attributes else ""
+    return tuple(str(value.type) for value in sort.operands), dim, tuple(inner)

@@ -201,6 +201,17 @@ def test_a_target_that_takes_it_gets_the_module_as_it_is():
     assert "call @sort" in lowered.text
 
 
+def test_a_sort_that_names_no_dim_sorts_along_the_last_one():
+    """As the specification has it; verified and proved to be so, too."""
+    text = module_of("compare LT, %a, %b, TOTALORDER", shape="2x5").replace("dimension = 0 : i64, ", "")
+    lowered = hl.lower(text, target=TARGET)
+    assert "(sort_to_ranks)" in lowered.notes[0]
+    x = floats((2, 5))
+    expected, found = (Executable(module, "quick").run([x])[0] for module in (text, lowered.text))
+    assert expected.tobytes() == found.tobytes()
+    assert hl.verify(text, lowered, level="regions").ok
+
+
 def test_a_row_alone_is_in_order():
     """It is given back, whatever the comparator says; nothing is built."""
     lowered = hl.lower(module_of("compare GT, %a, %b, TOTALORDER", dim=1, shape="4x1"), target=TARGET)
@@ -269,3 +280,44 @@ def test_the_forms_are_tried_by_their_costs():
     assert "(sort_to_network)" in rules[250]
     top = hl.lower(hl.export(lambda x: jax.lax.top_k(x, 2), jnp.zeros(5000)), target=TARGET)
     assert "(sort_to_rounds)" in top.notes[-1]
+
+
+def top_k(k=2, element="f32", returned=("v", "i")):
+    """A chlo.top_k of which some results are returned."""
+    types = {"v": f"tensor<3x{k}x{element}>", "i": f"tensor<3x{k}xi32>"}
+    results = ", ".join(types[name] for name in returned)
+    return f"""func.func public @main(%x: tensor<3x9x{element}>) -> ({results}) {{
+  %v, %i = chlo.top_k(%x, k = {k}) : tensor<3x9x{element}> -> ({types["v"]}, {types["i"]})
+  return {", ".join(f"%{name}" for name in returned)} : {results}
+}}
+"""
+
+
+@pytest.mark.parametrize("legalize", [False, True])
+def test_a_top_k_is_lowered_where_sorts_are_refused(legalize):
+    """Ties, zeros of both signs and NaN of both signs stand as XLA has them; with `legalize` nothing else is told."""
+    lowered = hl.lower(top_k(7), target=hl.Target("npu", refused=REFUSED, legalize=legalize))
+    assert len(lowered.notes) == 2
+    assert "top_k" not in lowered.text
+    x = floats((3, 9))
+    for row in (np.roll(x, shift, axis=0) for shift in range(3)):
+        expected, found = (Executable(module, "quick").run([row]) for module in (top_k(7), lowered.text))
+        assert [e.tobytes() for e in expected] == [f.tobytes() for f in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "is_left"),
+    [
+        (top_k(), {"composites": ["chlo.top_k"]}, True),
+        (top_k(returned="i"), {"composites": ["chlo.top_k"]}, True),
+        (top_k(returned="v"), {"composites": ["chlo.top_k"]}, False),  # which a converter makes a sort of
+        (top_k(), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, True),  # its order is one of bits
+        (top_k(element="i32"), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, False),
+        (top_k(), {"refused": {"stablehlo.scatter": "lowered"}}, True),  # sorts are taken
+    ],
+)
+def test_a_top_k_that_the_target_takes_stays(text, more, is_left):
+    """One that it takes whole, unless only values are read; and one that nothing could be made of."""
+    lowered = hl.lower(text, target=hl.Target("npu", **{"refused": REFUSED, **more}))
+    assert ("chlo.top_k" in lowered.text) is is_left
+    assert "stablehlo.sort" not in lowered.text

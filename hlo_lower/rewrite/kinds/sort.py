@@ -16,6 +16,9 @@ from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
 
 
+TOP_K = "chlo.top_k"
+
+
 class SortKind(Kind):
     """Sorts."""
 
@@ -68,3 +71,15 @@ def takes_bits(target: Target, elements: Iterable[str]) -> bool:
         and target.refusal("stablehlo.xor", {bits}) is None
         for element, bits in widths.items()
     )
+
+
+def becomes_sort(target: Target, node: Node) -> bool:
+    """Whether a top_k is made a sort, to be lowered: the target refuses sorts, does not take it whole, and takes what
+    floats are ordered by.
+
+    Of one of which only the values are read a converter makes a sort: LiteRT's does, which has no kernel for that.
+    """
+    operand = node.operand(0)
+    if target.refuses_op(SORT) is None or not operand.is_static or not takes_bits(target, (operand.element_type,)):
+        return False
+    return TOP_K not in target.composites or not node.result(1).is_used

@@ -14,13 +14,10 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.chlo import ChloKind
 from hlo_lower.rewrite.kinds.composite import CompositeKind
-from hlo_lower.rewrite.kinds.sort import takes_bits
+from hlo_lower.rewrite.kinds.sort import TOP_K, becomes_sort
 from hlo_lower.rewrite.legality import Refusal, refused_by_name
 from hlo_lower.sorting import SORT
 from hlo_lower.targets import Target
-
-TOP_K = "chlo.top_k"
-
 
 class TopKCompositeKind(CompositeKind):
     """Composites of that name: calls of their decompositions.
@@ -34,7 +31,7 @@ class TopKCompositeKind(CompositeKind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """None where the target takes it, or sorts."""
-        if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K or is_taken(context.target, node):
+        if mlir.symbol_name(node.raw.attributes["name"]) != TOP_K or not becomes_sort(context.target, node):
             return None
         self.called.add(node.body_name)
         facts = composite_facts(context.graph, node, whole=())
@@ -52,7 +49,8 @@ class TopKKind(ChloKind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """None where the target takes it, or sorts."""
-        if is_taken(context.target, node) and context.graph.function_of(node).name not in self._within:
+        is_within = context.graph.function_of(node).name in self._within
+        if not is_within and not becomes_sort(context.target, node):
             return None
         facts = ChloFacts(TakenChlo.WRITTEN_OUT, TOP_K)
         return Subject(self, node, TOP_K, (Candidate(facts),), as_it_stands(context, node))
@@ -61,13 +59,3 @@ class TopKKind(ChloKind):
         """Sorts are what is lowered next."""
         within = {inner for node in built if node.name == SORT for inner in mlir.walked(node.raw)}
         return refused_by_name(target, graph, [node for node in built if node.raw not in within])
-
-
-def is_taken(target: Target, node: Node) -> bool:
-    """Whether a target takes a top_k as it is: it takes sorts, or takes it whole, or not what floats are sorted by.
-
-    Of one of which only the values are read a converter makes a sort: LiteRT's does, which has no kernel for that.
-    """
-    if target.refuses_op(SORT) is None or not takes_bits(target, (node.operand(0).element_type,)):
-        return True
-    return TOP_K in target.composites and node.result(1).is_used
