@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hlo_lower import mlir
+from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
 from hlo_lower.registry import DoesNotApply, RuleList
@@ -117,13 +119,25 @@ def _times_plus(build: Builder, value: Value, factor: int, added: Value) -> Valu
 def chosen(build: Builder, hit: Value, column: Value) -> Value:
     """For each row of the result the one row that is hit: [A, rows, n, C] of truths and [A, n, C] to [A, rows, C].
 
-    All but one row are 0, and so their sum is that row's; floats are added as the integers that their bits are.
+    All but one row are 0, and so their sum is that row's; floats are added as the integers that their bits are, complex
+    numbers part by part.
+
+    Raises:
+      DoesNotApply: its elements are of a type that is not known here.
     """
     element = column.element_type
+    if element.startswith("complex"):
+        part = mlir.tensor_type(column.static_shape, element.removeprefix("complex<").removesuffix(">"))
+        parts = [build.op(f"stablehlo.{name}", [column], [part]).result() for name in ("real", "imag")]
+        found = [chosen(build, hit, value) for value in parts]
+        whole = mlir.tensor_type(found[0].static_shape, element)
+        return build.op("stablehlo.complex", found, [whole]).result()
+    width = 8 if element.startswith("f8") else FLOAT_BITS.get(element)
+    if width is None and type_range(element) is None:
+        raise DoesNotApply(f"rows of {element} are not chosen by a sum")
     bits = column
-    if element in FLOAT_BITS or element.startswith("u"):
-        width = FLOAT_BITS.get(element) or int(element.removeprefix("ui"))
-        bits = build.bitcast(column, f"i{width}")
+    if width is not None or element.startswith("u"):
+        bits = build.bitcast(column, f"i{width or int(element.removeprefix('ui'))}")
     narrow = bits.element_type
     summed = bits if narrow in ("i32", "i64") else build.convert(bits, "i32")
     nothing = build.constant(0, (), summed.element_type)

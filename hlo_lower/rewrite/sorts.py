@@ -67,7 +67,12 @@ def _read_in_part(graph: Graph, name: str, sort: Node) -> Iterator[Node]:
     returned = graph.functions[name].body.terminator.operands
     places = [k for k, value in enumerate(returned) if value.node == sort]
     for call in graph.calls_of(name):
-        if sort.operand(0).is_static and rows_read(call, [call.result(k) for k in places], sort) is not None:
+        is_plain = set(mlir.attributes_of(call.raw)) == {"callee"}  # no sharding, which would be lost
+        if (
+            is_plain
+            and sort.operand(0).is_static
+            and rows_read(call, [call.result(k) for k in places], sort) is not None
+        ):
             yield call
 
 

@@ -80,8 +80,11 @@ class CanonicalSort:
         return build.reshape(self.node.operand(number), self.canonical_shape)
 
     def is_numbering(self, number: int) -> bool:
-        """Whether an operand holds the positions along the sorted dim: what an argsort carries."""
-        maker = self.node.operand(number).node
+        """Whether an operand holds the positions along the sorted dim, as integers: what an argsort carries."""
+        operand = self.node.operand(number)
+        limits, maker = type_range(operand.element_type), operand.node
+        if limits is None or limits[1] < self.shape[self.dim] - 1:
+            return False
         return maker is not None and maker.name == "stablehlo.iota" and maker.integer("iota_dimension") == self.dim
 
     def results_of(self, build: Builder, columns: dict[int, Value]) -> list[Value]:

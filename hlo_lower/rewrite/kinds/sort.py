@@ -15,7 +15,6 @@ from hlo_lower.sorting.canonical_sort import SLICE
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
 
-
 TOP_K = "chlo.top_k"
 
 

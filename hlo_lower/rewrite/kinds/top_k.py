@@ -19,6 +19,7 @@ from hlo_lower.rewrite.legality import Refusal, refused_by_name
 from hlo_lower.sorting import SORT
 from hlo_lower.targets import Target
 
+
 class TopKCompositeKind(CompositeKind):
     """Composites of that name: calls of their decompositions.
 
