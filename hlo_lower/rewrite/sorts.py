@@ -68,11 +68,8 @@ def _read_in_part(graph: Graph, name: str, sort: Node) -> Iterator[Node]:
     places = [k for k, value in enumerate(returned) if value.node == sort]
     for call in graph.calls_of(name):
         is_plain = set(mlir.attributes_of(call.raw)) == {"callee"}  # no sharding, which would be lost
-        if (
-            is_plain
-            and sort.operand(0).is_static
-            and rows_read(call, [call.result(k) for k in places], sort) is not None
-        ):
+        results = [call.result(k) for k in places]
+        if is_plain and sort.operand(0).is_static and rows_read(call, results, sort) is not None:
             yield call
 
 

@@ -16,8 +16,8 @@ REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.sort": "none"}
 TARGET = hl.Target("npu", refused=REFUSED)
 BARE = hl.Target("bare", refused={**REFUSED, "stablehlo.gather": "none"})
 WITHOUT_BITS = hl.Target("plain_floats", refused={**REFUSED, "stablehlo.bitcast_convert": "none"})
-FULL = (SortStrategy.RANKS, SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK)
-FIRST = (*FULL, SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
+NETWORKS = (SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK)
+ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
 X = "tensor<6xf32>"
 
 
@@ -84,13 +84,19 @@ def many_sorts(f32, bf16, f64, i8, ui32, i64, truths, c64):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "target"), [*((s, TARGET) for s in FULL), *((s, BARE) for s in FULL if "looped" not in s.value)]
+    ("strategy", "target"),
+    [
+        (SortStrategy.RANKS, TARGET),
+        (SortStrategy.NETWORK, BARE),
+        (SortStrategy.LOOPED_NETWORK, TARGET),
+        pytest.param(SortStrategy.RANKS, BARE, marks=pytest.mark.sweep),
+        pytest.param(SortStrategy.NETWORK, TARGET, marks=pytest.mark.sweep),
+    ],
 )
 def test_every_element_type(strategy, target, only):
-    """Keys are compared as the comparator says, ties stay in order, and elements keep their bits; without a gather as
-    well, where the loop moves rows as the network does."""
+    """Keys are compared as the comparator says, ties stay in order, elements keep their bits; also without a gather."""
     only(strategy)
-    shape = (7, 3)
+    shape = (5, 3)
     arguments = (
         *(floats(shape, dtype) for dtype in ("float32", jnp.bfloat16, "float64")),
         *(integers(shape, dtype) for dtype in ("int8", "uint32", "int64", "bool")),
@@ -102,7 +108,9 @@ def test_every_element_type(strategy, target, only):
     assert_same(source, lowered, *arguments)
 
 
-@pytest.mark.parametrize("strategy", FIRST)
+@pytest.mark.parametrize(
+    "strategy", [SortStrategy.RANKS, *ROUNDS, *(pytest.param(s, marks=pytest.mark.sweep) for s in NETWORKS)]
+)
 def test_only_the_rows_that_are_read_are_found(strategy, only):
     """Slices of a sort, of `jnp.sort` in a function of its own, and `top_k`: no tensor of the sorted shape is left."""
     only(strategy)
@@ -138,7 +146,7 @@ def test_without_bits_canonical_floats_are_compared_as_they_are():
     assert "a float is in order by its bits only" in left.notes[0]
 
 
-@pytest.mark.parametrize("strategy", [SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS])
+@pytest.mark.parametrize("strategy", ROUNDS)
 def test_rounds_without_bits(strategy, only):
     """What fills the place of a row that is gone may be a key, infinity."""
     only(strategy)
@@ -204,14 +212,13 @@ def test_a_target_that_takes_it_gets_the_module_as_it_is():
 
 
 def test_a_sort_that_names_no_dim_sorts_along_the_last_one():
-    """As the specification has it; verified and proved to be so, too."""
+    """As the specification has it."""
     text = module_of("compare LT, %a, %b, TOTALORDER", shape="2x5").replace("dimension = 0 : i64, ", "")
     lowered = hl.lower(text, target=TARGET)
     assert "(sort_to_ranks)" in lowered.notes[0]
     x = floats((2, 5))
     expected, found = (Executable(module, "quick").run([x])[0] for module in (text, lowered.text))
     assert expected.tobytes() == found.tobytes()
-    assert hl.verify(text, lowered, level="regions").ok
 
 
 def test_a_row_alone_is_in_order():
@@ -234,7 +241,7 @@ def test_long_axes_are_sorted_in_a_loop_where_there_is_one():
     assert "(sort_to_network)" in lowered.notes[0]
 
 
-@pytest.mark.parametrize("shape", ["5", "40"])
+@pytest.mark.parametrize("shape", ["5", pytest.param("40", marks=pytest.mark.sweep)])
 def test_it_is_verified(shape):
     """The region is judged equal by XLA; the interpreter, which knows no total order, is left out."""
     text = module_of("compare LT, %a, %b, TOTALORDER", shape=shape)
@@ -245,7 +252,7 @@ def test_it_is_verified(shape):
 
 @pytest.mark.parametrize(
     "strategy",
-    [SortStrategy.RANKS, *(pytest.param(s, marks=pytest.mark.sweep) for s in FIRST if s is not SortStrategy.RANKS)],
+    [SortStrategy.RANKS, *(pytest.param(s, marks=pytest.mark.sweep) for s in (*NETWORKS, *ROUNDS))],
 )
 def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     """A wrong lowering on purpose: positions that go down make it unstable."""
