@@ -27,6 +27,7 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
+from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage
 
 
@@ -266,6 +267,7 @@ def _lower(
     floats = other_floats(graph, other_floats_of(options))
     changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
     scatters = lower_scatters(Context(graph, options, known))
+    changes = (*changes, *lower_sorts(Context(graph, options, known)))
     given = graph.exported
     more, storage = lower_types(Context(graph, options, known))
     changes = (*changes, *more)

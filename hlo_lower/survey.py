@@ -21,6 +21,7 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
+from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
@@ -39,6 +40,21 @@ the ops begin that they are for. Those that change numbers come last."""
 
 ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
 """Options that are for one element type, and are tried where that is refused."""
+
+
+class Survey(NamedTuple):
+    """What would become of a module.
+
+    Attributes:
+      records: one for each scatter.
+      refused: what the target would refuse of the module then, each with its remedy.
+      notes: the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what
+        types would change, a line each.
+    """
+
+    records: tuple[ScatterRecord, ...]
+    refused: tuple[RefusedOps, ...]
+    notes: tuple[str, ...] = ()
 
 
 def classify(
@@ -61,24 +77,10 @@ def classify(
         return _trial(graph, options, registry_of(registry)).records
 
 
-class Survey(NamedTuple):
-    """What would become of a module.
-
-    Attributes:
-      records: what `classify` gives.
-      refused: what the target would refuse after lowering, each with its remedy.
-      notes: what else would be lowered, by which rule, and what would change, a line each.
-    """
-
-    records: tuple[ScatterRecord, ...]
-    refused: tuple[RefusedOps, ...]
-    notes: tuple[str, ...] = ()
-
-
 def survey(
     graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
 ) -> Survey:
-    """What would become of a module for a target.
+    """What `classify` gives, what the target would refuse of the module then, and what would be lowered beside.
 
     Remedies are found by trying: the module is lowered again under each option that may help.
 
@@ -123,7 +125,7 @@ def _bound(graph: Graph) -> Graph | None:
 
 
 def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> Survey:
-    """The records of a module's scatters, and what is refused of the module that they would be lowered in."""
+    """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options, notes = replace(options, only=(), skip=(), keep_unsupported=True), tuple[str, ...]()
     is_built = not options.target.restricts_only_scatter
     if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
@@ -136,7 +138,9 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     else:
         changes = run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
+        changes += lower_sorts(Context(graph, options, known))
         more, storage = lower_types(Context(graph, options, known))
-        notes += tuple(str(change) for change in (*changes, *more) if change.outcome is Outcome.LOWERED)
+        told = (change for change in (*changes, *more) if change.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        notes += tuple(map(str, told))
         notes += () if storage is None else tuple(f"stored: {line}" for line in stored_lines(storage))
     return Survey(records, refused_ops(graph, options.target, records), notes)

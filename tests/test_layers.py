@@ -28,7 +28,8 @@ ORDER = (
         "analysis",
         "subset",
     ),
-    *("loop", "scatter", "gather", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
+    *("loop", "scatter", "gather"),
+    *("sorting", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
     *("linalg", "verify", "report", "export", "pipeline", "tile", "survey", "module_forms", "verified", "converted"),
     *("selection", "consumers", "testing", "tiling", "jit", "api", "proving", "__init__", "cli", "__main__"),
 )

@@ -130,9 +130,9 @@ def test_the_order_of_plugins_does_not_matter(install):
         ("rules = []", "", "npu_rules_rules:rules is a list, not a RuleList"),
         ("rules = []", "mine = npu_rules_rules", "npu_rules_rules is a module, not a RuleList"),
         (
-            RULES.replace('"stablehlo.scatter"', '"stablehlo.sort"'),
+            RULES.replace('"stablehlo.scatter"', '"stablehlo.fft"'),
             "",
-            "lowers stablehlo.sort, which has no domains",
+            "lowers stablehlo.fft, which has no domains",
         ),
         (RULES.replace("{Combiner.ASSIGN}", "Combiner.ASSIGN"), "", "combiner must be a set of values, not <Combiner"),
         (RULES.replace("{Combiner.ASSIGN}", "{'add'}"), "", "combiner must be some of add|"),

@@ -105,6 +105,11 @@ class Builder:
             text = "0x00"
         return self._splat(text, raw_type)
 
+    def infinity(self, element: mlir.RawType, *, is_negative: bool = False) -> Value:
+        """A scalar of IEEE 754's infinity in a float type of 16, 32 or 64 bits."""
+        bits = {"f16": "0x{}C00", "bf16": "0x{}F80", "f32": "0x{}F800000", "f64": "0x{}FF0000000000000"}[str(element)]
+        return self._splat(bits.format("F" if is_negative else "7"), mlir.tensor_type((), element))
+
     def iota(self, shape: Sequence[int], dimension: int, element: str) -> Value:
         """`stablehlo.iota` along a dimension."""
         return self._value(

@@ -22,9 +22,11 @@ from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, d
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.reverses import reverse_cases
+from hlo_lower.proving.sorts import sort_cases
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.rewrite.change import Outcome
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
+from hlo_lower.sorting import SORT
 from hlo_lower.verify.proof import prove_equal, require
 
 FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
@@ -35,6 +37,7 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     COMPOSITE: composite_cases,
     REVERSE: reverse_cases,
     ON_INTEGERS: element_type_cases,
+    SORT: sort_cases,
 }
 """The family of each op that has rules."""
 

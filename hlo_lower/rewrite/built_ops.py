@@ -65,6 +65,16 @@ shifted_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice 
     select slice subtract
 shifted_updated_slice: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
+sort_to_looped_network: add and bitcast_convert broadcast_in_dim compare concatenate constant dynamic_slice gather
+    iota or reshape select slice while xor
+sort_to_looped_rounds: add and bitcast_convert broadcast_in_dim compare constant dynamic_update_slice gather iota
+    maximum minimum reduce reshape select while xor
+sort_to_network: and bitcast_convert compare concatenate constant gather iota or reshape select slice xor
+sort_to_operands:
+sort_to_ranks: add and bitcast_convert broadcast_in_dim compare constant convert gather iota or reduce reshape select
+    xor
+sort_to_rounds: and bitcast_convert broadcast_in_dim compare concatenate constant gather iota maximum minimum reduce
+    reshape select xor
 sorted_last_writer: add and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_only_writer: and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pad reshape select slice sort

@@ -92,15 +92,15 @@ class Engine:
                 tried[rule.name] = reason.cause
                 self._take_back(build, node)
                 continue
-            if values == node.results:
+            if values == _results_of(subject):
                 kept = Kept(Code.TAKEN_WHOLE(self._context.target.name))
                 tell(kept)
                 return kept
             tell(decision)
-            values = keep_attributes(node, values, build, subject.kind.owns(node), mesh=subject.mesh)
+            values = self._attributed(subject, values, build)
             if subject.equivalence in self._repeated and subject.equivalence not in self._recipes:
                 self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
-            self._replace(node, [value.raw for value in values])
+            self._replace(subject, [value.raw for value in values])
             return decision
 
     def can_lower(self, subject: Subject) -> bool:
@@ -129,7 +129,7 @@ class Engine:
         if recipe is None or values is None:
             return None
         tell(recipe.decision)
-        self._replace(subject.node, values)
+        self._replace(subject, values)
         return recipe.decision
 
     # --- candidates ---
@@ -172,15 +172,15 @@ class Engine:
           DoesNotApply: it says so, or the target refuses what it built.
           NotLoweredError: it raises, or gives what cannot replace the op.
         """
-        kind, node, context = subject.kind, subject.node, self._context
+        kind, context, results = subject.kind, self._context, _results_of(subject)
         try:
             given: object = rule.lowering(subject.given(facts, build))
-            values = _in_result_types(node, _values_of(given), build)
+            values = _in_result_types(results, _values_of(given), build)
         except DoesNotApply:
             raise
         except Exception as error:
             raise self._broken(subject, rule, _raised(error)) from error
-        told, wanted = (_types_of(values) for values in (values, node.results))
+        told, wanted = (_types_of(values) for values in (values, results))
         if told != wanted:
             raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
         refusal = kind.refusal(context.target, context.graph, build.built)
@@ -200,12 +200,22 @@ class Engine:
             erase_uncalled(graph, brought)
             graph.forget()
 
-    def _replace(self, node: Node, values: Sequence[mlir.RawValue]) -> None:
+    def _attributed(self, subject: Subject, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
+        """The values with the attributes of what they replace."""
+        kept: list[Value] = []
+        for node in subject.replaced:
+            own = values[len(kept) : len(kept) + len(node.results)]
+            kept += keep_attributes(node, own, build, subject.kind.owns(node), mesh=subject.mesh)
+        return tuple(kept)
+
+    def _replace(self, subject: Subject, values: Sequence[mlir.RawValue]) -> None:
         """Put values in the place of an op, and erase it."""
-        for result, value in zip(node.raw.results, values, strict=True):
-            result.replace_all_uses_with(value)
-        self.uncalled |= {node.body_name} - {""}
-        self.uncalled |= erase(self._context.graph, node)
+        for result, value in zip(_results_of(subject), values, strict=True):
+            result.raw.replace_all_uses_with(value)
+        self.uncalled |= {subject.node.body_name} - {""}
+        for reader in subject.readers:
+            reader.raw.erase()
+        self.uncalled |= erase(self._context.graph, subject.node)
 
     # --- errors ---
 
@@ -251,10 +261,15 @@ def _types_of(values: Sequence[object]) -> str:
     return ", ".join(told) or "nothing"
 
 
-def _in_result_types(node: Node, values: Sequence[object], build: Builder) -> tuple[object, ...]:
+def _results_of(subject: Subject) -> tuple[Value, ...]:
+    """The results that are replaced."""
+    return tuple(result for node in subject.replaced for result in node.results)
+
+
+def _in_result_types(results: Sequence[Value], values: Sequence[object], build: Builder) -> tuple[object, ...]:
     """The values in the types of an op's results, which may know other sizes than its operands."""
     found = list(values)
-    for k, (value, result) in enumerate(zip(values, node.results, strict=False)):
+    for k, (value, result) in enumerate(zip(values, results, strict=False)):
         if isinstance(value, Value) and value.raw.type != result.raw.type and _is_compatible(value, result):
             found[k] = retyped(build, value, result.raw.type)
     return tuple(found)

@@ -25,6 +25,7 @@ class Stage(Enum):
     LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
     LOWERED = "lowered"  # what a target does not take, before scatters
     SCATTERS = "scatters"
+    SORTED = "sorted"  # what indices of scatters may be told to be distinct by, and so after them
     TYPES = "types"  # element types that a target does not take, after all rules that build ops
 
 
@@ -58,6 +59,7 @@ class Subject:
       otherwise: what can be done instead of lowering it ("--skip '#3' leaves this scatter"), for an error.
       equivalence: equal for ops of which the same rules turn out not to do; None where that is not known.
       mesh: of the sharding that calls its result unreduced; None where none does.
+      readers: ops that read all that is read of it, and are replaced in its place; none where it is replaced itself.
     """
 
     kind: "Kind"
@@ -70,6 +72,12 @@ class Subject:
     otherwise: str = ""
     equivalence: Hashable = None
     mesh: str | None = None
+    readers: Sequence[Node] = ()
+
+    @property
+    def replaced(self) -> tuple[Node, ...]:
+        """The ops whose results a rule's values replace, in order."""
+        return tuple(self.readers) or (self.node,)
 
 
 def nothing(_facts: Facts, _build: Builder) -> object:

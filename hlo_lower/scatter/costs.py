@@ -49,6 +49,22 @@ class CostTable:
     own_row: float = _entry(
         5, "a row that the consumer's own scatter writes, where it has one that is right", "IREE 2 to 5, of one element"
     )
+    rank_pair: float = _entry(
+        1,
+        "a pair of rows of a sort that is compared and counted",
+        "XLA CPU 0.6 to 5, IREE 0.1 to 0.2, LiteRT 30 to 130",
+    )
+    exchange: float = _entry(
+        1, "an element of a column, in a stage of a sorting network", "XLA CPU 0.5 to 0.9, IREE 0.5, LiteRT 5"
+    )
+    exchange_stage: float = _entry(
+        1_000, "starting a stage of a sorting network", "LiteRT 2,500; XLA CPU and IREE fuse stages, below 500"
+    )
+    few_stages: int = _entry(
+        36,
+        "most stages of a sorting network that get ops of their own, where there are loops",
+        "28 of them, 128 rows, compile in 7 s (XLA CPU) and 9 s (IREE) on two busy cores; 55 in 17 s and 24 s",
+    )
     mask_elements: int = _entry(
         1 << 16,
         "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis.comparator import SortOrder, sort_order
+from hlo_lower.analysis.comparator import SortOrder, sort_keys, sort_order
 from hlo_lower.graph import read
 
 
@@ -79,3 +79,38 @@ def test_jax_sorts_by_a_proved_order(dtype):
     sorts = []
     graph.walk(lambda node: sorts.append(node) if node.name == "stablehlo.sort" else None)
     assert [sort_order(node) is not None for node in sorts] == [True]
+
+
+def keys_of(lines):
+    """The keys of a sort of two i32 tensors, as (operand, side, ascending)."""
+    text = f"""func.func public @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {{
+  %s:2 = "stablehlo.sort"(%x, %y) <{{dimension = 0 : i64}}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
+    {lines}
+    stablehlo.return %r : tensor<i1>
+  }}) : (tensor<6xi32>, tensor<6xi32>) -> (tensor<6xi32>, tensor<6xi32>)
+  return %s#1 : tensor<6xi32>
+}}"""
+    graph = read(text)
+    sort = graph.main.body.terminator.operand(0).node
+    return [(key.value.number // 2, key.side, key.is_ascending) for key in sort_keys(sort)]
+
+
+SELECTED = CHAIN + "%r = stablehlo.select %eq, %rest, %lt : tensor<i1>, tensor<i1>\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (CHAIN + both("and", "and", "eq", "rest") + both("r", "or", "lt", "and"), [(0, 0, True), (1, 0, True)]),
+        (SELECTED, [(0, 0, True), (1, 0, True)]),
+        (SELECTED.replace("LT, %c, %d", "LT, %d, %c"), [(0, 0, True), (1, 1, False)]),
+        (compare("ge", "GE", "a", "b") + "%r = stablehlo.not %ge : tensor<i1>\n", [(0, 0, True)]),
+        (compare("lt", "LT", "a", "b") + "%r = stablehlo.not %lt : tensor<i1>\n", []),  # equal ones are not told apart
+        (SELECTED.replace("EQ, %a, %b", "EQ, %c, %d"), []),  # equal by another key
+        (SELECTED.replace("EQ, %a, %b", "NE, %a, %b"), []),
+    ],
+)
+def test_the_keys_of_a_comparator(lines, expected):
+    """All of them in order, also where a select decides, and where a comparison is negated."""
+    assert expected == keys_of(lines)

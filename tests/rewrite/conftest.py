@@ -3,13 +3,21 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.scatter.costs import COSTS
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
 SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}
+NO_SORT = {**SCATTER, "stablehlo.sort": "none"}
+NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
 TARGETS = {
     "in_bounds": hl.Target("in_bounds", refused=SCATTER, gather="in_bounds"),
     "no_gather": hl.Target("no_gather", refused={**SCATTER, "stablehlo.gather": "none"}),
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
+    "no_sort": hl.Target("no_sort", refused=NO_SORT),
+    "no_pairs": hl.Target("no_pairs", refused=NO_SORT, costs=NO_PAIRS),
+    "short_text": hl.Target(
+        "short_text", refused=NO_SORT, costs=NO_PAIRS.with_entry("few_stages", 1).with_entry("few_windows", 1)
+    ),
     "plain": hl.Target("plain", refused=SCATTER, legalize=True),
     "signed_only": hl.Target("signed_only", refused=SCATTER, op_dtypes=SIGNED),
     "only_xor": hl.Target("only_xor", refused=SCATTER, op_dtypes={"stablehlo.and": ["i1"]}),

@@ -48,6 +48,19 @@ func.func private @double(%x: tensor<4xf32>) -> tensor<4xf32> {{
 """
 
 
+def sort(n):
+    """A sort of one key."""
+    return f"""func.func public @main(%x: tensor<{n}xi32>) -> tensor<{n}xi32> {{
+  %r = "stablehlo.sort"(%x) <{{dimension = 0 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }}) : (tensor<{n}xi32>) -> tensor<{n}xi32>
+  return %r : tensor<{n}xi32>
+}}
+"""
+
+
 F = "tensor<4xf32>"
 MODULES = {
     "stablehlo.scatter": (scatter("8"), {}),
@@ -68,6 +81,7 @@ MODULES = {
         ),
         {"legalize": True},
     ),
+    "stablehlo.sort": (sort(8), {"refused": {"stablehlo.sort": "none", "stablehlo.scatter": "lowered"}}),
     "chlo.": (unary(f"chlo.square %x : {F} -> {F}"), {"legalize": True}),
     "stablehlo. on integers": (
         unary(f"stablehlo.abs %x : {F}").replace("f32", "i8"),

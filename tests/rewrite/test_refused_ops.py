@@ -43,7 +43,7 @@ WITHOUT = {"stablehlo.scatter": "no kernel"}
 
 def refused(target, text=MODULE, **options):
     """What is refused after lowering, as (op, count, remedy)."""
-    found = survey(hl.read(text), options=hl.Options(target=target, **options)).refused
+    _, found, _ = survey(hl.read(text), options=hl.Options(target=target, **options))
     return {(one.op, one.count, one.remedy) for one in found}
 
 
@@ -69,7 +69,7 @@ def test_an_element_type_is_refused_on_all_ops_at_once():
 def test_a_type_on_one_op_is_refused_there_only():
     """The op is taken on other types."""
     npu = hl.Target("npu", refused=WITHOUT, op_dtypes={"stablehlo.add": {"f32"}})
-    [one] = survey(hl.read(MODULE), options=hl.Options(target=npu)).refused
+    _, [one], _ = survey(hl.read(MODULE), options=hl.Options(target=npu))
     assert (one.op, one.reason["dtypes"], one.places) == ("stablehlo.add", ("i64",), ("<module>:18",))
 
 
@@ -137,7 +137,7 @@ def test_a_function_that_lowering_took_away_is_not_looked_at():
 def test_modules_are_summed():
     """Alike ones of several modules are one, with how many modules they are in; what is in most modules comes first."""
     npu = hl.Target("npu", refused={**WITHOUT, "stablehlo.sort": "", "stablehlo.sine": ""})
-    found = survey(hl.read(MODULE), options=hl.Options(target=npu)).refused
+    _, found, _ = survey(hl.read(MODULE), options=hl.Options(target=npu))
     one, other = summed([found, found, [r for r in found if r.op == "stablehlo.sine"]])
     assert (one.op, one.count, one.modules, one.places) == ("stablehlo.sine", 3, 3, ())
     assert (other.op, other.count, other.modules) == ("stablehlo.sort", 2, 2)
@@ -170,3 +170,22 @@ def test_report_names_it_and_can_fail_on_it(npu, capsys):
     assert "  refused:   1 stablehlo.sort: no kernel; at m.mlir:13\n" in told.out
     assert told.err == "1 op that npu refuses (--fail-on refused)\n"
     assert main(["report", "m.mlir", "--fail-on", "refused"]) == 0
+
+
+def test_a_report_says_what_would_be_lowered_by_which_rule(tmp_path, capsys):
+    """A sort that the target refuses and a rule lowers is a line of its own, and is not refused; one that is not read
+    says why."""
+    npu = tmp_path / "npu.toml"
+    npu.write_text('[refused]\n"stablehlo.scatter" = "none"\n"stablehlo.sort" = "none"\n')
+    files = {}
+    for name, kind in (("total", ", TOTALORDER"), ("partial", "")):
+        files[name] = tmp_path / f"{name}.mlir"
+        files[name].write_text(MODULE.replace("LT, %p, %q", f"LT, %p, %q{kind}"))
+    assert main(["report", str(files["total"]), "--target", str(npu), "--fail-on", "refused"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "lowered: stablehlo.sort at total.mlir:" in told
+    assert "(sort_to_ranks)" in told
+    assert main(["report", str(files["partial"]), "--target", str(npu), "--fail-on", "refused"]) == 3
+    told = " ".join(capsys.readouterr().out.split())
+    assert "left: stablehlo.sort at partial.mlir:" in told
+    assert "compare_type TOTALORDER" in told

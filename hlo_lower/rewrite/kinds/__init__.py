@@ -11,6 +11,7 @@ from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
+from hlo_lower.rewrite.kinds.sort import SortKind
 
 KINDS: tuple[Kind, ...] = (
     ScatterKind(),
@@ -23,6 +24,7 @@ KINDS: tuple[Kind, ...] = (
     ChloKind(),
     IntegerTypeKind(),
     FloatTypeKind(),
+    SortKind(),
 )
 
 

@@ -8,6 +8,7 @@ from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.composite import LegalizedKind
+from hlo_lower.rewrite.kinds.sort import TOP_K, becomes_sort
 
 CARRIED = (SHARDY, GSPMD, FRONTEND)
 
@@ -19,7 +20,10 @@ class ChloKind(LegalizedKind):
     domains = CHLO_DOMAINS
     families = (chlo.rules,)
 
-    def read(self, context: Context, node: Node) -> Subject:
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where it is looked at after scatters, as a sort."""
+        if node.name == TOP_K and becomes_sort(context.target, node):
+            return None
         taken = TakenChlo.WHOLE if node.name in context.target.composites else TakenChlo.WRITTEN_OUT
 
         return Subject(self, node, node.name, (Candidate(ChloFacts(taken, node.name)),), as_it_stands(context, node))

@@ -57,7 +57,7 @@ class CompositeKind(LegalizedKind):
     families = (composite.rules,)
     owned = frozenset({"name", "composite_attributes", "decomposition", "version"})
 
-    def read(self, context: Context, node: Node) -> Subject:
+    def read(self, context: Context, node: Node) -> Subject | None:
         facts = composite_facts(context.graph, node, whole=context.target.composites)
 
         return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Candidate(facts),), as_it_stands(context, node))

@@ -11,7 +11,7 @@ from hlo_lower.subset.rules import subset_rules
 def sort(node: Node) -> Sequence[Axis] | Boundary:
     """All dims but the sorted one. Right: each line along that dim is sorted by itself."""
     count, rank = len(node.results), len(node.result().shape)
-    along = node.integer("dimension") % rank
+    along = rank - 1 if node.attribute("dimension") is None else node.integer("dimension") % rank
     return [Axis((d,) * count, (d,) * count) for d in range(rank) if d != along]
 
 

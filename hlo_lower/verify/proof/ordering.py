@@ -20,9 +20,9 @@ Row = list[Term]
 
 def sort(op: Operation) -> list[Tensor]:
     """`sort` along a dim."""
-    dim = op.integer("dimension")
     results = [tensor.copy() for tensor in op.operands]
     shape = results[0].shape
+    dim = op.integer("dimension") % len(shape) if "dimension" in op.raw.attributes else len(shape) - 1
     is_stable = "is_stable" in op.raw.attributes and str(op.raw.attributes["is_stable"]) == "true"
     for place in np.ndindex(*(size for d, size in enumerate(shape) if d != dim)):
         ats: list[Place] = [(*place[:dim], k, *place[dim:]) for k in range(shape[dim])]

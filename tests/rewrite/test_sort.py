@@ -1,0 +1,332 @@
+"""Sorts for targets that refuse them: the stable order, bit for bit as XLA's, by every strategy."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.sorting import SortStrategy, Unread, sort_strategies
+from hlo_lower.sorting.merge_exchange import stages_of
+from hlo_lower.verify.run import Executable
+
+REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.sort": "none"}
+TARGET = hl.Target("npu", refused=REFUSED)
+BARE = hl.Target("bare", refused={**REFUSED, "stablehlo.gather": "none"})
+WITHOUT_BITS = hl.Target("plain_floats", refused={**REFUSED, "stablehlo.bitcast_convert": "none"})
+NETWORKS = (SortStrategy.NETWORK, SortStrategy.LOOPED_NETWORK)
+ROUNDS = (SortStrategy.ROUNDS, SortStrategy.LOOPED_ROUNDS)
+X = "tensor<6xf32>"
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Takes a strategy that is to be the only one."""
+
+    def choose(strategy):
+        def chosen(*args, **kwargs):
+            return [facts for facts in sort_strategies(*args, **kwargs) if facts.strategy is strategy]
+
+        monkeypatch.setattr("hlo_lower.rewrite.kinds.sort.sort_strategies", chosen)
+
+    return choose
+
+
+def floats(shape, dtype="float32", seed=0):
+    """Few different numbers, so that there are ties; zeros of both signs, infinities, NaN of both signs."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-3, 4, shape).astype(dtype)
+    special = np.array([np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, np.nan], values.dtype)
+    places = rng.permutation(values.size)[: special.size]
+    values.reshape(-1)[places] = special[: places.size]
+    return values
+
+
+def integers(shape, dtype, seed=0):
+    """Few different numbers and the ends of the type."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 3, shape).astype(dtype)
+    if dtype != "bool":
+        values.reshape(-1)[:2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return values
+
+
+def exported(function, *arguments):
+    """A module in which jnp.sort and its like stand in place."""
+    with jax.enable_x64(True):
+        return hl.export(function, *arguments)
+
+
+def assert_same(source, lowered, *arguments, rounding="quick"):
+    """Both give the same bits, and nothing is sorted any more."""
+    assert "stablehlo.sort" not in lowered.text
+    text = str(source.mlir_module())
+    expected, found = (Executable(module, rounding).run(arguments) for module in (text, lowered.stablehlo))
+    assert [(e.dtype, e.shape, e.tobytes()) for e in expected] == [(f.dtype, f.shape, f.tobytes()) for f in found]
+
+
+def many_sorts(f32, bf16, f64, i8, ui32, i64, truths, c64):
+    """Sorts of all kinds of types: one key and several, up and down, along each dim, something going along or not."""
+    sort = jax.lax.sort
+    return (
+        sort(f32, dimension=0),
+        sort((bf16, i8), dimension=0, num_keys=1),
+        sort((truths, f64, i8), dimension=1, num_keys=2),
+        sort((i8, ui32, f32), dimension=1, num_keys=2),
+        jnp.argsort(f32, axis=1, descending=True),
+        jnp.argsort(i64, axis=0),
+        sort(ui32, dimension=1),
+        sort((i64, truths), dimension=0, num_keys=1),
+        sort((c64, f32.astype(jnp.float8_e4m3fn)), dimension=0, num_keys=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target"),
+    [
+        (SortStrategy.RANKS, TARGET),
+        (SortStrategy.NETWORK, BARE),
+        (SortStrategy.LOOPED_NETWORK, TARGET),
+        pytest.param(SortStrategy.RANKS, BARE, marks=pytest.mark.sweep),
+        pytest.param(SortStrategy.NETWORK, TARGET, marks=pytest.mark.sweep),
+    ],
+)
+def test_every_element_type(strategy, target, only):
+    """Keys are compared as the comparator says, ties stay in order, elements keep their bits; also without a gather."""
+    only(strategy)
+    shape = (5, 3)
+    arguments = (
+        *(floats(shape, dtype) for dtype in ("float32", jnp.bfloat16, "float64")),
+        *(integers(shape, dtype) for dtype in ("int8", "uint32", "int64", "bool")),
+        np.stack([floats(shape, seed=1), floats(shape, seed=2)], axis=-1).view("complex64")[..., 0],
+    )
+    source = exported(many_sorts, *arguments)
+    lowered = hl.lower(source, target=target)
+    assert {re.search(r"\((\w+)\)$", note)[1] for note in lowered.notes} == {f"sort_to_{strategy.value}"}
+    assert_same(source, lowered, *arguments)
+
+
+@pytest.mark.parametrize(
+    "strategy", [SortStrategy.RANKS, *ROUNDS, *(pytest.param(s, marks=pytest.mark.sweep) for s in NETWORKS)]
+)
+def test_only_the_rows_that_are_read_are_found(strategy, only):
+    """Slices of a sort, of `jnp.sort` in a function of its own, and `top_k`: no tensor of the sorted shape is left."""
+    only(strategy)
+    x = floats((2, 11))
+
+    def first(x):
+        return jnp.sort(x)[1:, :3], jnp.argsort(x)[:, :2], jax.lax.top_k(x, 3), jax.lax.sort((x, -x))[1][:, :1]
+
+    source = exported(first, x)
+    lowered = hl.lower(source, target=TARGET)
+    assert not re.search("call @(arg)?sort", lowered.text)
+    assert lowered.notes[-1].endswith(f"(sort_to_{strategy.value})")
+    assert_same(source, lowered, x)
+
+
+def test_rows_from_the_middle(only):
+    """The median of an odd number of rows is one row of them."""
+    only(SortStrategy.RANKS)
+    x = floats((5, 2))
+    source = exported(lambda x: jax.lax.slice(jax.lax.sort(x, dimension=0), (2, 0), (3, 2)), x)
+    lowered = hl.lower(source, target=TARGET)
+    assert "tensor<1x1x5x2xi32>" in lowered.text
+    assert_same(source, lowered, x)
+
+
+def test_without_bits_canonical_floats_are_compared_as_they_are():
+    """A target that bitcasts no floats gets JAX's comparator as NaN first, then by `<`; raw total orders are left."""
+    x = floats((3, 9))
+    source = exported(lambda x: (jnp.sort(x), jnp.argsort(x, axis=0, descending=True)), x)
+    assert_same(source, hl.lower(source, target=WITHOUT_BITS), x)
+    left = hl.lower(module_of("compare LT, %a, %b, TOTALORDER"), target=WITHOUT_BITS)
+    assert "stablehlo.sort" in left.text
+    assert "a float is in order by its bits only" in left.notes[0]
+
+
+@pytest.mark.parametrize("strategy", ROUNDS)
+def test_rounds_without_bits(strategy, only):
+    """What fills the place of a row that is gone may be a key, infinity."""
+    only(strategy)
+    x = np.array([np.inf, 1, np.nan, np.inf, -np.inf, np.nan], np.float32)
+    source = exported(lambda x: jax.lax.slice(jnp.argsort(x, descending=False), (0,), (5,)), x)
+    assert_same(source, hl.lower(source, target=WITHOUT_BITS), x)
+
+
+@pytest.mark.parametrize("rows", [*range(2, 20), 31, 64, 100, 257])
+def test_merge_exchange_sorts_any_number_of_rows(rows):
+    """All sequences of zeros and ones are sorted for few rows, and so are permutations of many."""
+    if rows <= 10:
+        values = (np.arange(1 << rows)[:, None] >> np.arange(rows)) & 1
+    else:
+        values = np.stack([np.random.default_rng(seed).permutation(rows) for seed in range(20)])
+    for stage in stages_of(rows):
+        i = np.arange(rows - stage.distance)
+        i = i[(i & stage.block != 0) == stage.is_odd]
+        low, high = values[:, i], values[:, i + stage.distance]
+        values[:, i], values[:, i + stage.distance] = np.minimum(low, high), np.maximum(low, high)
+    assert (np.diff(values, axis=1) >= 0).all()
+
+
+def module_of(line, dim=0, shape="6", stable="true"):
+    """A sort of f32 whose comparator is a line."""
+    kind = f"tensor<{shape}xf32>"
+    return f"""func.func public @main(%x: {kind}) -> {kind} {{
+  %s = "stablehlo.sort"(%x) <{{dimension = {dim} : i64, is_stable = {stable}}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %r = stablehlo.{line} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %r : tensor<i1>
+  }}) : ({kind}) -> {kind}
+  return %s : {kind}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (module_of("compare LT, %a, %b, FLOAT"), Unread.COMPARATOR),
+        (module_of("compare LE, %a, %b, TOTALORDER"), Unread.COMPARATOR),
+        (module_of("compare LT, %a, %b, TOTALORDER", shape="?"), Unread.SHAPE),
+        (module_of("compare LT, %a, %b, TOTALORDER", shape="2000000000"), Unread.SIZE),
+        (module_of("compare LT, %a, %b, TOTALORDER").replace("f32", "f8E4M3FN"), Unread.KEY),
+    ],
+)
+def test_what_is_not_read_is_left_and_told_why(text, why):
+    """No order, a dynamic shape, a type without total order of its bits, more than i32 counts."""
+    lowered = hl.lower(text, target=TARGET)
+    assert "stablehlo.sort" in lowered.text
+    [note] = lowered.notes
+    assert note.startswith("left: stablehlo.sort at ")
+    assert note.endswith(why.value)
+
+
+def test_a_target_that_takes_it_gets_the_module_as_it_is():
+    """Nothing is changed or told, and a function that sorts is not inlined."""
+    source = hl.export(lambda x: jnp.sort(x)[:2], jnp.zeros(6))
+    lowered = hl.lower(source)
+    assert lowered.notes == ()
+    assert "call @sort" in lowered.text
+
+
+def test_a_sort_that_names_no_dim_sorts_along_the_last_one():
+    """As the specification has it."""
+    text = module_of("compare LT, %a, %b, TOTALORDER", shape="2x5").replace("dimension = 0 : i64, ", "")
+    lowered = hl.lower(text, target=TARGET)
+    assert "(sort_to_ranks)" in lowered.notes[0]
+    x = floats((2, 5))
+    expected, found = (Executable(module, "quick").run([x])[0] for module in (text, lowered.text))
+    assert expected.tobytes() == found.tobytes()
+
+
+def test_a_row_alone_is_in_order():
+    """It is given back, whatever the comparator says; nothing is built."""
+    lowered = hl.lower(module_of("compare GT, %a, %b, TOTALORDER", dim=1, shape="4x1"), target=TARGET)
+    assert [line for line in lowered.text.splitlines() if "stablehlo." in line] == []
+    assert lowered.notes[0].endswith("the operands (sort_to_operands)")
+
+
+def test_long_axes_are_sorted_in_a_loop_where_there_is_one():
+    """The text does not grow with the rows; a target without loops gets the network, however long."""
+    lines = {}
+    for rows in (200, 5000, 70000):
+        text = module_of("compare LT, %a, %b, TOTALORDER", shape=str(rows))
+        lines[rows] = hl.lower(text, target=TARGET).text.count("\n")
+    assert lines[200] > 300
+    assert lines[5000] < lines[70000] < 130
+    flat = hl.Target("flat", refused={**REFUSED, "stablehlo.while": "none"})
+    lowered = hl.lower(module_of("compare LT, %a, %b, TOTALORDER", shape="5000"), target=flat)
+    assert "(sort_to_network)" in lowered.notes[0]
+
+
+@pytest.mark.parametrize("shape", ["5", pytest.param("40", marks=pytest.mark.sweep)])
+def test_it_is_verified(shape):
+    """The region is judged equal by XLA; the interpreter, which knows no total order, is left out."""
+    text = module_of("compare LT, %a, %b, TOTALORDER", shape=shape)
+    verdict = hl.verify(text, hl.lower(text, target=TARGET), level="regions")
+    assert verdict.ok
+    assert [region.judges for region in verdict.regions] == [("XLA",)]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [SortStrategy.RANKS, *(pytest.param(s, marks=pytest.mark.sweep) for s in (*NETWORKS, *ROUNDS))],
+)
+def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
+    """A wrong lowering on purpose: positions that go down make it unstable."""
+    only(strategy)
+    source = hl.export(lambda x, y: [v[:2] for v in jax.lax.sort((x, y), num_keys=1)], jnp.zeros(6, int), jnp.zeros(6))
+    monkeypatch.setattr(
+        "hlo_lower.lowerings.sort.SortLowering.ascending",
+        property(lambda op: [*(key.is_ascending for key in op.keys), False]),
+    )
+    verdict = hl.verify(source, hl.lower(source, target=TARGET), level="regions")
+    assert [region.status for region in verdict.regions] == ["differs"]
+
+
+def test_a_sharding_of_the_slice_goes_over():
+    """Where only slices are replaced, what stood on them stands on what replaces them."""
+    text = module_of("compare LT, %a, %b, TOTALORDER").replace(
+        f"  return %s : {X}",
+        '  %p = stablehlo.slice %s [0:2] {mhlo.sharding = "{replicated}"} : (tensor<6xf32>) -> tensor<2xf32>\n'
+        "  return %p : tensor<2xf32>",
+    )
+    text = text.replace(f") -> {X} {{", ") -> tensor<2xf32> {", 1)
+    lowered = hl.lower(text, target=TARGET).text
+    assert 'mhlo.sharding = "{replicated}"' in lowered
+    assert "stablehlo.sort" not in lowered
+
+
+def test_the_forms_are_tried_by_their_costs():
+    """Few rows by pairs, many by the network; a few rows read of many in rounds."""
+    rules = {
+        rows: hl.lower(module_of("compare LT, %a, %b, TOTALORDER", shape=str(rows)), target=TARGET).notes[0]
+        for rows in (8, 250)
+    }
+    assert "(sort_to_ranks)" in rules[8]
+    assert "(sort_to_network)" in rules[250]
+    top = hl.lower(hl.export(lambda x: jax.lax.top_k(x, 2), jnp.zeros(5000)), target=TARGET)
+    assert "(sort_to_rounds)" in top.notes[-1]
+
+
+def top_k(k=2, element="f32", returned=("v", "i")):
+    """A chlo.top_k of which some results are returned."""
+    types = {"v": f"tensor<3x{k}x{element}>", "i": f"tensor<3x{k}xi32>"}
+    results = ", ".join(types[name] for name in returned)
+    return f"""func.func public @main(%x: tensor<3x9x{element}>) -> ({results}) {{
+  %v, %i = chlo.top_k(%x, k = {k}) : tensor<3x9x{element}> -> ({types["v"]}, {types["i"]})
+  return {", ".join(f"%{name}" for name in returned)} : {results}
+}}
+"""
+
+
+@pytest.mark.parametrize("legalize", [False, True])
+def test_a_top_k_is_lowered_where_sorts_are_refused(legalize):
+    """Ties, zeros of both signs and NaN of both signs stand as XLA has them; with `legalize` nothing else is told."""
+    lowered = hl.lower(top_k(7), target=hl.Target("npu", refused=REFUSED, legalize=legalize))
+    assert len(lowered.notes) == 2
+    assert "top_k" not in lowered.text
+    x = floats((3, 9))
+    for row in (np.roll(x, shift, axis=0) for shift in range(3)):
+        expected, found = (Executable(module, "quick").run([row]) for module in (top_k(7), lowered.text))
+        assert [e.tobytes() for e in expected] == [f.tobytes() for f in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "is_left"),
+    [
+        (top_k(), {"composites": ["chlo.top_k"]}, True),
+        (top_k(returned="i"), {"composites": ["chlo.top_k"]}, True),
+        (top_k(returned="v"), {"composites": ["chlo.top_k"]}, False),  # which a converter makes a sort of
+        (top_k(), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, True),  # its order is one of bits
+        (top_k(element="i32"), {"refused": {**REFUSED, "stablehlo.bitcast_convert": "none"}}, False),
+        (top_k(), {"refused": {"stablehlo.scatter": "lowered"}}, True),  # sorts are taken
+    ],
+)
+def test_a_top_k_that_the_target_takes_stays(text, more, is_left):
+    """One that it takes whole, unless only values are read; and one that nothing could be made of."""
+    lowered = hl.lower(text, target=hl.Target("npu", **{"refused": REFUSED, **more}))
+    assert ("chlo.top_k" in lowered.text) is is_left
+    assert "stablehlo.sort" not in lowered.text
