@@ -88,7 +88,9 @@ def test_rules_have_rows():
     kinds = ("dynamic_shape_", "gather_", "reverse_", "composite_", "custom_call_", "chlo_", "sort_to_")
     types = {"unsigned_to_signed", "integer_to_wider", "wide_to_halves", "bits_to_sums", "float_to_f32"}
     assert {name for name in named if name.startswith(kinds)} | types == {*named[len(static) :]}
-    assert all(row.form and row.place and not row.refused for row in rows)
+    assert all(row.form and row.place for row in rows)
+    own = {row.name for row in rows if row.refused}
+    assert own == {"safe_scatter", "safe_scatter_of_run"}  # a scatter, for consumers whose own one is right
     assert [row.name for row in rows if not row.builds] == [
         *("elementwise", "updates", "operand", "dynamic_shape_operand"),
         *("gather_to_itself", "dynamic_shape_gather_to_itself", "composite_to_itself", "chlo_to_itself"),

@@ -73,6 +73,8 @@ def _options(rule: Rule, form: FamilyForm, *, is_in_parts: bool) -> dict[str, An
         found["prefer"] = ("few_windows=1",)
     if Dialect.STABLEHLO not in rule.constraints.get("dialect", frozenset(Dialect)):
         found["target"] = "linalg"
+    if Strategy.OWN_SCATTER in rule.constraints.get("strategy", ()):
+        found["target"] = "iree"
     return found
 
 
