@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from hlo_lower.arguments import known_names, one_of, shown, texts
+from hlo_lower.arguments import known_names, one_of, shown, texts, whole
 from hlo_lower.errors import InputError
 from hlo_lower.targets import Target, TargetLike, target_of
+
+MAX_UNROLL = 10_000
+"""Ops that a loop may become where the user names no number."""
 
 Bound = tuple[tuple[str, int], ...]
 """Sizes that are bound, in the order in which they were given."""
@@ -26,6 +29,7 @@ class Choices(TypedDict, total=False):
     legalize: bool | None
     demote_i64: bool | None
     linalg_ops: Literal["named", "generic"]
+    max_unroll: int
 
 
 class Keywords(Choices, total=False):
@@ -59,6 +63,7 @@ class Options:
       legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
       demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
+      max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
 
     Raises:
       InputError: a value is of a wrong type or none of the choices, or the target does not exist.
@@ -83,6 +88,7 @@ class Options:
     legalize: bool = False
     demote_i64: bool = False
     linalg_ops: Literal["named", "generic"] = "named"
+    max_unroll: int = MAX_UNROLL
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
         known_names("Options", choices, NAMES)
@@ -98,6 +104,7 @@ class Options:
         for name, example in PATTERNS.items():
             values[name] = texts(name, given.get(name, ()), example)
         values["bind"] = _bound(given.get("bind"))
+        values["max_unroll"] = whole("max_unroll", given.get("max_unroll", MAX_UNROLL), 0)
         for field in fields(self):
             object.__setattr__(self, field.name, values[field.name])
 

@@ -25,7 +25,7 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
-from hlo_lower.rewrite.stage import run_stage
+from hlo_lower.rewrite.stage import run_stage, run_to_the_end
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _lower(
     op_count = graph.op_count
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
-    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
+    changes = (*changes, *lower_others(graph, options, known))
     scatters = lower_scatters(Context(graph, options, known))
     problem = mlir.verify_module(graph.module)
     if problem is not None:
@@ -250,6 +250,14 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     graph = copied(source)
     changes, demotion = make_plain(Context(graph, options, registry_of(registry)))
     return PlainForm(to_text(graph), changes, demotion)
+
+
+def lower_others(
+    graph: Graph, options: Options, registry: CompositeLoweringRegistry
+) -> tuple[Change, ...]:
+    """Lower what the target refuses besides scatters, in place: control flow, then ops one by one."""
+    flattened = run_to_the_end(Context(graph, options, registry), kinds_of(Stage.FLATTENED))
+    return (*flattened, *run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED)))
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

@@ -9,16 +9,13 @@ from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
 from hlo_lower.options import Options
-from hlo_lower.pipeline import copied, make_plain
+from hlo_lower.pipeline import copied, lower_others, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kind import Stage
-from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
-from hlo_lower.rewrite.stage import run_stage
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
 from hlo_lower.shapes.bind import instances
@@ -101,6 +98,6 @@ def _trial(
     if not is_built:
         records = classify_scatters(Context(graph, options, known))
     else:
-        run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED))
+        lower_others(graph, options, known)
         records = lower_scatters(Context(graph, options, known), is_trial=True).records
     return records, refused_ops(graph, options.target, records)

@@ -51,6 +51,8 @@ def add_plain(command: argparse.ArgumentParser) -> None:
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
     told = f"64-bit integers become 32 bits wide first, arguments included; {by_target}"
     command.add_argument("--demote-i64", action=argparse.BooleanOptionalAction, default=None, help=told)
+    told = "ops that a loop may become for a target that has none; default: 10,000"
+    command.add_argument("--max-unroll", metavar="N", type=count, default=10_000, help=told)
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:

@@ -148,7 +148,8 @@ class Engine:
         told, wanted = (_types_of(values) for values in (values, node.results))
         if told != wanted:
             raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
-        refusal = kind.refusal(context.target, context.graph, build.built)
+        added = [made for made in build.built if made not in build.repeated] if build.repeated else build.built
+        refusal = kind.refusal(context.target, context.graph, added)
         if refusal is not None:
             raise DoesNotApply(refusal.reason)
         return cast(tuple[Value, ...], values)

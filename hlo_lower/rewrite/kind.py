@@ -23,6 +23,7 @@ class Stage(Enum):
     """When the ops of a kind are looked at."""
 
     LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
+    FLATTENED = "flattened"  # control flow, and notes that say nothing, which a target does not take
     LOWERED = "lowered"  # what a target does not take, before scatters
     SCATTERS = "scatters"
 
@@ -87,6 +88,7 @@ class Kind(ABC):
     Attributes:
       name: under which its rules are registered.
       op: the name of the ops; one that ends in "." begins it.
+      ops: their names, where there are several; `op` is then what they are called together.
       stage: when they are looked at.
       domains: the facts that rules constrain.
       families: its rules.
@@ -95,6 +97,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     op: ClassVar[str]
+    ops: ClassVar[frozenset[str]] = frozenset()
     stage: ClassVar[Stage]
     domains: ClassVar[Mapping[str, Iterable[Enum]]]
     families: ClassVar[Sequence[RuleList]]
@@ -106,7 +109,7 @@ class Kind(ABC):
 
     def concerns(self, target: Target) -> bool:
         """Whether there is an op of the kind that the target does not take as it is."""
-        return target.refuses_op(self.op) is not None or target.restricts_dtypes
+        return target.restricts_dtypes or any(target.refuses_op(op) is not None for op in self.ops or (self.op,))
 
     def owns(self, node: Node) -> frozenset[str]:
         """The attributes of an op that do not go over to what replaces it."""

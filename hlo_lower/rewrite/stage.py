@@ -1,10 +1,11 @@
 """A stage: the ops of several kinds, all of them read, then each lowered, and told what became of them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, erase_uncalled
-from hlo_lower.rewrite.change import Change, grouped
+from hlo_lower.rewrite.change import Change, Outcome, grouped
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision
 from hlo_lower.rewrite.engine import Engine
@@ -42,10 +43,28 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     return grouped(change for change in changes if change is not None)
 
 
+def run_to_the_end(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
+    """The same again and again while anything is lowered: what was built holds copies of ops that a region held.
+
+    It ends if what a rule of these kinds builds is nested less deeply than the op.
+
+    Returns:
+      What was lowered, and what is left in the end.
+    """
+    lowered: list[Change] = []
+    while True:
+        changes = run_stage(context, kinds)
+        done = [change for change in changes if change.outcome is Outcome.LOWERED]
+        lowered += done
+        if not done:
+            return grouped((*lowered, *changes))
+        context = replace(context, read={})
+
+
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
     """The ops of each kind, in program order, as they are read before any of them is changed."""
     nodes: dict[str, list[Node]] = {}
-    exact = {kind.op for kind in kinds}
+    exact = {op for kind in kinds for op in kind.ops or (kind.op,)}
     beginnings = tuple(op for op in exact if op.endswith("."))
 
     def visit(raw: mlir.RawOperation) -> None:
@@ -55,5 +74,6 @@ def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
 
     mlir.walk(context.graph.module.operation, visit)
     for kind in kinds:
-        for op in (op for op in nodes if op == kind.op or (kind.op in beginnings and op.startswith(kind.op))):
+        named = kind.ops or {kind.op}
+        for op in (op for op in nodes if op in named or (kind.op in beginnings and op.startswith(kind.op))):
             yield from filter(None, (kind.read(context, node) for node in nodes[op]))

@@ -4,6 +4,7 @@ from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.rewrite.kind import Kind, Stage
 from hlo_lower.rewrite.kinds.chlo import ChloKind
 from hlo_lower.rewrite.kinds.composite import CompositeKind
+from hlo_lower.rewrite.kinds.control import ControlKind
 from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
@@ -20,6 +21,7 @@ KINDS: tuple[Kind, ...] = (
     CompositeKind(),
     CustomCallKind(),
     ChloKind(),
+    ControlKind(),
 )
 
 
