@@ -252,9 +252,7 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     return PlainForm(to_text(graph), changes, demotion)
 
 
-def lower_others(
-    graph: Graph, options: Options, registry: CompositeLoweringRegistry
-) -> tuple[Change, ...]:
+def lower_others(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
     """Lower what the target refuses besides scatters, in place: control flow, then ops one by one."""
     flattened = run_to_the_end(Context(graph, options, registry), kinds_of(Stage.FLATTENED))
     return (*flattened, *run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED)))

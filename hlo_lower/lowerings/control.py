@@ -94,6 +94,10 @@ Op = OpLowering[ControlFacts]
 rules = RuleList()
 
 
+def _flat(op: Op) -> FlatCopy:
+    return FlatCopy(op.facts.most, op.node, op.build)
+
+
 @rules.lowers(CONTROL, named={ControlOp.WHILE}, goes={Outcome.KNOWN}, form="its trips one after the other")
 def while_to_trips(op: Op) -> Sequence[Value]:
     """Copy the body once for each trip.
@@ -105,7 +109,7 @@ def while_to_trips(op: Op) -> Sequence[Value]:
     compute, and in which order, is what the trips do. Counters become constants. Nested loops are unrolled with it, and
     branches taken that are known then. Costs the ops of all trips together, `--max-unroll` at most.
     """
-    flat = FlatCopy(op.facts.most, op.node, op.build)
+    flat = _flat(op)
     return [flat.value(item) for item in flat.loop(op.node)]
 
 
@@ -115,7 +119,7 @@ def branches_to_taken(op: Op) -> Sequence[Value]:
 
     Equal: an index that is no branch's number takes the last one, as the specification says.
     """
-    flat = FlatCopy(op.facts.most, op.node, op.build)
+    flat = _flat(op)
     block = flat.taken(op.node)
     assert block is not None
     return [flat.value(item) for item in flat.block(block)]
@@ -157,7 +161,7 @@ def branches_to_selects(op: Op) -> Sequence[Value]:
     node, build = op.node, op.build
     given: list[list[Value]] = []
     for block in node.blocks:
-        flat = FlatCopy(op.facts.most, node, build)
+        flat = _flat(op)
         given.append([flat.value(item) for item in flat.block(block)])
     if not all(value.is_tensor for value in given[0]):
         raise DoesNotApply("a result is no tensor")

@@ -7,6 +7,7 @@ from time import perf_counter
 from hlo_lower.api import lower
 from hlo_lower.errors import HloLowerError, InputError
 from hlo_lower.lowerings.composite import COMPOSITE
+from hlo_lower.lowerings.control import CONTROL
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.reverse import REVERSE
 from hlo_lower.mlir import RefinementError
@@ -14,6 +15,7 @@ from hlo_lower.pipeline import Lowered
 from hlo_lower.plugins import installed_registry
 from hlo_lower.proving.composites import composite_cases
 from hlo_lower.proving.confirm import confirmed
+from hlo_lower.proving.control_flows import control_cases
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
@@ -32,6 +34,7 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     DYNAMIC_GATHER: dynamic_gather_cases,
     COMPOSITE: composite_cases,
     REVERSE: reverse_cases,
+    CONTROL: control_cases,
 }
 """The family of each op that has rules."""
 

@@ -8,6 +8,9 @@ import re
 from collections.abc import Mapping
 
 _TABLE = """\
+barrier_to_operands:
+branches_to_selects: compare constant select
+branches_to_taken:
 chlo_to_stablehlo: multiply
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
 composite_to_call: func.call
@@ -38,9 +41,12 @@ gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_upd
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+if_to_case: case convert
 last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota maximum multiply pad reduce reshape
     select while
+map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
+note_to_operand:
 one_hot_dot: and broadcast_in_dim compare concatenate constant convert dot_general iota is_finite or reduce reshape
     select slice
 only_writer: and broadcast_in_dim compare constant gather iota maximum reduce reshape select
@@ -68,6 +74,7 @@ unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+while_to_trips: constant
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
 wrapped_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape

@@ -1,7 +1,6 @@
 """A stage: the ops of several kinds, all of them read, then each lowered, and told what became of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, erase_uncalled
@@ -44,21 +43,24 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
 
 
 def run_to_the_end(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
-    """The same again and again while anything is lowered: what was built holds copies of ops that a region held.
+    """The same of ops that hold others, outer ones first, until nothing is lowered any more.
 
-    It ends if what a rule of these kinds builds is nested less deeply than the op.
+    What a rule of these kinds builds holds copies of what its op held, nested less deeply, so it ends. What stands in
+    an op that is left is looked at afterwards.
 
     Returns:
       What was lowered, and what is left in the end.
     """
     lowered: list[Change] = []
     while True:
+        known = len(context.left)
         changes = run_stage(context, kinds)
         done = [change for change in changes if change.outcome is Outcome.LOWERED]
         lowered += done
-        if not done:
+        if done:
+            context = Context(context.graph, context.options, context.registry)
+        elif len(context.left) == known:
             return grouped((*lowered, *changes))
-        context = replace(context, read={})
 
 
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:

@@ -21,8 +21,9 @@ from hlo_lower.lowerings.control import (
 )
 from hlo_lower.lowerings.custom_call import NOTES, target_name
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
+from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.decision import Decision, Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
@@ -53,6 +54,11 @@ class ControlKind(Kind):
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED
 
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
+        if isinstance(decision, Refused):
+            context.left.add(subject.node)
+        return super().tell(context, subject, decision)
+
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         if not subject.candidates:
             return "of dynamic shape: --bind gives the sizes"
@@ -73,10 +79,10 @@ def _is_refused(context: Context, node: Node) -> bool:
 
 
 def _is_within_refused(context: Context, node: Node) -> bool:
-    """Whether a loop or a branch around it is to be lowered: what that leaves of this one is read afterwards."""
+    """Whether a loop or a branch around it is looked at first: what that leaves of this one is read afterwards."""
     around = node.parent
     while around is not None and around.name != "func.func":
-        if around.name in (WHILE, CASE, IF) and _is_refused(context, around) and _goes(context, around)[0]:
+        if around.name in (WHILE, CASE, IF) and around not in context.left and _is_refused(context, around):
             return True
         around = around.parent
     return False
