@@ -788,6 +788,12 @@ def _parse_dense(text: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return values.view(dtype)
 
 
+def float_text(value: float, element: str) -> str:
+    """A float as `dense<...>` of an element type takes it: by its bits, so that none is lost."""
+    bits = np.array(value).astype(dtype_of(element))
+    return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
+
+
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
     """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
     if array.size == 0:

@@ -94,6 +94,11 @@ class Builder:
         value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
         return self._value("stablehlo.constant", [], raw_type, {"value": value})
 
+    def float_splat(self, value: float, shape: Sequence[int], element: str) -> Value:
+        """A float constant with the same value everywhere; one that the type does not have is rounded to it."""
+        raw_type = mlir.tensor_type(shape, element)
+        return self._splat(mlir.float_text(value, element), raw_type)
+
     def zero(self, element: mlir.RawType) -> Value:
         """A scalar zero of any element type (0, 0.0, false, 0 + 0i)."""
         raw_type = mlir.tensor_type((), element)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hlo_lower import mlir
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Builder, Value
+from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import DoesNotApply, FactsByName, RuleList
@@ -188,41 +188,7 @@ def map_to_elementwise(op: Op) -> Sequence[Value]:
     Equal: an elementwise op on tensors is the op on each element; what the region takes from around it, and its
     constants, are broadcast. A region with other ops is left.
     """
-    node, build = op.node, op.build
-    shape = node.result().static_shape
-    block = node.blocks[0]
-    became: dict[Value, Value] = dict(zip(block.arguments, node.operands, strict=True))
-
-    def spread(value: Value) -> Value:
-        if value not in became:
-            became[value] = build.broadcast(value, shape)
-        return became[value]
-
-    for inner in (nodes := list(block.nodes))[:-1]:
-        if inner.name == "stablehlo.constant":
-            became[inner.result()] = build.broadcast(build.repeat_before(node, inner, {}).result(), shape)
-            continue
-        if inner.name not in ELEMENTWISE:
-            raise DoesNotApply(f"its region holds {inner.name}, which is not elementwise")
-        types = [mlir.tensor_type(shape, mlir.tensor_element(result.raw.type)) for result in inner.results]
-        made = build.clone(inner, [spread(value) for value in inner.operands], types)
-        build.repeated.add(made)
-        became.update(zip(inner.results, made.results, strict=True))
-    return [spread(value) for value in nodes[-1].operands]
-
-
-ELEMENTWISE = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("abs", "add", "and", "atan2", "bitcast_convert", "cbrt", "ceil", "clamp", "compare", "complex", "convert"),
-        *("cosine", "count_leading_zeros", "divide", "exponential", "exponential_minus_one", "floor", "imag"),
-        *("is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
-        *("popcnt", "power", "real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even"),
-        *("rsqrt", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt"),
-        *("subtract", "tan", "tanh", "xor"),
-    )
-)
-"""Ops that do the same to each element, and to scalars."""
+    return on_tensors(op.build, op.node, op.node.blocks[0], op.node.operands)
 
 
 @rules.lowers(CONTROL, named={ControlOp.BARRIER}, form="its operands")

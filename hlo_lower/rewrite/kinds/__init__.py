@@ -9,6 +9,7 @@ from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
+from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
 
@@ -22,6 +23,7 @@ KINDS: tuple[Kind, ...] = (
     CustomCallKind(),
     ChloKind(),
     ControlKind(),
+    PlainOpKind(),
 )
 
 
