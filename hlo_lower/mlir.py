@@ -709,6 +709,11 @@ def integers_of(attribute: RawAttribute) -> tuple[int, ...]:
     return tuple(int(v) for v in attribute)
 
 
+def float_of(attribute: RawAttribute) -> float:
+    """The number of a float attribute (an epsilon)."""
+    return float(attribute.value)
+
+
 def integer_of(attribute: RawAttribute) -> int:
     """The integer of an integer attribute (an iota dimension, a concatenate dimension)."""
     return int(attribute.value)

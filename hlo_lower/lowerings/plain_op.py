@@ -25,7 +25,7 @@ class PlainOp(Enum):
     CBRT = "stablehlo.cbrt"
     CLAMP = "stablehlo.clamp"
     COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
-    DYNAMIC_GATHER = "stablehlo.dynamic_gather"
+    DOT_GENERAL = "stablehlo.dot_general"
     EXPM1 = "stablehlo.exponential_minus_one"
     IS_FINITE = "stablehlo.is_finite"
     LOG1P = "stablehlo.log_plus_one"
@@ -73,6 +73,7 @@ class PlainFacts(FactsByName):
       named, elements, numbers: the facts that rules constrain.
       is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
       window: elements of a window; 0 where there is none.
+      summed: numbers that each element of a product is the sum of.
     """
 
     domains = PLAIN_DOMAINS
@@ -82,6 +83,7 @@ class PlainFacts(FactsByName):
     numbers: Numbers
     is_safe_divisor: bool = False
     window: int = 0
+    summed: int = 0
 
 
 

@@ -1,9 +1,21 @@
 """Ops of static shape that a target refuses, whole or on some element types, each lowered by a rule of its own."""
 
+from hlo_lower import english
 from hlo_lower.analysis import Site
 from hlo_lower.graph import Node
-from hlo_lower.lowerings import reduce_window, remainder
+from hlo_lower.lowerings import (
+    batch_norm,
+    dot_of_integers,
+    float_ops,
+    integer_ops,
+    reduce_halves,
+    reduce_window,
+    reduced_precision,
+    remainder,
+    select_and_scatter,
+)
 from hlo_lower.lowerings.plain_op import PLAIN, PLAIN_DOMAINS, Elements, Numbers, PlainFacts, PlainOp, elements_of
+from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
@@ -17,7 +29,17 @@ class PlainOpKind(Kind):
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
     domains = PLAIN_DOMAINS
-    families = (remainder.rules, reduce_window.rules)
+    families = (
+        remainder.rules,
+        reduce_window.rules,
+        float_ops.rules,
+        integer_ops.rules,
+        reduced_precision.rules,
+        batch_norm.rules,
+        select_and_scatter.rules,
+        dot_of_integers.rules,
+        reduce_halves.rules,
+    )
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
@@ -33,13 +55,23 @@ class PlainOpKind(Kind):
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         if not subject.candidates:
             return "of dynamic shape: --bind gives the sizes"
-        return super().left(context, subject, refused)
+        facts = subject.candidates[0].facts
+        own = [r for r in context.registry.rules(PLAIN) if facts["named"] in r.constraints.get("named", ())]
+        tried = {rule: why for rule, why in refused.nearest}
+        told = [f"{rule.short_name}: {english.listed(tried.get(rule) or rule.misses(facts))}" for rule in own]
+        return f"{context.target.name} takes no form of it; {'; '.join(told)}"
 
+    def title(self, rule: Rule) -> str:
+        """ "round_nearest_even, elements floats"."""
+        return super().title(rule).removeprefix("op, named stablehlo.")
+
+
+WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 OWNED = frozenset(
     ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions")
     + ("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy")
-    + ("dimension_numbers", "indices_are_sorted")
+    + ("dot_dimension_numbers", "precision_config", "algorithm")
 )
 """Attributes that make an op what it is."""
 
@@ -51,7 +83,8 @@ def _facts(context: Context, node: Node) -> PlainFacts:
         elements_of(node.operand(0).element_type),
         Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
-        window=reduce_window.window_elements(node) if named is PlainOp.REDUCE_WINDOW else 0,
+        window=reduce_window.window_elements(node) if named in WINDOWED else 0,
+        summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
     )
 
 
