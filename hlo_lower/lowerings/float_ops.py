@@ -124,7 +124,9 @@ def tan_to_sine(op: PlainLowering) -> Sequence[Value]:
     return [at.op("divide", at.op("sine", x), at.op("cosine", x))]
 
 
-@rules.lowers(PLAIN, named={PlainOp.LOG1P}, elements=FLOAT, numbers=BOUNDED, form="log(1 + x), near 0 a series, within 4 ulp")
+@rules.lowers(
+    PLAIN, named={PlainOp.LOG1P}, elements=FLOAT, numbers=BOUNDED, form="log(1 + x), near 0 a series, within 4 ulp"
+)
 def log1p_to_log(op: PlainLowering) -> Sequence[Value]:
     """Near zero the series of the inverse hyperbolic tangent, elsewhere the logarithm.
 
@@ -146,7 +148,9 @@ def log1p_to_log(op: PlainLowering) -> Sequence[Value]:
     return [at.where(at.op("abs", x), "LT", 0.29, near, at.op("log", at.op("add", x, 1.0)))]
 
 
-@rules.lowers(PLAIN, named={PlainOp.EXPM1}, elements=FLOAT, numbers=BOUNDED, form="exp(x) - 1, near 0 a series, within 6 ulp")
+@rules.lowers(
+    PLAIN, named={PlainOp.EXPM1}, elements=FLOAT, numbers=BOUNDED, form="exp(x) - 1, near 0 a series, within 6 ulp"
+)
 def expm1_to_exponential(op: PlainLowering) -> Sequence[Value]:
     """Near zero the series, elsewhere the exponential less one.
 

@@ -86,7 +86,6 @@ class PlainFacts(FactsByName):
     summed: int = 0
 
 
-
 PlainLowering = OpLowering[PlainFacts]
 
 FLOATS = ("f16", "bf16", "f32", "f64")

@@ -86,8 +86,9 @@ def reduce_window_to_slices(op: PlainLowering) -> Sequence[Value]:
         %r = reduce_window %x, size 2, stride 2, add   ->   (0 + %x[0::2]) + %x[1::2]
 
     Equal: each window is reduced from the initial value in row-major order, padding included, which is an order that
-    the specification allows, and the one that XLA takes for such windows. Any region of elementwise ops, several
-    operands, strides and dilations. Costs a slice and the region for each place.
+    the specification allows. Integers, maxima and minima are the same bits; XLA adds floats of some windows (running
+    sums of more than 16, two-dimensional ones) in an order of its own. Any region of elementwise ops, several operands,
+    strides and dilations. Costs a slice and the region for each place.
     """
     build, node = op.build, op.node
     windows, padded, count = _padded(op)

@@ -15,7 +15,7 @@ BODIES = ("stablehlo.add %x, %x", "stablehlo.abs %x", "stablehlo.negate %x")
 def control_cases(rule: Rule) -> Iterator[ProofCase]:
     """Every case that a rule for control flow may take."""
     ops = rule.constraints.get("named", frozenset(ControlOp))
-    refused = {op: "none" for op in sorted(str(op.value) for op in ops)}
+    refused = dict.fromkeys(sorted(str(op.value) for op in ops), "none")
     target = Target("no_control", refused={**refused, "stablehlo.scatter": "lowered"})
     for element in ("i32", "f32", "i8"):
         for op in ControlOp:

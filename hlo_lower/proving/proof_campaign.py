@@ -9,6 +9,7 @@ from hlo_lower.errors import HloLowerError, InputError
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.control import CONTROL
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
+from hlo_lower.lowerings.plain_op import PLAIN
 from hlo_lower.lowerings.reverse import REVERSE
 from hlo_lower.mlir import RefinementError
 from hlo_lower.pipeline import Lowered
@@ -19,6 +20,7 @@ from hlo_lower.proving.control_flows import control_cases
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
+from hlo_lower.proving.plain_ops import has_plain_cases, plain_cases
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.reverses import reverse_cases
@@ -35,6 +37,7 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     COMPOSITE: composite_cases,
     REVERSE: reverse_cases,
     CONTROL: control_cases,
+    PLAIN: plain_cases,
 }
 """The family of each op that has rules."""
 
@@ -54,6 +57,7 @@ def rules_named(names: Sequence[str], registry: CompositeLoweringRegistry | None
       InputError: there is no such rule.
     """
     known = [rule for op in FAMILIES for rule in (registry or installed_registry()).rules(op)]
+    known = [rule for rule in known if rule.op != PLAIN or has_plain_cases(rule)]
     missing = [name for name in names if name not in {rule.short_name for rule in known}]
     if missing:
         raise InputError(

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hlo_lower import english
+from hlo_lower.causes import Cause
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import Facts, Rule, RuleList
@@ -133,8 +134,14 @@ class Kind(ABC):
 
     def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
         """Why an op is left."""
-        nearest = "; ".join(f"{rule.short_name}: {english.listed(why)}" for rule, why in refused.nearest[:1])
-        return f"{context.target.name} takes no form of it; {nearest}"
+        told = (f"{rule.short_name}: {english.listed(why)}" for rule, why in self.nearest(context, subject, refused))
+        return f"{context.target.name} takes no form of it; {'; '.join(told)}"
+
+    def nearest(
+        self, context: "Context", subject: Subject, refused: Refused
+    ) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+        """The rules that are told of where an op is left, each with what it lacks."""
+        return refused.nearest[:1]
 
     def title(self, rule: Rule) -> str:
         """What a rule is for, for a reader: "gather, taken not, size few"."""

@@ -3,6 +3,7 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.lowerings.plain_op import PlainOp
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
 CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
@@ -14,6 +15,9 @@ TARGETS = {
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
     "plain": hl.Target("plain", refused=SCATTER, legalize=True),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
+}
+TARGETS |= {
+    f"no_{op.value.partition('.')[2]}": hl.Target("npu", refused={**SCATTER, op.value: "none"}) for op in PlainOp
 }
 
 

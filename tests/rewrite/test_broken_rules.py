@@ -72,6 +72,10 @@ MODULES = {
         unary(f"stablehlo.optimization_barrier %x : {F}"),
         {"refused": {"stablehlo.optimization_barrier": "none", "stablehlo.scatter": "lowered"}},
     ),
+    "op": (
+        unary(f"stablehlo.round_nearest_afz %x : {F}"),
+        {"refused": {"stablehlo.round_nearest_afz": "none", "stablehlo.scatter": "lowered"}},
+    ),
     "chlo.": (unary(f"chlo.square %x : {F} -> {F}"), {"legalize": True}),
 }
 """For each kind a module with one op of it, and what a target says that wants it lowered."""
@@ -80,6 +84,7 @@ MODULES = {
 def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
     others = {"chlo.": "chlo.square", "control flow": "stablehlo.optimization_barrier"}
+    others["op"] = "stablehlo.round_nearest_afz"
     return others.get(kind, kind.partition(" ")[0])
 
 

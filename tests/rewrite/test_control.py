@@ -7,8 +7,8 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.errors import EXIT_NOT_LOWERED, InputError
 from hlo_lower.cli import main
+from hlo_lower.errors import EXIT_NOT_LOWERED, InputError
 from hlo_lower.lowerings.flat_copy import FlatCopy
 
 CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
@@ -174,9 +174,8 @@ def test_what_a_scatter_holds_is_lowered_behind_it():
     assert "guarded" not in str([record.rule for record in lowered.records])
 
 
-@pytest.mark.parametrize(
-    "function", [pytest.param(counted, marks=pytest.mark.sweep), down], ids=lambda function: function.__name__
-)
+@pytest.mark.sweep
+@pytest.mark.parametrize("function", [counted, down], ids=lambda function: function.__name__)
 def test_unrolled_loops_are_verified(function):
     """Their regions are judged equal, and the module."""
     source = hl.export(function, X)

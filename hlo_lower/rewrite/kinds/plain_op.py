@@ -1,7 +1,9 @@
 """Ops of static shape that a target refuses, whole or on some element types, each lowered by a rule of its own."""
 
-from hlo_lower import english
+from collections.abc import Sequence
+
 from hlo_lower.analysis import Site
+from hlo_lower.causes import Cause
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import (
     batch_norm,
@@ -55,11 +57,13 @@ class PlainOpKind(Kind):
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
         if not subject.candidates:
             return "of dynamic shape: --bind gives the sizes"
-        facts = subject.candidates[0].facts
+        return super().left(context, subject, refused)
+
+    def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+        """The rules for ops of its name."""
+        facts, tried = subject.candidates[0].facts, {rule.name: why for rule, why in refused.nearest}
         own = [r for r in context.registry.rules(PLAIN) if facts["named"] in r.constraints.get("named", ())]
-        tried = {rule: why for rule, why in refused.nearest}
-        told = [f"{rule.short_name}: {english.listed(tried.get(rule) or rule.misses(facts))}" for rule in own]
-        return f"{context.target.name} takes no form of it; {'; '.join(told)}"
+        return [(rule, tried.get(rule.name) or rule.misses(facts)) for rule in own]
 
     def title(self, rule: Rule) -> str:
         """ "round_nearest_even, elements floats"."""
