@@ -113,11 +113,12 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
 def _classified(file: str, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.report import ModuleReport
-    from hlo_lower.survey import survey
+    from hlo_lower.survey import surveyed
 
     graph = hl.read(module_source(file), name=file)
-    records, refused = survey(graph, options=options)
-    return ModuleReport(file, graph.op_count, records, options.target.name, options.oob, refused=refused)
+    found = surveyed(graph, options=options)
+    told: dict[str, Any] = {"refused": found.refused, "notes": tuple(map(str, found.changes))}
+    return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

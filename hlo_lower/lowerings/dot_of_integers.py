@@ -16,8 +16,8 @@ rules = RuleList()
 
 def summed_over(node: Node) -> int:
     """How many products each element of a `dot_general` is the sum of."""
-    numbers = mlir.dot_dimension_numbers(node.raw)
-    return prod(node.operand(0).static_shape[d] for d in numbers.lhs_contracting_dimensions)
+    contracted: list[int] = list(mlir.dot_dimension_numbers(node.raw).lhs_contracting_dimensions)
+    return prod(node.operand(0).static_shape[d] for d in contracted)
 
 
 @rules.lowers(

@@ -1,4 +1,4 @@
-"""Elementwise ops of floats out of plainer ones: exact ones bit for bit, functions within a bound, where that is allowed.
+"""Elementwise ops of floats out of plainer ones: exact ones bit for bit, functions within a bound where it is allowed.
 
 Bounds are in units in the last place of the true result, if the consumer's own exponential, logarithm, power, sine and
 cosine are within one.

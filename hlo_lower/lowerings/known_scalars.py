@@ -41,7 +41,7 @@ def known_constant(node: Node) -> Scalar | None:
     result = node.result()
     if node.name != "stablehlo.constant" or result.shape != () or _dtype(result.element_type) is None:
         return None
-    array = node.constant()
+    array: Any = node.constant()
     return None if array is None else array[()]
 
 
@@ -65,7 +65,8 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
         return None
     with np.errstate(all="ignore"):
         found = _computed(node, operands, dtype)
-    return None if found is None else np.asarray(found).astype(dtype)[()]
+    scalar: Any = None if found is None else np.asarray(found).astype(dtype)[()]
+    return scalar
 
 
 def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:

@@ -46,10 +46,11 @@ def select_and_scatter_to_slices(op: PlainLowering) -> Sequence[Value]:
     chosen = _chosen(op, windows, padded, inside, places)
     found = build.broadcast(start, padded.static_shape)
     for number, place in reversed(list(enumerate(places))):
-        is_here = build.compare(chosen, "EQ", build.broadcast(build.constant(number, (), "i32"), counts))
-        values, mask = (_put(build, value, windows, place, padded.static_shape) for value in (source, is_here))
+        values = _put(build, source, _zero(build, source), windows, place, padded.static_shape)
+        numbers = _put(build, chosen, build.constant(-1, (), "i32"), windows, place, padded.static_shape)
         [combined] = on_tensors(build, node, node.blocks[1], [found, values])
-        found = build.select(mask, combined, found)
+        own = build.broadcast(build.constant(number, (), "i32"), padded.static_shape)
+        found = build.select(build.compare(numbers, "EQ", own), combined, found)
     limits = [low + size for low, size in zip(windows.low, shape, strict=True)]
     return [build.slice(found, windows.low, limits)]
 
@@ -84,12 +85,14 @@ def _chosen(
     return chosen
 
 
-def _put(build: Builder, value: Value, windows: Windows, place: tuple[int, ...], shape: Sequence[int]) -> Value:
-    """One value for each window at its place, zeros elsewhere."""
+def _put(
+    build: Builder, value: Value, fill: Value, windows: Windows, place: tuple[int, ...], shape: Sequence[int]
+) -> Value:
+    """One value for each window at its place, others elsewhere."""
     low = list(place)
     spans = [(n - 1) * stride + 1 for n, stride in zip(value.static_shape, windows.strides, strict=True)]
     high = [size - k - span for size, k, span in zip(shape, place, spans, strict=True)]
-    return build.pad(value, _zero(build, value), low, high, [stride - 1 for stride in windows.strides])
+    return build.pad(value, fill, low, high, [stride - 1 for stride in windows.strides])
 
 
 def _zero(build: Builder, value: Value) -> Value:

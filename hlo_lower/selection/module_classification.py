@@ -50,12 +50,12 @@ def warm_up(options: Options) -> None:
 
 def _classified(options: Options, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
-    from hlo_lower.survey import survey
+    from hlo_lower.survey import surveyed
 
     graph = read(module.source, module.file)
-    found, refused = survey(graph, options=options)
-    records = tuple(detached(record) for record in found)
-    told: dict[str, Any] = {"group": module.group, "refused": refused}
+    found = surveyed(graph, options=options)
+    records = tuple(detached(record) for record in found.records)
+    told: dict[str, Any] = {"group": module.group, "refused": found.refused, "notes": tuple(map(str, found.changes))}
     return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, **told)
 
 

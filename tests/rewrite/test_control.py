@@ -1,4 +1,4 @@
-"""Control flow for targets that refuse it: the numbers of XLA's own loops and branches, bit for bit, or left and told."""
+"""Control flow for targets that refuse it: the bits of XLA's own loops and branches, or it is left and told."""
 
 import jax
 import jax.numpy as jnp
@@ -158,7 +158,8 @@ def test_notes_stay_in_a_module_for_several_devices():
     """There they say something; on one device they do not, and go."""
     lines = [
         "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {",
-        '  %r = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = "{replicated}"} : (tensor<4xf32>) -> tensor<4xf32>',
+        '  %r = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = "{replicated}"} '
+        ": (tensor<4xf32>) -> tensor<4xf32>",
         "  return %r : tensor<4xf32>\n}",
     ]
     one = "\n".join(lines)

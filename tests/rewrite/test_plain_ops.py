@@ -1,4 +1,4 @@
-"""Ops that a target refuses, lowered one by one: the numbers of XLA's own op, bit for bit or within what a rule says."""
+"""Ops that a target refuses, lowered one by one: the bits of XLA's own op, or numbers within what a rule says."""
 
 import jax
 import jax.numpy as jnp
@@ -211,12 +211,14 @@ NORMS = {"inference": ((X, P, P, P, P), (X,)), "training": ((X, P, P), (X, P, P)
 def test_batch_normalizations_are_the_same_bits(which):
     """They are written out in XLA's own order."""
     taken, given = NORMS[which]
-    count = len(given)
+    count, names = len(given), [f"%a{k}" for k in range(len(taken))]
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in zip(names, taken, strict=True))
+    results = ", ".join(f"%r#{k}" for k in range(count)) if count > 1 else "%r"
     text = (
-        f"func.func public @main({', '.join(f'%a{k}: {kind}' for k, kind in enumerate(taken))}) -> ({', '.join(given)}) {{\n"
-        f'%r{f":{count}" if count > 1 else ""} = "stablehlo.batch_norm_{which}"({", ".join(f"%a{k}" for k in range(len(taken)))}) '
+        f"func.func public @main({arguments}) -> ({', '.join(given)}) {{\n"
+        f'%r{f":{count}" if count > 1 else ""} = "stablehlo.batch_norm_{which}"({", ".join(names)}) '
         f"<{{epsilon = 1.0e-3 : f32, feature_index = 2 : i64}}> : ({', '.join(taken)}) -> ({', '.join(given)})\n"
-        f"return {', '.join(f'%r#{k}' for k in range(count)) if count > 1 else '%r'} : {', '.join(given)}\n}}\n"
+        f"return {results} : {', '.join(given)}\n}}\n"
     )
     values = [RNG.random((4, 5, 3) if kind == X else 3).astype(np.float32) for kind in taken]
     lowered = hl.lower(text, target=target(f"batch_norm_{which}"))

@@ -73,9 +73,11 @@ class PlainOpKind(Kind):
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 OWNED = frozenset(
-    ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions")
-    + ("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy")
-    + ("dot_dimension_numbers", "precision_config", "algorithm")
+    (
+        *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
+        *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
+        *("dot_dimension_numbers", "precision_config", "algorithm"),
+    )
 )
 """Attributes that make an op what it is."""
 
