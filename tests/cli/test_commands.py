@@ -444,7 +444,7 @@ def test_an_internal_error_asks_to_be_reported(command, monkeypatch):
     def fail(*args, **kwargs):
         raise KeyError("oops")
 
-    monkeypatch.setattr(survey, "survey", fail)
+    monkeypatch.setattr(survey, "surveyed", fail)
     quiet = command("report", "decode.mlir")
     assert (quiet.code, quiet.out) == (2, "")
     assert quiet.err.startswith("hlo-lower: internal error: KeyError: 'oops'\n")
@@ -461,7 +461,7 @@ def test_an_interrupt_gives_130(command, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(survey, "survey", stop)
+    monkeypatch.setattr(survey, "surveyed", stop)
     result = command("report", "decode.mlir")
     assert (result.code, result.err) == (130, "interrupted\n")
 

@@ -282,7 +282,9 @@ def test_an_op_of_dynamic_shape_is_left_and_told():
 def test_iree_gets_known_custom_calls_as_what_they_are():
     """It knows no custom call, and compiles what mhlo.erf encodes."""
     call = "stablehlo.custom_call @mhlo.erf(%x) {mhlo.version = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>"
-    text = f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%r = {call}\nreturn %r : tensor<4xf32>\n}}\n"
+    text = (
+        f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%r = {call}\nreturn %r : tensor<4xf32>\n}}\n"
+    )
     lowered = hl.lower(text, target="iree")
     assert "chlo.erf" in lowered.text
     assert not lowered.refused

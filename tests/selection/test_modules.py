@@ -98,7 +98,7 @@ def test_an_answer_that_does_not_come_through_is_a_report(zoo):
 
 def test_an_internal_error_is_the_modules_own(zoo, monkeypatch):
     """A mistake of the classifier stops nothing, and asks to be reported."""
-    monkeypatch.setattr("hlo_lower.survey.survey", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("hlo_lower.survey.surveyed", lambda *args, **kwargs: 1 / 0)
     errors = [report.error for report in classify_modules(zoo)]
     assert sum("internal error: ZeroDivisionError: division by zero" in error for error in errors) == 4
     assert "please report it with hlo-lower report --debug" in errors[0]
