@@ -19,9 +19,11 @@ from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.applied import apply
 from hlo_lower.scatter.predicates import Claims, broken
+from hlo_lower.targets import Target
 from hlo_lower.verify import MEMORY_BUDGET, Effort, EffortKeywords, Inputs, Level, ModuleVerdict, Verdict, verify_plain
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
+from hlo_lower.verify.reads import GATHER, SCATTER
 
 PROVE_SECONDS = 10.0
 """In which a proof of a region is sought."""
@@ -96,7 +98,7 @@ def verify(
         oob=asked.oob,
         reassociated=asked.float_mode == "reassociate",
         trust_flags=asked.trust_flags,
-        reads_inside=asked.target.gather == "in_bounds",
+        inside=_inside(asked.target, lowered),
         level=effort.level,
         inputs=inputs,
         seed=effort.seed,
@@ -109,6 +111,14 @@ def verify(
         progress=effort.progress,
     )
     return replace(verdict, plain=about_plain)
+
+
+def _inside(target: Target, lowered: object) -> frozenset[str]:
+    """The ops that must stay in bounds on a target: what was left a scatter is as it was, and is not looked at."""
+    has_safe = any(native.when == "safe" for native in target.keep)
+    is_whole = isinstance(lowered, Lowered) and not lowered.scatters_left
+    found = ((GATHER, target.gather == "in_bounds"), (SCATTER, has_safe and is_whole))
+    return frozenset(op for op, is_asked in found if is_asked)
 
 
 EFFORT = tuple(EffortKeywords.__annotations__)

@@ -19,7 +19,7 @@ from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
 from hlo_lower.rewrite.kinds import KINDS, default_registry, new_registry
-from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Windows
+from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Parts, Windows
 from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS, Subset
 
@@ -345,7 +345,9 @@ def occurring_facts(told_apart):
             continue
         if (facts["windows"] is Windows.INSIDE) is not (facts["in_bounds"] is InBounds.ALWAYS):
             continue
-        if facts["subset"] not in MANY_WINDOWS and facts["strategy"] is not Strategy.FEW_WINDOWS:
+        is_run_in_parts = facts["subset"] is Subset.ROWS and facts["parts"] is Parts.SEVERAL
+        forms = (Strategy.FEW_WINDOWS, Strategy.OWN_SCATTER) if is_run_in_parts else (Strategy.FEW_WINDOWS,)
+        if facts["subset"] not in MANY_WINDOWS and facts["strategy"] not in forms:
             continue
         strided = facts["strategy"] is Strategy.STRIDED
         if (strided and facts["offsets"] is not Offsets.CONSTANT) or (

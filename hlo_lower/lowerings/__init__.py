@@ -16,6 +16,7 @@ from hlo_lower.lowerings import (
     last_writer,
     loop,
     nothing,
+    own_scatter,
     reduction,
     replace,
     rounds,
@@ -43,6 +44,7 @@ FAMILIES = (
     last_writer.rules,
     reduction.rules,
     rounds.rules,
+    own_scatter.rules,
     loop.rules,
 )
 

@@ -22,10 +22,37 @@ def kept_by(target: Target, scatter: CanonicalScatter, facts: ScatterFacts, when
     if not target.keep:
         return None
     element = scatter.operands[0].element_type
-    plain = scatter.arity == 1 and str(scatter.region_types[0]) == element and _is_bare(scatter, facts.combiner)
-    if plain and any(n.when == when and _is_as_said(n, scatter, facts, element) for n in target.keep):
+    if _is_plain(scatter, facts.combiner) and any(
+        n.when == when and _is_as_said(n, scatter, facts, element) for n in target.keep
+    ):
         return Code.KEPT(target.name, facts.combiner.value, element, when == "no_lowering")
     return None
+
+
+def has_safe_rows(target: Target, scatter: CanonicalScatter, combiner: Combiner, unique: Unique) -> bool:
+    """Whether the target's own scatter is right for rows that are all in bounds, with the region of this one.
+
+    Args:
+      target: the target.
+      scatter: the scatter.
+      combiner: what its region does.
+      unique: whether no row is written twice.
+    """
+    found = [native for native in target.keep if native.when == "safe"]
+    if not found or not _is_plain(scatter, combiner):
+        return False
+    return any(
+        combiner.value in native.combiners
+        and _is_among(scatter.operands[0].element_type, native.dtypes)
+        and (native.unique == "any" or unique is Unique.PROVED)
+        for native in found
+    )
+
+
+def _is_plain(scatter: CanonicalScatter, combiner: Combiner) -> bool:
+    """Whether a scatter has one operand, and a region that is its combiner, on the operand's type, and nothing else."""
+    is_promoted = str(scatter.region_types[0]) != scatter.operands[0].element_type
+    return scatter.arity == 1 and not is_promoted and _is_bare(scatter, combiner)
 
 
 def _is_bare(scatter: CanonicalScatter, combiner: Combiner) -> bool:

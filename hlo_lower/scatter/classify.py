@@ -1,10 +1,12 @@
 """Classify a canonical scatter: compute every fact once, each with its evidence or, where it fails, its reason."""
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from hlo_lower.analysis import (
+    ASSIGNING,
     AffineAnalysis,
     Combiner,
     IndexAnalysis,
@@ -39,7 +41,7 @@ from hlo_lower.scatter.flat import flatten
 from hlo_lower.scatter.layout import Layout, lay_out, single
 from hlo_lower.scatter.spread_dims import spread_dims
 from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.scatter.strategy_costs import estimated_costs
+from hlo_lower.scatter.strategy_costs import costs_of_parts, estimated_costs
 from hlo_lower.subset import MANY_WINDOWS, Subset
 
 
@@ -51,8 +53,16 @@ def classify(
     *,
     trust_flags: bool = False,
     costs: CostTable = COSTS,
+    has_own: Callable[[Combiner, Unique], bool] = lambda _combiner, _unique: False,
 ) -> ScatterFacts:
-    """All facts of a scatter under a policy and a float mode."""
+    """All facts of a scatter under a policy and a float mode.
+
+    Args:
+      scatter, analysis: the scatter, and what is known of indices.
+      oob, float_mode, trust_flags: what was asked for; see `Options`.
+      costs: the target's.
+      has_own: whether the consumer's own scatter is right for such a region where rows are written once, or not.
+    """
     region = classify_region(scatter.region)
     interval = analysis.of(Site(scatter.indices))
     placement = place(scatter, interval)
@@ -87,6 +97,7 @@ def classify(
     order = _order(scatter, region, float_mode)
     is_sorted, flat = False, None
     strategies: dict[Strategy, float] = {}
+    is_own = has_own(region.common, Unique.UNKNOWN if guarded or masked else unique)
     if subset in MANY_WINDOWS and solved is None:
         flat = flatten(scatter, layout, (*guarded, *masked), oob)
         # A dropped row's number, or the first row of the next window, may go back.
@@ -104,9 +115,14 @@ def classify(
                 is_masked=bool(masked),
                 is_permutation=distinct.is_permutation,
                 is_sorted=is_sorted,
+                has_own=is_own,
                 is_spread=spread is None or bool(spread & {*layout.coordinates, *scatter.index_dims}),
             )
         )
+    elif is_own and layout.wrapped and not constant and region.common in ASSIGNING:
+        flat = flatten(scatter, layout, (*guarded, *masked), oob)
+        strategies = dict(costs_of_parts(flat, layout, costs))
+    if strategies:
         told = tuple(Code.COSTS(form.value, float(f"{cost / 1000:.3g}")) for form, cost in strategies.items())
         findings += (Finding("strategy", next(iter(strategies)).value, told),)
     if layout.why:

@@ -46,6 +46,9 @@ class CostTable:
         3, "sorting, per pair of elements", "IREE 3.13 compares each pair; XLA CPU 0", may_be_zero=True
     )
     find: float = _entry(10, "a step of a binary search", "XLA CPU")
+    own_row: float = _entry(
+        5, "a row that the consumer's own scatter writes, where it has one that is right", "IREE 2 to 5, of one element"
+    )
     mask_elements: int = _entry(
         1 << 16,
         "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",

@@ -13,7 +13,7 @@ it, is given the number D, which no row has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -42,6 +42,23 @@ class FlatScatter:
     whole: tuple[int, ...]
     by_window: tuple[int, ...]
     by_row: tuple[int, ...]
+
+    @cached_property
+    def in_order(self) -> "FlatScatter":
+        """The same with shorter rows, and more of them, so that no dim of the operand has to change its place.
+
+        The dims before the last one in which windows are placed are rows, too; windows cover them. Batch dims that do
+        not come first are still moved there.
+        """
+        last = max(self.placed, default=-1)
+        earlier = tuple(d for d in self.whole if d < last)
+        whole = tuple(d for d in self.whole if d > last)
+        return replace(self, placed=tuple(sorted((*self.placed, *earlier))), whole=whole)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the operand's dims are batch dims, rows and elements of a row, in this order."""
+        return self._order == sorted(self._order)
 
     # --- sizes ---
 
@@ -120,9 +137,13 @@ class FlatScatter:
         shape = (self.batches, self.writes, self.width)
         return [build.reshape(build.transpose(u, order), shape) for u in self.scatter.canonical_updates(build)]
 
+    def by_rows(self, build: Builder, value: Value) -> Value:
+        """A value in the operand's shape as the rows of all batch coordinates, [B * D, W]."""
+        return build.reshape(build.transpose(value, self._order), (self.batches * self.rows, self.width))
+
     def restored(self, build: Builder, value: Value) -> Value:
         """A value of the operand's elements, [B, D, W], in the operand's shape."""
-        order = [*(d for d, _ in self.batch), *self.placed, *self.whole]
+        order = self._order
         value = build.reshape(value, [self.scatter.operand_shape[d] for d in order])
         return build.transpose(value, [order.index(d) for d in range(len(order))])
 
@@ -131,6 +152,11 @@ class FlatScatter:
         dims = [*(d for d, _ in self.batch), *self.placed]
         mask = build.reshape(mask, [self.scatter.operand_shape[d] for d in dims])
         return build.broadcast(mask, self.scatter.operand_shape, dims)
+
+    @property
+    def _order(self) -> list[int]:
+        """The operand's dims as the flat form has them."""
+        return [*(d for d, _ in self.batch), *self.placed, *self.whole]
 
     def _column(self, build: Builder, indices: Value, k: int, positions: tuple[int, int]) -> Value:
         """Component k of the index vectors, [B, positions]."""

@@ -13,7 +13,7 @@ class Strategy(Enum):
     each row combines the updates that are for it, by comparing with all; DOT: as a matrix product; SORTED_REDUCTION:
     in runs of the sorted updates. ROUNDS: each row takes its next update, all rows at once, as often as the row with
     most has one. PERMUTATION: each row is written once, so that sorting the updates puts them there.
-    MANY: one window after the other.
+    OWN_SCATTER: the scatter of the consumer, in a form that its kernel is right for. MANY: one window after the other.
     """
 
     FEW_WINDOWS = "few_windows"
@@ -27,4 +27,5 @@ class Strategy(Enum):
     SORTED_REDUCTION = "sorted_reduction"
     ROUNDS = "rounds"
     PERMUTATION = "permutation"
+    OWN_SCATTER = "own_scatter"
     MANY = "many"

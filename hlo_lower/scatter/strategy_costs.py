@@ -34,6 +34,7 @@ def estimated_costs(
     is_permutation: bool,
     is_sorted: bool,
     is_spread: bool,
+    has_own: bool = False,
 ) -> Mapping[Strategy, float]:
     """The forms that are right for a scatter of many windows, each with what it costs, the cheapest first.
 
@@ -50,6 +51,7 @@ def estimated_costs(
       is_sorted: whether the writes' rows ascend.
       is_spread: whether the operand is spread over devices in a dim where windows are placed. Then a slice gathers
         the operand, once for each window, but a compare is made where the elements are: it costs nothing here.
+      has_own: whether the consumer's own scatter is right for rows that are all in bounds.
 
     Returns:
       Nanoseconds by form.
@@ -82,6 +84,8 @@ def estimated_costs(
     if region.reads_current and unique is not Unique.PROVED:
         turns = _turns(flat)
         found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
+    if has_own:
+        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs)
     if is_permutation:
         found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
@@ -95,6 +99,26 @@ def estimated_costs(
             one_hot = pairs * costs.pass_element
             found[Strategy.DOT] = combined * columns * costs.multiply + one_hot + compared + costs.step
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mapping[Strategy, float]:
+    """The forms of a run that may come in two parts, where the consumer's own scatter is right: nanoseconds by form.
+
+    The other one reads and writes two windows.
+    """
+    operand, window = prod(flat.scatter.operand_shape), layout.positions * prod(layout.window)
+    found = {
+        Strategy.OWN_SCATTER: _own(flat, operand, costs),
+        Strategy.FEW_WINDOWS: 2 * (costs.window + 2 * window * costs.pass_element),
+    }
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:
+    """What the consumer's own scatter costs, of rows that leave the operand's dims where they are."""
+    rows = flat.in_order
+    moved = 0 if rows.is_in_order else 2 * operand * costs.pass_element
+    return costs.step + rows.batches * rows.writes * (costs.own_row + rows.width * costs.element) + moved
 
 
 def _turns(flat: FlatScatter) -> float:

@@ -23,8 +23,8 @@ BOUNDS = ("any", "proved")
 UNIQUENESS = ("any", "proved")
 """Whether two windows may meet; see `NativeScatter.unique`."""
 
-OCCASIONS = ("always", "no_lowering")
-"""When a scatter is kept; see `NativeScatter.when`."""
+OCCASIONS = ("always", "no_lowering", "safe")
+"""When a scatter is kept, or made one that could be; see `NativeScatter.when`."""
 
 KEPT_WORDS = {"form": FORMS, "in_bounds": BOUNDS, "unique": UNIQUENESS, "when": OCCASIONS}
 """The fields that are one of a few words."""
@@ -43,7 +43,9 @@ class NativeScatter:
       in_bounds: "proved": only where every window is proved to lie inside; "any": the target drops the others as XLA
         does.
       unique: "proved": only where no two windows meet; "any": the target applies them in their order.
-      when: "always": it is better than any lowering; "no_lowering": only where the target takes no lowering of it.
+      when: "always": it is better than any lowering; "no_lowering": only where the target takes no lowering of it;
+        "safe": where nothing costs less, a scatter is made one of rows that are all in bounds (the rule
+        `safe_scatter`), whatever its form was and wherever its windows lie.
     """
 
     combiners: Collection[str] = ("assign",)

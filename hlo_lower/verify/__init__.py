@@ -5,7 +5,7 @@ its inputs, and the whole module is run. Nothing of the analysis, the rules or t
 mistake of theirs can hide itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import perf_counter
@@ -68,7 +68,7 @@ def verify(
     memory_budget: int = MEMORY_BUDGET,
     reassociated: bool = False,
     trust_flags: bool = False,
-    reads_inside: bool = False,
+    inside: Collection[str] = (),
     prove_s: float = 0.0,
     accept_runs: bool = False,
     jobs: int = 1,
@@ -88,7 +88,8 @@ def verify(
       memory_budget: bytes for "auto", of arguments and results and of what constants take in a run.
       reassociated: whether float sums may have been put into another order: they are compared within a bound then.
       trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
-      reads_inside: whether gathers of the second version must not point out of bounds, as a consumer does not clamp.
+      inside: ops of the second version that must not point out of bounds, as a consumer does not look: `reads.GATHER`,
+        `reads.SCATTER`.
       prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
       accept_runs: whether what was only run counts as verified.
       jobs: how many processes judge regions; with 1 this one does.
@@ -128,8 +129,8 @@ def verify(
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)
             interface, regions = _compared(texts[0], texts[1], terms, tell, jobs, (first, second))
-            if reads_inside and not interface:
-                regions += _reads(texts[1], terms, tell)
+            if inside and not interface:
+                regions += _reads(texts[1], inside, terms, tell)
             module = None if running is None else running.result()
     else:
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, jobs)
@@ -204,10 +205,10 @@ def _compared(
     return interface, regions
 
 
-def _reads(text: str, terms: Terms, tell: Progress) -> list[RegionVerdict]:
-    """Whether the gathers of a module read inside, whatever its arguments are."""
+def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
+    """Whether the gathers or scatters of a module stay inside, whatever its arguments are."""
     context = mlir.make_context()
-    texts = (with_told_starts(text, clamped=clamped) for clamped in (False, True))
+    texts = (with_told_starts(text, ops, clamped=clamped) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)
     judge = RegionJudge(

@@ -26,6 +26,7 @@ REGIMES = (
     "sorted",
     "all dropped",
     "mixed",
+    "some dropped",
 )
 """Where the window starts are drawn from; see `starts_in`."""
 
@@ -35,7 +36,7 @@ SPECIAL_VALUES = ("mixed", "duplicates")
 TURNED = ("first and last", "one past the end", "overhanging", "negative", "far out", "mixed")
 """Regimes of which a scatter of few windows is run several times: one draw would leave most of their places out."""
 
-REPEATED = ("duplicates", "all equal", "mixed")
+REPEATED = ("duplicates", "all equal", "mixed", "some dropped")
 """Regimes whose values decide what is seen, the rounding of a sum, a zero's sign: small scatters run them again."""
 
 VALUES_AIMED_AT = 4
@@ -134,6 +135,7 @@ def starts_in(
         "sorted": inside,
         "all dropped": [size, size + 1, size + window],
     }
+    pools["some dropped"] = [0, min(1, last), size, -size - window]  # what one write leaves for those that follow it
     pool = pools.get(regime) or [v for values in pools.values() for v in values]
     fitting = [v for v in pool if low <= v <= high] or [min(max(v, low), high) for v in pool]
     places = rng.integers(len(fitting), size=shape)

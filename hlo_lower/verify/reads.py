@@ -1,34 +1,42 @@
-"""Gathers that must not read out of bounds: for a consumer that does not clamp where they point (trap 51).
+"""Gathers and scatters that must stay in bounds: for a consumer that does not look where they point (trap 51).
 
-XLA clamps the starts of a gather by itself, so a module that lacks a clamp computes the same there as one that has it.
-What is asked here is therefore not about results: whether every start lies inside, whatever the arguments are. Starts
-lie inside just where a clamp is the identity; so the module, with an operation with effects before each gather that
-reads its starts, is compared with the same one in which those operations read the starts clamped.
+XLA clamps the starts of a gather by itself and drops what a scatter writes outside, so a module that lacks a clamp or a
+guard computes the same there as one that has it. What is asked here is therefore not about results: whether every start
+lies inside, whatever the arguments are. Starts lie inside just where a clamp is the identity; so the module, with an
+operation with effects before each of these ops that reads its starts, is compared with the same one in which those
+operations read the starts clamped.
 """
+
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
 from hlo_lower import mlir
 
+GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 
-def with_told_starts(text: str, *, clamped: bool) -> str:
-    """The same module with an operation with effects before every gather of static shape that reads its starts.
+
+def with_told_starts(text: str, ops: Collection[str], *, clamped: bool) -> str:
+    """The same module with an operation with effects before every such op of static shape that reads its starts.
 
     Args:
       text: the module.
-      clamped: whether it reads them clamped to where the gather's window is inside.
+      ops: `GATHER`, `SCATTER` or both.
+      clamped: whether it reads them clamped to where the windows are inside.
     """
     module = mlir.parse_module(text, mlir.make_context())
-    gathers: list[mlir.RawOperation] = []
+    found: list[mlir.RawOperation] = []
 
     def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.gather" and all(_is_static(v.type) for v in op.operands):
-            gathers.append(op)
+        if op.name in ops and all(_is_static(v.type) for v in op.operands):
+            found.append(op)
 
     mlir.walk(module.operation, visit)
     with mlir.active(module.context):
-        for op in gathers:
-            _tell(op, _clamped(op) if clamped else op.operands[1])
+        for op in found:
+            windows = _windows_of_gather(op) if op.name == GATHER else _windows_of_scatter(op)
+            _tell(op, _clamped(op, windows) if clamped else windows.starts)
     return mlir.print_module(module, locations=True)
 
 
@@ -48,19 +56,52 @@ def _tell(op: mlir.RawOperation, starts: mlir.RawValue) -> None:
     )
 
 
-def _clamped(op: mlir.RawOperation) -> mlir.RawValue:
-    """The starts of a gather, clamped by an operation in front of it."""
-    numbers = mlir.gather_dimension_numbers(op)
-    shape = [int(n or 0) for n in mlir.tensor_shape(op.operands[0].type)]
-    starts = op.operands[1]
-    indices = [int(n or 0) for n in mlir.tensor_shape(starts.type)]
-    dtype = mlir.dtype_of(mlir.tensor_element_name(starts.type))
-    if not numbers.start_index_map or dtype is None or dtype.kind not in "iu":
-        return starts
+@dataclass(frozen=True)
+class _Windows:
+    """Where the windows of a gather or scatter lie.
+
+    Attributes:
+      starts: the index vectors.
+      vector: the dim of the starts that holds a vector.
+      placed: for each component of a vector, the last start at which a window is inside.
+    """
+
+    starts: mlir.RawValue
+    vector: int
+    placed: tuple[int, ...]
+
+
+def _windows_of_gather(op: mlir.RawOperation) -> _Windows:
+    numbers, shape = mlir.gather_dimension_numbers(op), _shape(op.operands[0])
     sizes = mlir.integers_of(op.attributes["slice_sizes"])
+    placed = tuple(shape[d] - sizes[d] for d in numbers.start_index_map)
+    return _Windows(op.operands[1], numbers.index_vector_dim, placed)
+
+
+def _windows_of_scatter(op: mlir.RawOperation) -> _Windows:
+    numbers, shape = mlir.ScatterNumbers.of(op), _shape(op.operands[0])
+    count = len(op.operands) // 2
+    update = _shape(op.operands[count + 1])
+    left_out = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    covered = [d for d in range(len(shape)) if d not in left_out]
+    sizes = dict(zip(covered, (update[d] for d in numbers.update_window_dims), strict=True))
+    placed = tuple(shape[d] - sizes.get(d, 1) for d in numbers.scatter_dims_to_operand_dims)
+    return _Windows(op.operands[count], numbers.index_vector_dim, placed)
+
+
+def _shape(value: mlir.RawValue) -> list[int]:
+    return [int(n or 0) for n in mlir.tensor_shape(value.type)]
+
+
+def _clamped(op: mlir.RawOperation, windows: _Windows) -> mlir.RawValue:
+    """The starts of a gather or scatter, clamped by an operation in front of it."""
+    starts, indices = windows.starts, _shape(windows.starts)
+    dtype = mlir.dtype_of(mlir.tensor_element_name(starts.type))
+    if not windows.placed or dtype is None or dtype.kind not in "iu":
+        return starts
     largest = int(np.iinfo(dtype).max)
-    last = np.asarray([min(shape[d] - sizes[d], largest) for d in numbers.start_index_map], dtype)
-    vector, rank = numbers.index_vector_dim, len(indices)
+    last = np.asarray([min(place, largest) for place in windows.placed], dtype)
+    vector, rank = windows.vector, len(indices)
     along = last.reshape([-1 if d == vector else 1 for d in range(rank)]) if vector < rank else last.reshape([1] * rank)
     bounds = np.ascontiguousarray(np.broadcast_to(along, indices))
     point = mlir.insert_before(op)

@@ -197,7 +197,8 @@ def check(
     dtypes = [d for d in dtypes if d not in UNORDERED.get(combiner, ())]
     text = module_of(form, combiner, dtypes, index_type, producers, flags, kept)
     lowered = hl.lower(text, oob=oob, **options)
-    assert "stablehlo.scatter" not in lowered.text
+    assert not lowered.scatters_left
+    assert ("stablehlo.scatter" in lowered.text) is any("safe_scatter" in record.rule for record in lowered.records)
     run = Executable(lowered.text, "exact")
     graph = hl.read(text)
     raw = mlir.scatter_dimension_numbers(graph.scatters[0].raw)

@@ -36,6 +36,15 @@ def test_assignment(rule, form, oob):
 
 
 @named(*CASES)
+@pytest.mark.parametrize("combiner", ["assign", "add", "subtract", "minimum"])
+def test_the_scatter_of_a_consumer(combiner, form, oob):
+    """As a scatter of rows in bounds the writes to a row keep their order, and what is dropped changes nothing."""
+    several = ["bf16", "i8", "i1"] if form in ("rows", "windows") else []
+    used = check(form, combiner, oob, ["f32", *several], prefer=("safe_scatter",), target="iree")
+    assert used == {"safe_scatter"}
+
+
+@named(*CASES)
 @pytest.mark.parametrize("combiner", ["add", "subtract", "multiply"])
 def test_rounds(combiner, form, oob):
     """In rounds each row takes its updates in their order, so that float sums keep every bit, and NaN stay in rows."""

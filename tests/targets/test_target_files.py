@@ -196,7 +196,7 @@ def test_a_path_is_told_from_a_name(write, tmp_path, monkeypatch):
         ('[[keep]]\nform = "row"', 'keep 1: form: "any" or "rows" or "points" is wanted, not \'row\'', "write one"),
         ("[[keep]]\nin_bounds = true", 'keep 1: in_bounds: "any" or "proved" is wanted, not True', "write one"),
         ('[[keep]]\nunique = "no"', 'keep 1: unique: "any" or "proved" is wanted, not \'no\'', "write one"),
-        ('[[keep]]\nwhen = ""', 'keep 1: when: "always" or "no_lowering" is wanted', "write one"),
+        ('[[keep]]\nwhen = ""', 'keep 1: when: "always" or "no_lowering" or "safe" is wanted', "write one"),
         ("name = ", "not a TOML file: Invalid value", "quotes"),
         (b"\xff\xfe", "not a TOML file: it is not UTF-8 text", "name a TOML or JSON file"),
     ],

@@ -32,7 +32,7 @@ def test_trap_51_a_clamp_that_is_lost_is_told_though_xla_computes_the_same():
     """Without what is asked of reads both modules are one function; with it the one without a clamp differs."""
     clamped, bare = rows("%j", CLAMP.format(last=7)), rows()
     assert verify(clamped, bare, level="regions").ok
-    verdict = verify(clamped, bare, level="regions", reads_inside=True)
+    verdict = verify(clamped, bare, level="regions", inside={"stablehlo.gather"})
     assert (verdict.ok, verdict.exit_code) == (False, 1)
     [told] = [region for region in verdict.regions if region.status == "differs"]
     assert told.where.endswith(", reads inside")
@@ -52,7 +52,7 @@ INSIDE = {
 def test_starts_that_lie_inside_are_accepted(name):
     """Whatever keeps the starts inside makes the reads equal, and nothing else is asked of them."""
     text = rows("%j", INSIDE[name])
-    verdict = verify(text, text, level="regions", reads_inside=True)
+    verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
     assert verdict.ok, verdict.lines()
 
 
@@ -71,7 +71,7 @@ def test_starts_that_may_not_are_not(name):
     """One row too many, by whatever computes it, makes the verdict differ, though both texts are the same."""
     text = rows("%j", OUTSIDE[name])
     assert verify(text, text, level="regions").ok
-    verdict = verify(text, text, level="regions", reads_inside=True)
+    verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
     assert (verdict.differs, verdict.exit_code) == (True, 1), verdict.lines()
 
 
@@ -97,7 +97,7 @@ def in_loop(start, count=8):
 
 def test_a_gather_in_a_loop_that_counts_to_the_last_row_is_inside():
     """The counter of eight iterations reads rows 0 to 7."""
-    verdict = verify(in_loop("%k"), in_loop("%k"), level="regions", reads_inside=True)
+    verdict = verify(in_loop("%k"), in_loop("%k"), level="regions", inside={"stablehlo.gather"})
     assert verdict.ok, verdict.lines()
 
 
@@ -105,7 +105,7 @@ def test_a_gather_in_a_loop_that_counts_to_the_last_row_is_inside():
 def test_a_gather_in_a_loop_that_counts_further_is_not(start, count):
     """Row 8 in the last iteration is not verified to be inside."""
     text = in_loop(start, count)
-    verdict = verify(text, text, level="regions", reads_inside=True)
+    verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
     assert not verdict.ok
     assert verdict.exit_code in (1, 4)
 
@@ -126,7 +126,7 @@ def in_branch(starts):
 @pytest.mark.parametrize(("starts", "ok"), [("%j", True), ("%i", False)])
 def test_a_clamp_around_a_branch_keeps_the_reads_in_it_inside(starts, ok):
     """What a branch takes from around it is looked at with what computes it there."""
-    verdict = verify(in_branch(starts), in_branch(starts), level="regions", reads_inside=True)
+    verdict = verify(in_branch(starts), in_branch(starts), level="regions", inside={"stablehlo.gather"})
     assert verdict.ok == ok, verdict.lines()
 
 
@@ -139,7 +139,7 @@ def test_a_clamp_around_a_loop_keeps_the_reads_in_it_inside():
     )
     for starts, ok in (("%j", True), ("%i", False)):
         asked = text.replace('"stablehlo.gather"(%x, %i)', f'"stablehlo.gather"(%x, {starts})')
-        verdict = verify(asked, asked, level="regions", reads_inside=True)
+        verdict = verify(asked, asked, level="regions", inside={"stablehlo.gather"})
         assert verdict.ok == ok, verdict.lines()
 
 

@@ -4,16 +4,27 @@ A fault replaces one step of the package while a module is lowered and verified 
 """
 
 from dataclasses import replace
+from math import prod
 
+import numpy as np
 import pytest
 from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
-from hlo_lower.lowerings import last_writer, numbered, reduction, rounds
+from hlo_lower.lowerings import last_writer, numbered, own_scatter, reduction, rounds
 from hlo_lower.scatter.flat import FlatScatter
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
 INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))
+FLOATS = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS, binary("add"))
+BATCHES = Module(
+    "2x8xf32",
+    "2x3x1xi32",
+    "2x3xf32",
+    "update_window_dims = [], inserted_window_dims = [1], input_batching_dims = [0], "
+    "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2",
+)
+ZERO = np.asarray(0.0)
 SAME = replace(POINTS, producers="%one = stablehlo.constant dense<1.0> : tensor<6xf32>")
 
 
@@ -22,7 +33,7 @@ def verdict_of(module, rule):
     text = module.text
     if module is SAME:
         text = text.replace("(%o, %j, %up)", "(%o, %i, %one)")
-    lowered = hl.lower(text, prefer=(rule,))
+    lowered = hl.lower(text, prefer=(rule,), target="iree" if rule == "safe_scatter" else "stablehlo")
     assert [record.rule for record in lowered.records] == [rule]
     return hl.verify(text, lowered, level="regions")
 
@@ -132,6 +143,24 @@ def a_round_short(monkeypatch):
     monkeypatch.setattr(rounds, "reduce_along", wrong)
 
 
+def nothing_new_is_zero(monkeypatch):
+    """What is dropped adds 0.0: -0.0 becomes 0.0."""
+    monkeypatch.setattr(own_scatter, "identity", lambda build, _combiner, element: build.constant_array(ZERO, element))
+
+
+def the_write_before_kept_or_not(monkeypatch):
+    """A dropped write repeats the one just before it, which may be dropped as well."""
+    right = own_scatter.shift_along
+    monkeypatch.setattr(own_scatter, "shift_along", lambda b, v, step, f: right(b, v, step, f) if step == 1 else v)
+
+
+def batches_in_one(monkeypatch):
+    """Rows of all batch coordinates have the numbers of the first one's."""
+    monkeypatch.setattr(
+        own_scatter, "_of_all", lambda build, numbers, rows: build.reshape(numbers, (prod(numbers.static_shape), 1))
+    )
+
+
 WRONG = [
     (POINTS, "last_writer", first_writer_wins),
     (POINTS, "last_writer", every_row_taken_as_written),
@@ -157,6 +186,32 @@ def test_a_wrong_form_is_caught(module, rule, fault, monkeypatch):
     verdict = verdict_of(module, rule)
     assert not verdict.ok
     assert [(region.status, region.scatters) for region in verdict.regions] == [("differs", (1,))]
+
+
+WRONG_SCATTERS = [
+    (FLOATS, nothing_new_is_zero),
+    (POINTS, the_write_before_kept_or_not),
+    (BATCHES, batches_in_one),
+]
+
+
+@pytest.mark.parametrize(("module", "fault"), WRONG_SCATTERS, ids=lambda v: getattr(v, "__name__", ""))
+def test_a_wrong_scatter_of_a_consumer_is_caught(module, fault, monkeypatch):
+    """It is accused of what it computes; without the fault neither that nor its rows out of bounds are found."""
+    assert verdict_of(module, "safe_scatter").ok
+    fault(monkeypatch)
+    verdict = verdict_of(module, "safe_scatter")
+    assert [region.status for region in verdict.regions if "inside" not in region.where] == ["differs"]
+
+
+def test_a_consumers_scatter_out_of_bounds_is_found(monkeypatch):
+    """Of a guard that is left out XLA sees nothing, and verification for the consumer does."""
+    monkeypatch.setattr(own_scatter, "_repeated", lambda build, kept, numbers, update, operand: (numbers, update))
+    verdict = verdict_of(POINTS, "safe_scatter")
+    assert {("inside" in region.where, region.status) for region in verdict.regions} == {
+        (False, "equal"),
+        (True, "differs"),
+    }
 
 
 RIGHT = [(module, rule) for module, rule, _ in WRONG]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,14 +11,15 @@ from hlo_lower.analysis import Site
 from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Node, Value
+from hlo_lower.graph import Graph, Node, Value
 from hlo_lower.lowerings import FAMILIES, class_name
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Kept, Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
-from hlo_lower.rewrite.native import kept_by
+from hlo_lower.rewrite.legality import Refusal
+from hlo_lower.rewrite.native import has_safe_rows, kept_by
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify
 from hlo_lower.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
@@ -28,6 +30,7 @@ from hlo_lower.scatter.spread_dims import spread_dims
 from hlo_lower.scatter.unfold import unfolded
 from hlo_lower.scatter.uniform import constant_dims
 from hlo_lower.scatter.unreduced import mesh_of
+from hlo_lower.targets import Target
 
 SCATTER = "stablehlo.scatter"
 OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
@@ -105,6 +108,12 @@ class ScatterKind(Kind):
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """What the target refuses of what a rule built; of a target with a safe scatter that is not the scatter."""
+        if any(native.when == "safe" for native in target.keep):
+            built = [node for node in built if node.name != SCATTER]
+        return super().refusal(target, graph, built)
+
     def _subject(
         self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]
     ) -> ScatterSubject:
@@ -176,6 +185,7 @@ def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
         FloatMode(options.float_mode),
         trust_flags=options.trust_flags,
         costs=context.preference.costs,
+        has_own=partial(has_safe_rows, options.target, scatter),
     )
     return replace(facts, dialect=Dialect(options.target.dialect))
 
