@@ -709,6 +709,11 @@ def integers_of(attribute: RawAttribute) -> tuple[int, ...]:
     return tuple(int(v) for v in attribute)
 
 
+def float_of(attribute: RawAttribute) -> float:
+    """The number of a float attribute (an epsilon)."""
+    return float(attribute.value)
+
+
 def integer_of(attribute: RawAttribute) -> int:
     """The integer of an integer attribute (an iota dimension, a concatenate dimension)."""
     return int(attribute.value)
@@ -786,6 +791,12 @@ def _parse_dense(text: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         else:
             values[i] = np.array(int(token) if dtype.kind in "iu" else float(token)).astype(part)
     return values.view(dtype)
+
+
+def float_text(value: float, element: str) -> str:
+    """A float as `dense<...>` of an element type takes it: by its bits, so that none is lost."""
+    bits = np.array(value).astype(dtype_of(element))
+    return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from hlo_lower.arguments import known_names, one_of, shown, texts
+from hlo_lower.arguments import known_names, one_of, shown, texts, whole
 from hlo_lower.errors import InputError
 from hlo_lower.targets import Target, TargetLike, target_of
+
+MAX_UNROLL = 10_000
+"""Ops that a loop may become where the user names no number."""
 
 Bound = tuple[tuple[str, int], ...]
 """Sizes that are bound, in the order in which they were given."""
@@ -28,6 +31,7 @@ class Choices(TypedDict, total=False):
     demote_f64: bool
     widen: str | Sequence[str]
     linalg_ops: Literal["named", "generic"]
+    max_unroll: int
 
 
 class Keywords(Choices, total=False):
@@ -64,6 +68,7 @@ class Options:
       widen: floats that become wider ones first ("bf16=f32"), arguments included; numbers change, as nothing is rounded
         to the narrow type any more.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
+      max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
 
     Raises:
       InputError: a value is of a wrong type or none of the choices, or the target does not exist.
@@ -90,6 +95,7 @@ class Options:
     demote_f64: bool = False
     widen: tuple[str, ...] = ()
     linalg_ops: Literal["named", "generic"] = "named"
+    max_unroll: int = MAX_UNROLL
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
         known_names("Options", choices, NAMES)
@@ -107,6 +113,7 @@ class Options:
         for pair in values["widen"]:
             one_of("widen", pair, WIDENINGS)
         values["bind"] = _bound(given.get("bind"))
+        values["max_unroll"] = whole("max_unroll", given.get("max_unroll", MAX_UNROLL), 0)
         for field in fields(self):
             object.__setattr__(self, field.name, values[field.name])
 

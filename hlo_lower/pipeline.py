@@ -28,7 +28,7 @@ from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
-from hlo_lower.rewrite.stage import run_stage
+from hlo_lower.rewrite.stage import run_stage, run_to_the_end
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def _lower(
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
     floats = other_floats(graph, other_floats_of(options))
-    changes = (*changes, *run_stage(Context(graph, options, known), kinds_of(Stage.LOWERED)))
+    changes = (*changes, *lower_others(graph, options, known))
     scatters = lower_scatters(Context(graph, options, known))
     changes = (*changes, *lower_sorts(Context(graph, options, known)))
     given = graph.exported
@@ -311,6 +311,12 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     text = to_text(graph)
     floats = other_floats(graph, other_floats_of(options))
     return PlainForm(text, changes, demotion, floats, "" if floats is None else to_text(graph))
+
+
+def lower_others(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
+    """Lower what the target refuses besides scatters, in place: control flow, then ops one by one."""
+    flattened = run_to_the_end(Context(graph, options, registry), kinds_of(Stage.FLATTENED))
+    return (*flattened, *run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED)))
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

@@ -18,6 +18,7 @@ from hlo_lower.gather.facts import TakenGather as GatherTaken
 from hlo_lower.graph import Builder, Graph, Node, Value
 from hlo_lower.lowerings.gather import GatherLowering
 from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
 from hlo_lower.lowerings.reverse import REVERSE, ReverseFacts
 from hlo_lower.lowerings.reverse import Axes as ReverseAxes
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
@@ -45,6 +46,7 @@ __all__ = [
     "ASSIGNING",
     "GATHER",
     "MANY_WINDOWS",
+    "PLAIN",
     "READING",
     "REVERSE",
     "SCATTER",
@@ -55,6 +57,7 @@ __all__ = [
     "Dialect",
     "DoesNotApply",
     "Drops",
+    "Elements",
     "Empty",
     "FloatMode",
     "Full",
@@ -65,11 +68,14 @@ __all__ = [
     "Graph",
     "InBounds",
     "Node",
+    "Numbers",
     "Offsets",
     "OpLowering",
     "Order",
     "OutOfBounds",
     "Parts",
+    "PlainFacts",
+    "PlainOp",
     "Point",
     "ReverseAxes",
     "ReverseFacts",

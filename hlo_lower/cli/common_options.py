@@ -55,6 +55,8 @@ def add_plain(command: argparse.ArgumentParser) -> None:
     command.add_argument("--demote-f64", action="store_true", help=told)
     told = "floats become wider ones first (bf16=f32, f16=f32), arguments included: numbers change; repeatable"
     command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
+    told = "ops that a loop may become for a target that has none; default: 10,000"
+    command.add_argument("--max-unroll", metavar="N", type=count, default=10_000, help=told)
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:

@@ -20,12 +20,14 @@ class Builder:
 
     Attributes:
       built: the operations built so far, nested ones included.
+      repeated: those of them that are copies of operations of the module, and so add nothing that it does not hold.
     """
 
     def __init__(self, point: object, location: mlir.RawLocation, built: list[Node] | None = None) -> None:
         self._point = point
         self._location = location
         self.built: list[Node] = [] if built is None else built
+        self.repeated: set[Node] = set()
         self._splats: dict[tuple[str, mlir.RawType], Value] = {}
 
     @classmethod
@@ -91,6 +93,11 @@ class Builder:
     def _new_splat(self, text: str, raw_type: mlir.RawType) -> Value:
         value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
         return self._value("stablehlo.constant", [], raw_type, {"value": value})
+
+    def float_splat(self, value: float, shape: Sequence[int], element: str) -> Value:
+        """A float constant with the same value everywhere; one that the type does not have is rounded to it."""
+        raw_type = mlir.tensor_type(shape, element)
+        return self._splat(mlir.float_text(value, element), raw_type)
 
     def zero(self, element: mlir.RawType) -> Value:
         """A scalar zero of any element type (0, 0.0, false, 0 + 0i)."""
@@ -309,6 +316,21 @@ class Builder:
         copy = Node(mlir.clone_before(original.raw, place.raw, {a.raw: b.raw for a, b in replaced.items()}))
         self.built.append(copy)
         return copy
+
+    def repeat_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
+        """The same as `copy_before`, of an operation that the module holds already."""
+        copy = self.copy_before(place, original, replaced)
+        self.repeated.add(copy)
+        return copy
+
+    def repeat_block(self, block: Block, node: Node, region: int) -> None:
+        """Fill a region of a node with a copy of a block without arguments, of operations that the module holds."""
+        into, copies = mlir.append_block(node.raw, region, [], self._location), dict[mlir.RawValue, mlir.RawValue]()
+        for original in block.nodes:
+            copy = Node(mlir.clone_into(original.raw, into, copies))
+            copies.update(zip(original.raw.results, copy.raw.results, strict=True))
+            self.built.append(copy)
+            self.repeated.add(copy)
 
     def copy_nodes(
         self,

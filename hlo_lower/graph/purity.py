@@ -13,7 +13,9 @@ FUNCTIONS = PURE_OPS | {
     *(f"stablehlo.{op}" for op in ("atan2", "cbrt", "cosine", "exponential_minus_one", "imag", "log_plus_one")),
     *(f"stablehlo.{op}" for op in ("logistic", "real", "reduce_precision", "sine", "tan", "tanh")),
     *(f"stablehlo.{op}" for op in ("case", "if", "while", "scatter", "optimization_barrier", "rng_bit_generator")),
-    *("chlo.top_k", "sdy.sharding_constraint", "func.return"),
+    *(f"stablehlo.{op}" for op in ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky")),
+    *(f"stablehlo.{op}" for op in ("convolution", "dynamic_gather", "fft", "real_dynamic_slice", "select_and_scatter")),
+    *("stablehlo.triangular_solve", "chlo.top_k", "sdy.sharding_constraint", "func.return"),
 }
 """Ops that are, as far as what stands in their regions is."""
 

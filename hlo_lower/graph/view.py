@@ -207,6 +207,10 @@ class Node(_View):
         """The integers of an `array<i64>` attribute (dims, permutation, slice bounds)."""
         return mlir.integers_of(self.raw.attributes[name])
 
+    def dense_integers(self, name: str) -> tuple[int, ...]:
+        """The integers of a `dense<...> : tensor<...xi64>` attribute (padding of windows), flat."""
+        return mlir.dense_integers(self.raw.attributes[name])
+
     def integer(self, name: str) -> int:
         """An integer attribute (iota_dimension, dimension)."""
         return mlir.integer_of(self.raw.attributes[name])

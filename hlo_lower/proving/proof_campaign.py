@@ -7,18 +7,22 @@ from time import perf_counter
 from hlo_lower.api import lower
 from hlo_lower.errors import HloLowerError, InputError
 from hlo_lower.lowerings.composite import COMPOSITE
+from hlo_lower.lowerings.control import CONTROL
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.element_type import ON_INTEGERS
+from hlo_lower.lowerings.plain_op import PLAIN
 from hlo_lower.lowerings.reverse import REVERSE
 from hlo_lower.mlir import RefinementError
 from hlo_lower.pipeline import Lowered
 from hlo_lower.plugins import installed_registry
 from hlo_lower.proving.composites import composite_cases
 from hlo_lower.proving.confirm import confirmed
+from hlo_lower.proving.control_flows import control_cases
 from hlo_lower.proving.element_types import element_type_cases
 from hlo_lower.proving.family import scatter_cases
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.open_dims import at_static_sizes, dynamic_gather_cases, dynamic_scatter_cases
+from hlo_lower.proving.plain_ops import has_plain_cases, plain_cases
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.reverses import reverse_cases
@@ -38,6 +42,8 @@ FAMILIES: dict[str, Callable[[Rule], Iterator[ProofCase]]] = {
     REVERSE: reverse_cases,
     ON_INTEGERS: element_type_cases,
     SORT: sort_cases,
+    CONTROL: control_cases,
+    PLAIN: plain_cases,
 }
 """The family of each op that has rules."""
 
@@ -57,6 +63,7 @@ def rules_named(names: Sequence[str], registry: CompositeLoweringRegistry | None
       InputError: there is no such rule.
     """
     known = [rule for op in FAMILIES for rule in (registry or installed_registry()).rules(op)]
+    known = [rule for rule in known if rule.op != PLAIN or has_plain_cases(rule)]
     missing = [name for name in names if name not in {rule.short_name for rule in known}]
     if missing:
         raise InputError(

@@ -9,12 +9,22 @@ from collections.abc import Mapping
 
 _TABLE = """\
 bits_to_sums: add compare constant maximum select shift_right_logical subtract xor
+atan2_to_polynomial: abs add compare constant divide maximum minimum multiply negate or select subtract
+barrier_to_operands:
+batch_norm_grad_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
+batch_norm_inference_to_elementwise: add broadcast_in_dim constant multiply rsqrt subtract
+batch_norm_training_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
+branches_to_selects: compare constant select
+branches_to_taken:
+cbrt_to_power: abs compare constant divide negate power select subtract
 chlo_to_stablehlo: multiply
+clamp_to_minimum: broadcast_in_dim maximum minimum
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
 composite_to_call: func.call
 composite_to_softmax: add broadcast_in_dim constant divide exponential maximum reduce subtract
 constant_gather: broadcast_in_dim constant gather reshape select
 constant_slices: constant dynamic_update_slice reshape reverse slice
+count_leading_zeros_to_sums: add and broadcast_in_dim constant not or shift_right_logical subtract
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
 dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
@@ -31,6 +41,8 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
 float_to_f32: add convert
+expm1_to_exponential: abs add compare constant exponential multiply select subtract
+float_sign_to_select: compare constant select
 gather_to_clamped_gather: constant gather maximum minimum
 gather_to_compare_sum: add bitcast_convert broadcast_in_dim compare constant iota maximum minimum reduce reshape
     select
@@ -41,22 +53,45 @@ gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_upd
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 integer_to_wider: add and constant convert subtract xor
+if_to_case: case convert
+integer_dot_to_products: add broadcast_in_dim multiply reshape slice
+is_finite_to_subtract: compare constant subtract
 last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota maximum multiply pad reduce reshape
     select while
+log1p_to_log: abs add compare constant divide log multiply select
+logistic_to_exponential: add constant divide exponential negate
+map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
+note_to_operand:
 one_hot_dot: and broadcast_in_dim compare concatenate constant convert dot_general iota is_finite or reduce reshape
     select slice
 only_writer: and broadcast_in_dim compare constant gather iota maximum reduce reshape select
 operand:
 permuted: broadcast_in_dim compare constant gather iota reshape sort
+popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
+reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical
+reduce_to_float_halves: concatenate reshape slice
+reduce_to_halves: concatenate reshape slice
+reduce_to_slices: reshape slice
+reduce_window_to_doublings: broadcast_in_dim pad slice
+reduce_window_to_float_doublings: broadcast_in_dim pad slice
+reduce_window_to_slices: broadcast_in_dim slice
+remainder_to_divide: broadcast_in_dim compare constant divide multiply select subtract
+remainder_to_subtractions: abs add and compare constant divide multiply negate select subtract
 reverse_to_gather: constant gather
 reverse_to_slices: concatenate slice
+round_afz_to_floor: abs add compare constant floor negate select subtract
+round_even_to_floor: abs add compare constant floor multiply negate select subtract
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort
     subtract while
 safe_scatter: add and broadcast_in_dim compare constant gather iota maximum multiply pad reshape scatter select slice
     transpose
 safe_scatter_of_run: and broadcast_in_dim compare constant gather iota maximum pad reshape scatter select slice
+select_and_scatter_to_slices: broadcast_in_dim constant pad select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
+shift_left_to_multiply: broadcast_in_dim compare constant multiply select
+shift_right_logical_to_divide: broadcast_in_dim compare constant divide select
+shift_right_to_divide: and broadcast_in_dim compare constant divide select subtract
 shifted_dynamic_update_slice: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota
     pad reshape select slice subtract
 shifted_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
@@ -75,17 +110,21 @@ sort_to_ranks: add and bitcast_convert broadcast_in_dim compare constant convert
     xor
 sort_to_rounds: and bitcast_convert broadcast_in_dim compare concatenate constant gather iota maximum minimum reduce
     reshape select xor
+sign_to_select: broadcast_in_dim compare constant select
+signed_shift_right_logical_to_divide: add and broadcast_in_dim compare constant divide select subtract
 sorted_last_writer: add and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_only_writer: and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pad reshape select slice sort
 strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
+tan_to_sine: cosine divide sine
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
 unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
 wide_to_halves: bitcast_convert xor
+while_to_trips: constant
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
 wrapped_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape

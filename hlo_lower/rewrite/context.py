@@ -24,12 +24,14 @@ class Context:
       options: how it is lowered.
       registry: the rules.
       read: what was read before, for twins.
+      left: ops of control flow that stay, so that what stands in them is lowered alone.
     """
 
     graph: Graph
     options: Options
     registry: CompositeLoweringRegistry
     read: dict[Hashable, object] = field(default_factory=dict[Hashable, object])
+    left: set[Node] = field(default_factory=set[Node])
 
     @property
     def target(self) -> Target:

@@ -183,9 +183,10 @@ class Engine:
         told, wanted = (_types_of(values) for values in (values, results))
         if told != wanted:
             raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
-        refusal = kind.refusal(context.target, context.graph, build.built)
+        added = [made for made in build.built if made not in build.repeated] if build.repeated else build.built
+        refusal = kind.refusal(context.target, context.graph, added)
         if refusal is not None and by_types:
-            refusal = refused_of(context.target, context.graph, build.built, self._later.lowers)
+            refusal = refused_of(context.target, context.graph, added, self._later.lowers)
         if refusal is not None:
             raise DoesNotApply(refusal.reason)
         return cast(tuple[Value, ...], values)

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hlo_lower import english
+from hlo_lower.causes import Cause
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import Facts, Rule, RuleList
@@ -23,6 +24,7 @@ class Stage(Enum):
     """When the ops of a kind are looked at."""
 
     LEGALIZED = "legalized"  # where portable input is made plain, before 64-bit integers are made narrower
+    FLATTENED = "flattened"  # control flow, and notes that say nothing, which a target does not take
     LOWERED = "lowered"  # what a target does not take, before scatters
     SCATTERS = "scatters"
     SORTED = "sorted"  # what indices of scatters may be told to be distinct by, and so after them
@@ -96,6 +98,7 @@ class Kind(ABC):
     Attributes:
       name: under which its rules are registered.
       op: the name of the ops; one that ends in "." begins it.
+      ops: their names, where there are several; `op` is then what they are called together.
       stage: when they are looked at.
       domains: the facts that rules constrain.
       families: its rules.
@@ -104,6 +107,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     op: ClassVar[str]
+    ops: ClassVar[frozenset[str]] = frozenset()
     stage: ClassVar[Stage]
     domains: ClassVar[Mapping[str, Iterable[Enum]]]
     families: ClassVar[Sequence[RuleList]]
@@ -115,7 +119,7 @@ class Kind(ABC):
 
     def concerns(self, target: Target) -> bool:
         """Whether there is an op of the kind that the target does not take as it is."""
-        return target.refuses_op(self.op) is not None or target.restricts_dtypes
+        return target.restricts_dtypes or any(target.refuses_op(op) is not None for op in self.ops or (self.op,))
 
     def owns(self, node: Node) -> frozenset[str]:
         """The attributes of an op that do not go over to what replaces it."""
@@ -139,8 +143,14 @@ class Kind(ABC):
 
     def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
         """Why an op is left."""
-        nearest = "; ".join(f"{rule.short_name}: {english.listed(why)}" for rule, why in refused.nearest[:1])
-        return f"{context.target.name} takes no form of it; {nearest}"
+        told = (f"{rule.short_name}: {english.listed(why)}" for rule, why in self.nearest(context, subject, refused))
+        return f"{context.target.name} takes no form of it; {'; '.join(told)}"
+
+    def nearest(
+        self, context: "Context", subject: Subject, refused: Refused
+    ) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+        """The rules that are told of where an op is left, each with what it lacks."""
+        return refused.nearest[:1]
 
     def title(self, rule: Rule) -> str:
         """What a rule is for, for a reader: "gather, taken not, size few"."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, erase_uncalled
-from hlo_lower.rewrite.change import Change, grouped
+from hlo_lower.rewrite.change import Change, Outcome, grouped
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision
 from hlo_lower.rewrite.engine import Engine
@@ -42,10 +42,31 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     return grouped(change for change in changes if change is not None)
 
 
+def run_to_the_end(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
+    """The same of ops that hold others, outer ones first, until nothing is lowered any more.
+
+    What a rule of these kinds builds holds copies of what its op held, nested less deeply, so it ends. What stands in
+    an op that is left is looked at afterwards.
+
+    Returns:
+      What was lowered, and what is left in the end.
+    """
+    lowered: list[Change] = []
+    while True:
+        known = len(context.left)
+        changes = run_stage(context, kinds)
+        done = [change for change in changes if change.outcome is Outcome.LOWERED]
+        lowered += done
+        if done:
+            context = Context(context.graph, context.options, context.registry)
+        elif len(context.left) == known:
+            return grouped((*lowered, *changes))
+
+
 def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
     """The ops of each kind, in program order, as they are read before any of them is changed."""
     nodes: dict[str, list[Node]] = {}  # by name, or by how the name begins
-    exact = {kind.op for kind in kinds}
+    exact = {op for kind in kinds for op in kind.ops or (kind.op,)}
     beginnings = tuple(op for op in exact if op.endswith("."))
 
     def visit(raw: mlir.RawOperation) -> None:
@@ -58,4 +79,6 @@ def _found(context: Context, kinds: Sequence[Kind]) -> Iterator[Subject]:
 
     mlir.walk(context.graph.module.operation, visit)
     for kind in kinds:
-        yield from filter(None, (kind.read(context, node) for node in nodes.get(kind.op, ())))
+        wanted = kind.ops or {kind.op}
+        for op in (op for op in nodes if op in wanted):
+            yield from filter(None, (kind.read(context, node) for node in nodes[op]))

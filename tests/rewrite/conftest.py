@@ -3,13 +3,17 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.lowerings.plain_op import PlainOp
 from hlo_lower.scatter.costs import COSTS
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
 SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}
 NO_SORT = {**SCATTER, "stablehlo.sort": "none"}
 NO_PAIRS = COSTS.with_entry("rank_pair", 1e9)
+CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
 TARGETS = {
+    "no_control": hl.Target("no_control", refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in CONTROL}}),
+    "no_if": hl.Target("no_if", refused={**SCATTER, "stablehlo.if": "none"}),
     "in_bounds": hl.Target("in_bounds", refused=SCATTER, gather="in_bounds"),
     "no_gather": hl.Target("no_gather", refused={**SCATTER, "stablehlo.gather": "none"}),
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
@@ -22,6 +26,9 @@ TARGETS = {
     "signed_only": hl.Target("signed_only", refused=SCATTER, op_dtypes=SIGNED),
     "only_xor": hl.Target("only_xor", refused=SCATTER, op_dtypes={"stablehlo.and": ["i1"]}),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
+}
+TARGETS |= {
+    f"no_{op.value.partition('.')[2]}": hl.Target("npu", refused={**SCATTER, op.value: "none"}) for op in PlainOp
 }
 
 

@@ -139,7 +139,8 @@ def test_a_conversion_that_is_refused_on_i64_is_made_of_its_bits():
     """Where i64 is taken elsewhere, the conversion of a start alone is written by other ops, to the same result."""
     target = hl.Target("small", index_type="i32", op_dtypes={"stablehlo.convert": {"i32", "f32", "i1"}})
     lowered = hl.lower(module("tile"), target=target)
-    assert not lowered.scatters_left and not lowered.refused
+    assert not lowered.scatters_left
+    assert not lowered.refused
     assert hl.verify(module("tile"), lowered).ok
 
 

@@ -4,11 +4,13 @@ from hlo_lower.registry import CompositeLoweringRegistry, Rule
 from hlo_lower.rewrite.kind import Kind, Stage
 from hlo_lower.rewrite.kinds.chlo import ChloKind
 from hlo_lower.rewrite.kinds.composite import CompositeKind
+from hlo_lower.rewrite.kinds.control import ControlKind
 from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
+from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
 from hlo_lower.rewrite.kinds.sort import SortKind
@@ -25,6 +27,8 @@ KINDS: tuple[Kind, ...] = (
     IntegerTypeKind(),
     FloatTypeKind(),
     SortKind(),
+    ControlKind(),
+    PlainOpKind(),
 )
 
 

@@ -37,6 +37,7 @@ OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
     "concatenate": moving.concatenate,
     "pad": moving.pad,
     "optimization_barrier": moving.unchanged,
+    "custom_call": moving.custom_call,
     "get_dimension_size": moving.get_dimension_size,
     "dynamic_slice": slicing.dynamic_slice,
     "dynamic_update_slice": slicing.dynamic_update_slice,

@@ -109,6 +109,13 @@ def unchanged(op: Operation) -> list[Tensor]:
     return list(op.operands)
 
 
+def custom_call(op: Operation) -> list[Tensor]:
+    """`custom_call @Sharding`, which returns its operand."""
+    if (name := mlir.symbol_name(op.raw.attributes["call_target_name"])) != "Sharding":
+        raise Beyond(f"stablehlo.custom_call @{name}")
+    return list(op.operands)
+
+
 def get_dimension_size(op: Operation) -> list[Tensor]:
     """`get_dimension_size` of a tensor of static shape."""
     size = op.operands[0].shape[op.integer("dimension")]

@@ -1,0 +1,176 @@
+"""Elementwise ops of integers, and of any numbers, out of plainer ones, bit for bit."""
+
+from collections.abc import Sequence
+
+from hlo_lower.graph import Builder, Value
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.registry import RuleList
+
+INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
+
+rules = RuleList()
+
+
+class Integers:
+    """Elementwise ops on integers of one type and shape, constants included; they wrap."""
+
+    def __init__(self, build: Builder, like: Value) -> None:
+        self._build, self._shape, self.element = build, like.static_shape, like.element_type
+        self.width = int(self.element.lstrip("ui"))
+
+    def __call__(self, value: int) -> Value:
+        """A constant; of more bits than there are, the low ones."""
+        value &= (1 << self.width) - 1
+        if not self.element.startswith("u") and value >> (self.width - 1):
+            value -= 1 << self.width
+        return self._build.broadcast(self._build.constant(value, (), self.element), self._shape)
+
+    def op(self, name: str, *values: Value | int) -> Value:
+        """An elementwise op by name; numbers become constants."""
+        return self._build.elementwise(name, *map(self._value, values))
+
+    def where(self, left: Value, direction: str, right: Value | int, yes: Value | int, no: Value | int) -> Value:
+        """A choice by a comparison."""
+        is_so = self._build.compare(left, direction, self._value(right))
+        return self._build.select(is_so, self._value(yes), self._value(no))
+
+    def _value(self, value: Value | int) -> Value:
+        return value if isinstance(value, Value) else self(value)
+
+
+@rules.lowers(PLAIN, named={PlainOp.CLAMP}, form="minimum(maximum(x, low), high)")
+def clamp_to_minimum(op: PlainLowering) -> Sequence[Value]:
+    """Write it out. Equal: it is the specification's definition; of NaN both are NaN."""
+    low, x, high = op.node.operands
+    low, high = (op.build.broadcast(v, x.static_shape) if v.shape == () else v for v in (low, high))
+    return [op.build.elementwise("minimum", op.build.elementwise("maximum", x, low), high)]
+
+
+@rules.lowers(PLAIN, named={PlainOp.SIGN}, elements={Elements.SIGNED}, form="1 above 0, -1 below, else 0")
+def sign_to_select(op: PlainLowering) -> Sequence[Value]:
+    """Compare with zero. Equal: that is what the sign is."""
+    x = op.node.operand(0)
+    at = Integers(op.build, x)
+    return [at.where(x, "GT", 0, 1, at.where(x, "LT", 0, -1, 0))]
+
+
+@rules.lowers(PLAIN, named={PlainOp.POPCNT}, elements=INTEGERS, form="sums of bits, then of pairs, of fours, ...")
+def popcnt_to_sums(op: PlainLowering) -> Sequence[Value]:
+    """Add neighbouring bits, then neighbouring pairs, and so on.
+
+        x - ((x >> 1) & 0x55);  (x & 0x33) + ((x >> 2) & 0x33);  (x + (x >> 4)) & 0x0f
+
+    Equal: each step holds the counts of fields of twice as many bits, which have room for them.
+    """
+    x = op.node.operand(0)
+    return [_ones(Integers(op.build, x), x)]
+
+
+def _ones(at: Integers, x: Value) -> Value:
+    """The number of bits that are 1."""
+
+    def right(value: Value, bits: int) -> Value:
+        return at.op("shift_right_logical", value, bits)
+
+    def of(byte: int) -> int:
+        return int.from_bytes(bytes([byte]) * (at.width // 8), "little")
+
+    x = at.op("subtract", x, at.op("and", right(x, 1), of(0x55)))
+    x = at.op("add", at.op("and", x, of(0x33)), at.op("and", right(x, 2), of(0x33)))
+    x = at.op("and", at.op("add", x, right(x, 4)), of(0x0F))
+    bits = 8
+    while bits < at.width:
+        x, bits = at.op("add", x, right(x, bits)), 2 * bits
+    return at.op("and", x, 0xFF) if at.width > 8 else x
+
+
+@rules.lowers(PLAIN, named={PlainOp.COUNT_LEADING_ZEROS}, elements=INTEGERS, form="the zeros left of the highest bit")
+def count_leading_zeros_to_sums(op: PlainLowering) -> Sequence[Value]:
+    """Fill all bits below the highest one, and count those that are 0.
+
+        x |= x >> 1;  x |= x >> 2;  x |= x >> 4;  ...;  popcnt(~x)
+
+    Equal: what is 0 then is left of the highest bit; of 0 that is all bits.
+    """
+    x = op.node.operand(0)
+    at = Integers(op.build, x)
+    bits = 1
+    while bits < at.width:
+        x, bits = at.op("or", x, at.op("shift_right_logical", x, bits)), 2 * bits
+    return [_ones(at, at.op("not", x))]
+
+
+# --- shifts ---
+
+
+@rules.lowers(PLAIN, named={PlainOp.SHIFT_LEFT}, elements=INTEGERS, form="x * 2^s, 0 where s is no bit's number")
+def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
+    """Multiply by the power of two.
+
+    Equal: products wrap. Shifting by as many bits as there are, or by more, gives 0, as StableHLO has it; a negative
+    number is a large one.
+    """
+    x, s = op.node.operands
+    at = Integers(op.build, x)
+    return [at.op("multiply", x, _power(at, s, 0))]
+
+
+@rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
+def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
+    """Divide by the power of two. Equal: unsigned division rounds down; where s is no bit's number, 0 is chosen."""
+    x, s = op.node.operands
+    at = Integers(op.build, x)
+    return [at.where(s, "LT", at.width, at.op("divide", x, _power(at, s, 1)), 0)]
+
+
+@rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT}, elements={Elements.SIGNED}, form="x / 2^s, rounded down")
+def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
+    """Divide by the power of two, of negative numbers their complement.
+
+        x < 0 ? -1 - (-1 - x) / 2^s : x / 2^s
+
+    Equal: -1 - x is not negative, so both divisions round down, and nothing overflows. From the highest bit on, which
+    has no positive power, all bits are the sign's.
+    """
+    x, s = op.node.operands
+    at = Integers(op.build, x)
+    return [_down(op.build, at, x, s)]
+
+
+def _down(build: Builder, at: Integers, x: Value, s: Value) -> Value:
+    power = _power(at, s, 1)
+    flipped = at.op("subtract", at(-1), x)
+    below = at.op("subtract", at(-1), at.op("divide", flipped, power))
+    found = at.where(x, "LT", 0, below, at.op("divide", x, power))
+    is_inside = build.elementwise("and", build.compare(s, "GE", at(0)), build.compare(s, "LT", at(at.width - 1)))
+    return build.select(is_inside, found, at.where(x, "LT", 0, -1, 0))
+
+
+@rules.lowers(
+    PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.SIGNED}, form="x / 2^s, rounded down, high bits 0"
+)
+def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
+    """Shift the sign in, and take it away again.
+
+        (x < 0 ? x shifted with its sign + 2^(width - s) : x / 2^s)
+
+    Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps.
+    """
+    x, s = op.node.operands
+    at = Integers(op.build, x)
+    build = op.build
+    shifted = _down(build, at, x, s)
+    # 2^(width - s) as -2^(width - 1 - s) twice, which wraps to 0 for s = 0.
+    gap = _power(at, at.op("subtract", at(at.width - 1), s), 0)
+    cleared = at.op("add", at.op("add", shifted, gap), gap)
+    found = at.where(x, "LT", 0, cleared, shifted)
+    is_inside = build.elementwise("and", build.compare(s, "GE", at(0)), build.compare(s, "LT", at(at.width)))
+    return [build.select(is_inside, found, at(0))]
+
+
+def _power(at: Integers, s: Value, otherwise: int) -> Value:
+    """2^s for each bit's number s; else another number. Each is chosen by comparing, from powers that are constants."""
+    found = at(otherwise)
+    for bit in range(at.width):
+        found = at.where(s, "EQ", bit, 1 << bit, found)
+    return found

@@ -1,0 +1,102 @@
+"""Ops that a target refuses, each by a rule of its own out of plainer ones: one kind, whose rules are a table.
+
+A rule is found by the op's name and what its elements are; whether the target takes what it builds shows once it is
+built, type by type.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.registry import FactsByName
+
+PLAIN = "op"
+"""The name under which rules for these ops are registered."""
+
+
+class PlainOp(Enum):
+    """The ops for which there are rules."""
+
+    ATAN2 = "stablehlo.atan2"
+    BATCH_NORM_GRAD = "stablehlo.batch_norm_grad"
+    BATCH_NORM_INFERENCE = "stablehlo.batch_norm_inference"
+    BATCH_NORM_TRAINING = "stablehlo.batch_norm_training"
+    CBRT = "stablehlo.cbrt"
+    CLAMP = "stablehlo.clamp"
+    COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
+    DOT_GENERAL = "stablehlo.dot_general"
+    EXPM1 = "stablehlo.exponential_minus_one"
+    IS_FINITE = "stablehlo.is_finite"
+    LOG1P = "stablehlo.log_plus_one"
+    LOGISTIC = "stablehlo.logistic"
+    POPCNT = "stablehlo.popcnt"
+    REDUCE_PRECISION = "stablehlo.reduce_precision"
+    REDUCE = "stablehlo.reduce"
+    REDUCE_WINDOW = "stablehlo.reduce_window"
+    REMAINDER = "stablehlo.remainder"
+    ROUND_AFZ = "stablehlo.round_nearest_afz"
+    ROUND_EVEN = "stablehlo.round_nearest_even"
+    SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
+    SHIFT_LEFT = "stablehlo.shift_left"
+    SHIFT_RIGHT = "stablehlo.shift_right_arithmetic"
+    SHIFT_RIGHT_LOGICAL = "stablehlo.shift_right_logical"
+    SIGN = "stablehlo.sign"
+    TAN = "stablehlo.tan"
+
+
+class Elements(Enum):
+    """What its first operand holds."""
+
+    SIGNED = "signed integers"
+    UNSIGNED = "unsigned integers"
+    FLOAT = "floats"
+    BOOLEAN = "booleans"
+    OTHER = "others"
+
+
+class Numbers(Enum):
+    """Whether floats may come out otherwise than the op's own, within the bound of the rule (the float mode)."""
+
+    EXACT = "exact"
+    BOUNDED = "bounded"
+
+
+PLAIN_DOMAINS: Mapping[str, Iterable[Enum]] = {"named": PlainOp, "elements": Elements, "numbers": Numbers}
+
+
+@dataclass(frozen=True)
+class PlainFacts(FactsByName):
+    """The facts of one op of static shape.
+
+    Attributes:
+      named, elements, numbers: the facts that rules constrain.
+      is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
+      window: elements of a window; 0 where there is none.
+      summed: numbers that each element of a product is the sum of.
+    """
+
+    domains = PLAIN_DOMAINS
+
+    named: PlainOp
+    elements: Elements
+    numbers: Numbers
+    is_safe_divisor: bool = False
+    window: int = 0
+    summed: int = 0
+
+
+PlainLowering = OpLowering[PlainFacts]
+
+FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def elements_of(name: str) -> Elements:
+    """What an element type is, of those that rules tell apart."""
+    if name == "i1":
+        return Elements.BOOLEAN
+    if name in FLOATS:
+        return Elements.FLOAT
+    if name.lstrip("u").startswith("i") and name.lstrip("ui") in ("8", "16", "32", "64"):
+        return Elements.UNSIGNED if name.startswith("u") else Elements.SIGNED
+    return Elements.OTHER

@@ -1,0 +1,100 @@
+"""`stablehlo.reduce` of any region and of several results, as a tree of halves."""
+
+from collections.abc import Sequence
+
+from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.lowerings.elementwise_region import on_tensors
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
+from hlo_lower.registry import DoesNotApply, RuleList
+
+MOST_ONE_BY_ONE = 64
+
+rules = RuleList()
+
+
+@rules.lowers(PLAIN, named={PlainOp.REDUCE}, form="slices along the dims, combined one after the other")
+def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
+    """Combine the elements of each dim in their order.
+
+        %r = reduce %x, init 0, f   ->   f(f(f(0, x[0]), x[1]), x[2])
+
+    Equal: row-major order from the initial value is an order that the specification allows. Any region of elementwise
+    ops, several operands. Costs the region for each of at most 64 elements.
+    """
+    node, build = op.node, op.build
+    values, starts, dims = _parts(node)
+    shape = values[0].static_shape
+    count = 1
+    for dim in dims:
+        count *= shape[dim]
+    if count > MOST_ONE_BY_ONE:
+        raise DoesNotApply(f"{count:,} elements, more than {MOST_ONE_BY_ONE}, would be combined one by one")
+    others = [d for d in range(len(shape)) if d not in dims]
+    kept = [shape[d] for d in others]
+    flat = [build.reshape(build.transpose(value, [*others, *dims]), [*kept, count]) for value in values]
+    found = [build.broadcast(start, kept) for start in starts]
+    for k in range(count):
+        here = [build.reshape(_part(build, value, len(kept), k, 1), kept) for value in flat]
+        found = on_tensors(build, node, node.blocks[0], [*found, *here])
+    return found
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.REDUCE},
+    elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
+    form="one half with the other half, until one is left, dim by dim",
+)
+def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
+    """Combine the first half with the second one, by the region itself, until one element is left.
+
+        %r = reduce %x, init 0, f   ->   f(0, f(f(x[0], x[2]), f(x[1], x[3])))
+
+    Equal: the specification lets a reduction be done in any order and grouping, so the region has to be associative and
+    commutative on what it is used for, and integers are, bit for bit. An odd element goes along. Costs log2(n) regions.
+    """
+    return _halved(op)
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.REDUCE},
+    elements={Elements.FLOAT},
+    numbers={Numbers.BOUNDED},
+    form="the same of floats, sums in another order",
+)
+def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
+    """The same of floats, where sums may be in another order (float mode reassociate)."""
+    return _halved(op)
+
+
+def _halved(op: PlainLowering) -> list[Value]:
+    node, build = op.node, op.build
+    values, starts, dims = _parts(node)
+    found = list(values)
+    for dim in dims:
+        if found[0].static_shape[dim] == 0:
+            raise DoesNotApply("there is nothing to reduce")
+        while (size := found[0].static_shape[dim]) > 1:
+            half = size // 2
+            pairs = [_part(build, value, dim, start, half) for start in (0, half) for value in found]
+            joined = on_tensors(build, node, node.blocks[0], pairs)
+            if size % 2:
+                rest = [_part(build, value, dim, size - 1, 1) for value in found]
+                joined = [build.concatenate(list(pair), dim) for pair in zip(joined, rest, strict=True)]
+            found = joined
+    shape = node.result().static_shape
+    found = [build.reshape(value, shape) for value in found]
+    return on_tensors(build, node, node.blocks[0], [*(build.broadcast(start, shape) for start in starts), *found])
+
+
+def _parts(node: Node) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[int, ...]]:
+    """What is reduced, from what, along which dims."""
+    count = len(node.results)
+    return node.operands[:count], node.operands[count:], node.integers("dimensions")
+
+
+def _part(build: Builder, value: Value, dim: int, start: int, length: int) -> Value:
+    lows, highs = [0] * len(value.static_shape), list(value.static_shape)
+    lows[dim], highs[dim] = start, start + length
+    return build.slice(value, lows, highs)

@@ -1,0 +1,89 @@
+"""Small loops, branches, maps, barriers and notes, each in a few forms."""
+
+from collections.abc import Callable, Iterator
+
+from hlo_lower.lowerings.control import ControlOp
+from hlo_lower.proving.family_forms import typed
+from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.registry import Rule
+from hlo_lower.targets import Target
+
+SCALAR = "tensor<i32>"
+BODIES = ("stablehlo.add %x, %x", "stablehlo.abs %x", "stablehlo.negate %x")
+
+
+def control_cases(rule: Rule) -> Iterator[ProofCase]:
+    """Every case that a rule for control flow may take."""
+    ops = rule.constraints.get("named", frozenset(ControlOp))
+    refused = dict.fromkeys(sorted(str(op.value) for op in ops), "none")
+    target = Target("no_control", refused={**refused, "stablehlo.scatter": "lowered"})
+    for element in ("i32", "f32", "i8"):
+        for op in ControlOp:
+            for name, text in _FORMS[op](element) if op in ops else ():
+                yield ProofCase(text, f"{name}, {element}", "xla", {"target": target})
+
+
+def _main(arguments: str, lines: str, kind: str) -> str:
+    return f"func.func public @main({arguments}) -> {kind} {{\n{lines}\nreturn %r : {kind}\n}}\n"
+
+
+def _loops(element: str) -> Iterator[tuple[str, str]]:
+    kind = typed((2,), element)
+    for first, step, last, direction in ((0, 1, 3, "LT"), (3, -2, 0, "GE"), (5, 1, 5, "LT"), (0, 3, 9, "NE")):
+        lines = (
+            f"%first = stablehlo.constant dense<{first}> : {SCALAR}\n"
+            f"%step = stablehlo.constant dense<{step}> : {SCALAR}\n"
+            f"%last = stablehlo.constant dense<{last}> : {SCALAR}\n"
+            f"%n, %r = stablehlo.while(%i = %first, %x = %a) : {SCALAR}, {kind}\n"
+            f"cond {{\n%p = stablehlo.compare {direction}, %i, %last : ({SCALAR}, {SCALAR}) -> tensor<i1>\n"
+            f"stablehlo.return %p : tensor<i1>\n}} do {{\n"
+            f"%c = stablehlo.convert %i : ({SCALAR}) -> tensor<{element}>\n"
+            f"%w = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<{element}>) -> {kind}\n"
+            f"%y = stablehlo.add %x, %w : {kind}\n%j = stablehlo.add %i, %step : {SCALAR}\n"
+            f"stablehlo.return %j, %y : {SCALAR}, {kind}\n}}"
+        )
+        yield f"from {first} by {step} while {direction} {last}", _main(f"%a: {kind}", lines, kind)
+
+
+def _branches(op: str, count: int, element: str) -> Iterator[tuple[str, str]]:
+    kind, index = typed((2,), element), "tensor<i1>" if op == "if" else SCALAR
+    regions = ", ".join(f"{{\n%b = {body} : {kind}\nstablehlo.return %b : {kind}\n}}" for body in BODIES[:count])
+    taken = f'%r = "stablehlo.{op}"(%i) ({regions}) : ({index}) -> {kind}'
+    yield f"{op} of {count}", _main(f"%i: {index}, %x: {kind}", taken, kind)
+    for number in ("true", "false") if op == "if" else range(-1, count + 1):
+        known = f"%i = stablehlo.constant dense<{number}> : {index}\n{taken}"
+        yield f"{op} {number} of {count}", _main(f"%x: {kind}", known, kind)
+
+
+def _maps(element: str) -> Iterator[tuple[str, str]]:
+    scalar = typed((), element)
+    for shape in ((), (3,), (2, 2)):
+        kind = typed(shape, element)
+        lines = (
+            f'%r = "stablehlo.map"(%x, %y) <{{dimensions = array<i64{":" if shape else ""} '
+            f"{', '.join(map(str, range(len(shape))))}>}}> ({{\n^bb0(%a: {scalar}, %b: {scalar}):\n"
+            f"%two = stablehlo.constant dense<2> : {scalar}\n%s = stablehlo.subtract %a, %two : {scalar}\n"
+            f"%m = stablehlo.maximum %s, %b : {scalar}\nstablehlo.return %m : {scalar}\n"
+            f"}}) : ({kind}, {kind}) -> {kind}"
+        ).replace("dense<2> : tensor<f32>", "dense<2.0> : tensor<f32>")
+        yield f"map over {shape}", _main(f"%x: {kind}, %y: {kind}", lines, kind)
+
+
+def _passing(op: str, element: str) -> Iterator[tuple[str, str]]:
+    kind = typed((2, 2), element)
+    lines = f"%z = stablehlo.add %x, %x : {kind}\n%r = {op.replace('KIND', kind)}"
+    yield op.split()[0], _main(f"%x: {kind}", lines, kind)
+
+
+BARRIER = "stablehlo.optimization_barrier %z : KIND"
+NOTE = 'stablehlo.custom_call @Sharding(%z) {mhlo.sharding = "{replicated}"} : (KIND) -> KIND'
+
+_FORMS: dict[ControlOp, Callable[[str], Iterator[tuple[str, str]]]] = {
+    ControlOp.WHILE: _loops,
+    ControlOp.CASE: lambda element: (form for count in (1, 2, 3) for form in _branches("case", count, element)),
+    ControlOp.IF: lambda element: _branches("if", 2, element),
+    ControlOp.MAP: _maps,
+    ControlOp.BARRIER: lambda element: _passing(BARRIER, element),
+    ControlOp.CUSTOM_CALL: lambda element: _passing(NOTE, element),
+    ControlOp.CONSTRAINT: lambda element: iter(()),
+}

@@ -1,0 +1,67 @@
+"""Small modules of one op of integers, of those that the prover computes; floats are functions to it that it knows
+nothing of, and windows it does not look into: rules for these are held against XLA by running."""
+
+from collections.abc import Iterator
+
+from hlo_lower.lowerings.plain_op import Elements, PlainOp
+from hlo_lower.proving.family_forms import typed
+from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.registry import Rule
+from hlo_lower.targets import Target
+
+BINARY = (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL)
+PROVED = (*BINARY, PlainOp.SIGN, PlainOp.REMAINDER, PlainOp.CLAMP, PlainOp.DOT_GENERAL, PlainOp.REDUCE)
+"""Ops of integers whose meaning the prover has."""
+
+TYPES = {Elements.SIGNED: ("i8", "i16"), Elements.UNSIGNED: ("ui8", "ui16"), Elements.BOOLEAN: ("i1",)}
+
+
+def has_plain_cases(rule: Rule) -> bool:
+    """Whether there are modules to prove a rule on."""
+    [named] = rule.constraints["named"]
+    elements = rule.constraints.get("elements")
+    if elements is None:
+        return named is PlainOp.CLAMP
+    return named in PROVED and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
+
+
+def plain_cases(rule: Rule) -> Iterator[ProofCase]:
+    """Every case that a rule for one op may take."""
+    if not has_plain_cases(rule):
+        return
+    [named] = rule.constraints["named"]
+    assert isinstance(named, PlainOp)
+    target = Target("npu", refused={named.value: "none", "stablehlo.scatter": "lowered"})
+    for elements, types in TYPES.items():
+        for element in types if elements in rule.constraints.get("elements", TYPES) else ():
+            for name, text in _texts(named, element):
+                yield ProofCase(text, f"{name} of {element}", "xla", {"target": target})
+
+
+def _texts(named: PlainOp, element: str) -> Iterator[tuple[str, str]]:
+    op = named.value
+    kind = typed((2,), element)
+    if named is PlainOp.DOT_GENERAL:
+        a, b, c = typed((2, 3), element), typed((3, 2), element), typed((2, 2), element)
+        line = f"%r = {op} %x, %y, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}"
+        yield op, f"func.func public @main(%x: {a}, %y: {b}) -> {c} {{\n{line}\nreturn %r : {c}\n}}\n"
+    elif named is PlainOp.REDUCE:
+        a, start = typed((5, 2), element), typed((), element)
+        line = (
+            f"%z = stablehlo.constant dense<{'false' if element == 'i1' else 0}> : {start}\n"
+            f"%r = {op}(%x init: %z) applies stablehlo.{'or' if element == 'i1' else 'add'} across dimensions = [0] : "
+            f"({a}, {start}) -> {kind}"
+        )
+        yield op, f"func.func public @main(%x: {a}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n"
+    elif named is PlainOp.REMAINDER:
+        for divisor in (3, 0, 7) if element.startswith("u") else (3, 0, -1, -5):
+            line = f"%d = stablehlo.constant dense<{divisor}> : {kind}\n%r = {op} %x, %d : {kind}"
+            yield (
+                f"{op} by {divisor}",
+                f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
+            )
+    elif element != "i1":
+        names = ("%x",) if named is PlainOp.SIGN else ("%x", "%y") if named in BINARY else ("%x", "%y", "%z")
+        arguments = ", ".join(f"{name}: {kind}" for name in names)
+        line = f'%r = "{op}"({", ".join(names)}) : ({", ".join([kind] * len(names))}) -> {kind}'
+        yield op, f"func.func public @main({arguments}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n"

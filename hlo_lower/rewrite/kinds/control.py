@@ -1,0 +1,134 @@
+"""Control flow, barriers and notes, for targets that refuse them. What stands in one that is kept is looked at, too."""
+
+from dataclasses import replace
+
+from hlo_lower import mlir
+from hlo_lower.graph import Node
+from hlo_lower.graph.purity import Functional
+from hlo_lower.lowerings import control
+from hlo_lower.lowerings.control import (
+    CONSTRAINT,
+    CONTROL,
+    CONTROL_DOMAINS,
+    CUSTOM_CALL,
+    MAP,
+    Contents,
+    ControlFacts,
+    ControlOp,
+    Outcome,
+    Placed,
+    Way,
+)
+from hlo_lower.lowerings.custom_call import NOTES, target_name
+from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
+from hlo_lower.rewrite.change import Change
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Decision, Refused
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.rewrite.legality import dtypes_on
+
+
+class ControlKind(Kind):
+    """Loops, branches, maps, barriers and notes."""
+
+    name = op = CONTROL
+    ops = frozenset(op.value for op in ControlOp)
+    stage = Stage.FLATTENED
+    domains = CONTROL_DOMAINS
+    families = (control.rules,)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where the target takes it, or it stands in one that is lowered first."""
+        if not _is_refused(context, node) or _is_within_refused(context, node):
+            return None
+        if node.name in (CUSTOM_CALL, CONSTRAINT) and not _is_note(context, node):
+            return None
+        if node.name == MAP and not node.result().is_static:
+            return Subject(self, node, node.name, (), nothing)
+        facts = _facts(context, node)
+        ways = (Way.ONE, Way.ALL) if node.name == IF else (Way.ALL,)
+        candidates = [Candidate(replace(facts, way=way)) for way in ways]
+
+        return Subject(self, node, _label(node), candidates, as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED
+
+    def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
+        if isinstance(decision, Refused):
+            context.left.add(subject.node)
+        return super().tell(context, subject, decision)
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        if not subject.candidates:
+            return "of dynamic shape: --bind gives the sizes"
+        facts = subject.candidates[-1].facts
+        assert isinstance(facts, ControlFacts)
+        return facts.why or super().left(context, subject, refused)
+
+
+OWNED = frozenset({"dimensions"})
+
+
+def _label(node: Node) -> str:
+    return f"{node.name} @{target_name(node)}" if node.name == CUSTOM_CALL else node.name
+
+
+def _is_refused(context: Context, node: Node) -> bool:
+    return context.target.refusal(node.name, dtypes_on(node)) is not None
+
+
+def _is_within_refused(context: Context, node: Node) -> bool:
+    """Whether a loop or a branch around it is looked at first: what that leaves of this one is read afterwards."""
+    around = node.parent
+    while around is not None and around.name != "func.func":
+        if around.name in (WHILE, CASE, IF) and around not in context.left and _is_refused(context, around):
+            return True
+        around = around.parent
+    return False
+
+
+def _facts(context: Context, node: Node) -> ControlFacts:
+    op, most = ControlOp(node.name), context.options.max_unroll
+    if node.name not in (WHILE, CASE, IF):
+        return ControlFacts(op, says=Placed.NOTE, contents=Contents.HARMLESS)
+    is_known, why = _goes(context, node)
+    if is_known or node.name == WHILE:
+        return ControlFacts(op, Outcome.KNOWN if is_known else Outcome.UNKNOWN, most=most, why=why)
+    why = _harm(context, node)
+    return ControlFacts(op, contents=Contents.NOT if why else Contents.HARMLESS, most=most, why=why)
+
+
+def _goes(context: Context, node: Node) -> tuple[bool, str]:
+    """Whether a loop or branch goes a way that is known, and if not, why."""
+    flat = FlatCopy(context.options.max_unroll)
+    try:
+        if node.name == WHILE:
+            flat.loop(node)
+        elif (branch := flat.taken(node)) is None:
+            return False, ""
+        else:
+            flat.block(branch)
+    except NotFlatError as error:
+        return False, str(error)
+    return True, ""
+
+
+def _harm(context: Context, node: Node) -> str:
+    """Why the branches may not all be computed; "" if they may."""
+    if not Functional(context.graph)(node):
+        return "a branch may have an effect, which would come each time"
+    flat = FlatCopy(context.options.max_unroll)
+    try:
+        for block in node.blocks:
+            flat.block(block)
+    except NotFlatError as error:
+        return f"all branches would be computed, and of a loop in one {error}"
+    return ""
+
+
+def _is_note(context: Context, node: Node) -> bool:
+    """Whether all that it says is where a value lives, in a module for one device."""
+    is_named = node.name == CONSTRAINT or target_name(node) in NOTES
+    is_same = [v.raw.type for v in node.operands] == [v.raw.type for v in node.results]
+    return is_named and is_same and not context.is_partitioned

@@ -1,0 +1,103 @@
+"""Ops of static shape that a target refuses, whole or on some element types, each lowered by a rule of its own."""
+
+from collections.abc import Sequence
+
+from hlo_lower.analysis import Site
+from hlo_lower.causes import Cause
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import (
+    batch_norm,
+    dot_of_integers,
+    float_ops,
+    integer_ops,
+    reduce_halves,
+    reduce_window,
+    reduced_precision,
+    remainder,
+    select_and_scatter,
+)
+from hlo_lower.lowerings.plain_op import PLAIN, PLAIN_DOMAINS, Elements, Numbers, PlainFacts, PlainOp, elements_of
+from hlo_lower.registry import Rule
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.rewrite.legality import dtypes_on
+
+
+class PlainOpKind(Kind):
+    """Ops for which there is a table of rules."""
+
+    name = op = PLAIN
+    ops = frozenset(op.value for op in PlainOp)
+    stage = Stage.LOWERED
+    domains = PLAIN_DOMAINS
+    families = (
+        remainder.rules,
+        reduce_window.rules,
+        float_ops.rules,
+        integer_ops.rules,
+        reduced_precision.rules,
+        batch_norm.rules,
+        select_and_scatter.rules,
+        dot_of_integers.rules,
+        reduce_halves.rules,
+    )
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
+        if context.target.refusal(node.name, dtypes_on(node)) is None:
+            return None
+        if not all(value.is_static for value in (*node.operands, *node.results)):
+            return Subject(self, node, node.name, (), nothing)
+        return Subject(self, node, node.name, [Candidate(_facts(context, node))], as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return OWNED
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+        if not subject.candidates:
+            return "of dynamic shape: --bind gives the sizes"
+        return super().left(context, subject, refused)
+
+    def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+        """The rules for ops of its name."""
+        facts, tried = subject.candidates[0].facts, {rule.name: why for rule, why in refused.nearest}
+        own = [r for r in context.registry.rules(PLAIN) if facts["named"] in r.constraints.get("named", ())]
+        return [(rule, tried.get(rule.name) or rule.misses(facts)) for rule in own]
+
+    def title(self, rule: Rule) -> str:
+        """ "round_nearest_even, elements floats"."""
+        return super().title(rule).removeprefix("op, named stablehlo.")
+
+
+WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
+
+OWNED = frozenset(
+    (
+        *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
+        *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
+        *("dot_dimension_numbers", "precision_config", "algorithm"),
+    )
+)
+"""Attributes that make an op what it is."""
+
+
+def _facts(context: Context, node: Node) -> PlainFacts:
+    named = PlainOp(node.name)
+    return PlainFacts(
+        named,
+        elements_of(node.operand(0).element_type),
+        Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
+        is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
+        window=reduce_window.window_elements(node) if named in WINDOWED else 0,
+        summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
+    )
+
+
+def _is_safe_divisor(context: Context, node: Node) -> bool:
+    """Whether no divisor of an integer division is 0, or -1."""
+    divisor = node.operand(1)
+    if elements_of(divisor.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
+        return False
+    low, high = context.analysis.of(Site(divisor)).hull()
+    return low > 0 or high < -1

@@ -1,0 +1,17 @@
+// options: target=no_shift_right_logical
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.select
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.and
+// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.select
+// CHECK-NOT: stablehlo.shift_right_logical
+func.func public @main(%x: tensor<3xi8>, %y: tensor<3xi8>) -> tensor<3xi8> {
+  %r = stablehlo.shift_right_logical %x, %y : tensor<3xi8>
+  return %r : tensor<3xi8>
+}

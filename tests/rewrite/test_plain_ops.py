@@ -1,0 +1,294 @@
+"""Ops that a target refuses, lowered one by one: the bits of XLA's own op, or numbers within what a rule says."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import hlo_lower as hl
+from hlo_lower.lowerings import float_ops, integer_ops, reduce_window, remainder
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATS = ("float32", "float16", "bfloat16", "float64")
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388607.5, 3e38, 1e-30)
+RNG = np.random.default_rng(0)
+
+
+def some_of(cases, *now):
+    """Cases of which only these are run by default, the others in the sweep."""
+    return [case if case in now else pytest.param(case, marks=pytest.mark.sweep) for case in cases]
+
+
+def target(op):
+    """A target that takes all but one op, and scatters."""
+    return hl.Target("npu", refused={f"stablehlo.{op}": "none", "stablehlo.scatter": "lowered"})
+
+
+def run(op, function, *values, **options):
+    """What a function gives, and what it gives without the op."""
+    with jax.enable_x64(True):
+        source = hl.export(function, *values)
+        lowered = hl.lower(source, target=target(op), **options)
+        assert f"stablehlo.{op}" not in lowered.text, lowered.notes
+        assert not lowered.refused
+        found = [jax.tree.leaves(jax.jit(exported.call)(*values)) for exported in (source, lowered.exported)]
+    return [tuple(map(np.asarray, pair)) for pair in zip(*found, strict=True)]
+
+
+def assert_same(op, function, *values, **options):
+    """Both give the same bits, but for those of a NaN."""
+    for expected, found in run(op, function, *values, **options):
+        is_nan = lambda a: np.isnan(a.astype(np.float64)) if a.dtype.kind not in "iub" else np.zeros(a.shape, bool)  # noqa: E731
+        bits = f"u{expected.itemsize}"
+        is_same = (expected.view(bits) == found.view(bits)) | (is_nan(expected) & is_nan(found))
+        assert is_same.all(), (expected[~is_same][:4], found[~is_same][:4])
+
+
+def floats(dtype, count=300):
+    """Floats of all sizes, some near one, and special ones; subnormal ones are zeros, as XLA on a CPU has them."""
+    near = RNG.standard_normal(count) * 8
+    any_bits = RNG.integers(0, 2**32, count, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        values = np.concatenate([near, any_bits, SPECIAL]).astype(np.float32)
+        values = np.where(np.abs(values) < 1e-36, np.float32(0), values).astype(dtype)
+        least = {"float16": 6.2e-5}.get(dtype, 1e-36)
+        return np.where(np.abs(values.astype(np.float64)) < least, values * 0, values)
+
+
+def integers(dtype, shape):
+    """Integers of all sizes, the least and the largest among them."""
+    info = np.iinfo(dtype)
+    values = RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
+    values.reshape(-1)[:4] = [info.min, info.max, 0, 1]
+    return values
+
+
+@pytest.mark.parametrize("dtype", some_of(INTEGERS, "int8"))
+def test_integer_ops_are_the_same_bits(dtype):
+    """On every width, with divisors of 0 and -1 and shifts of no bit among them."""
+    x, info = integers(dtype, 200), np.iinfo(dtype)
+    small = RNG.integers(-3 if info.min else 0, 4, 200).astype(dtype)
+    shifts = RNG.integers(-2 if info.min else 0, info.bits + 2, 200).astype(dtype)
+    assert_same("remainder", lax.rem, x, small)
+    assert_same("remainder", lambda v: lax.rem(v, np.array(7, dtype)), x)
+    assert_same("popcnt", lax.population_count, x)
+    assert_same("count_leading_zeros", lax.clz, x)
+    assert_same("clamp", lambda v: lax.clamp(np.array(3, dtype), v, np.array(9, dtype)), x)
+    assert_same("shift_left", lax.shift_left, x, shifts)
+    assert_same("shift_right_logical", lax.shift_right_logical, x, shifts)
+    if info.min:
+        assert_same("sign", lax.sign, x)
+        assert_same("shift_right_arithmetic", lax.shift_right_arithmetic, x, shifts)
+
+
+@pytest.mark.parametrize("dtype", some_of(INTEGERS, "uint32"))
+def test_sums_and_products_of_integers_are_the_same_bits(dtype):
+    """They wrap, in any order; reductions of two results and of a region are halved by the region itself."""
+    a, b = integers(dtype, (3, 4, 5)), integers(dtype, (5, 3, 2))
+    assert_same("dot_general", lambda x, y: lax.dot_general(x, y, (((2,), (0,)), ((0,), (1,)))), a, b)
+    assert_same("reduce", lambda x: x.sum((0, 2)), a)
+    assert_same("reduce", lambda x: jnp.argmax(x, 1), a)
+    zero = np.array(0, dtype)
+    for size in (1, 6, 80):
+        running = lambda x, n=size: lax.reduce_window(x, zero, lax.add, (n, 2), (1, 2), ((n - 1, 0), (1, 1)))  # noqa: E731
+        assert_same("reduce_window", running, integers(dtype, (80, 7)))
+
+
+@pytest.mark.parametrize("dtype", some_of(FLOATS, "float32"))
+def test_rounding_is_the_same_bits(dtype):
+    """Of halves, of numbers that are whole, of zeros of both signs, infinities and NaN."""
+    x = floats(dtype)
+    assert_same("round_nearest_afz", lambda v: lax.round(v, lax.RoundingMethod.AWAY_FROM_ZERO), x)
+    assert_same("round_nearest_even", lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN), x)
+    assert_same("is_finite", lax.is_finite, x)
+    assert_same("sign", lax.sign, x)
+    assert_same("clamp", lambda v: lax.clamp(np.array(-1, dtype), v, np.array(3, dtype)), x)
+
+
+@pytest.mark.parametrize("exponent_mantissa", some_of([(8, 7), (5, 10), (4, 3), (5, 23)], (5, 10)))
+def test_reduced_precision_is_the_same_bits(exponent_mantissa):
+    """What overflows is infinite, what underflows zero, halves go to even."""
+    x = np.concatenate([floats("float32"), floats("float32") * np.float32(1e-4)])
+    assert_same("reduce_precision", lambda v: lax.reduce_precision(v, *exponent_mantissa), x)
+
+
+@pytest.mark.parametrize("dtype", some_of(FLOATS[:3], "float16"))
+def test_a_remainder_of_floats_is_the_same_bits(dtype):
+    """However far apart the two are; of zero divisors, infinities and NaN as well."""
+    x = floats(dtype)
+    assert_same("remainder", lax.rem, x, RNG.permutation(x))
+
+
+BOUNDS = {
+    "tan": (lax.tan, np.tan, 4, 3.0),
+    "log_plus_one": (lax.log1p, np.log1p, 4, 0.5),
+    "exponential_minus_one": (lax.expm1, np.expm1, 6, 0.5),
+    "cbrt": (lax.cbrt, np.cbrt, 4, 1.0),
+}
+"""For each function NumPy's, the units in the last place that its rule states, and around where numbers are tried."""
+
+
+@pytest.mark.parametrize("op", some_of(BOUNDS, "log_plus_one"))
+def test_functions_are_within_their_bounds(op):
+    """Units in the last place of NumPy's on f64; only where floats may come out otherwise, else left and told."""
+    function, exact, bound, scale = BOUNDS[op]
+    for dtype in ("float32", "float16"):
+        x = np.concatenate([floats(dtype), (RNG.standard_normal(3000) * scale).astype(dtype)])
+        [(_, found)] = run(op, function, x, float_mode="reassociate")
+        with np.errstate(all="ignore"):
+            true = exact(x.astype(np.float64)).astype(dtype)
+        is_subnormal = (true != 0) & (np.abs(true) < np.finfo(dtype).tiny)
+        assert_within(bound, (true[~is_subnormal], found[~is_subnormal]))
+    left = hl.lower(hl.export(function, x), target=target(op))
+    assert any(note.startswith(f"left: stablehlo.{op}") and "numbers=exact" in note for note in left.notes)
+
+
+def test_an_angle_is_within_its_bound():
+    """In all octants, on all axes, of zeros of both signs and of infinities."""
+    special = [a.reshape(-1) for a in np.meshgrid(np.float32(SPECIAL), np.float32(SPECIAL))]
+    for y, x in (special, (floats("float32"), RNG.permutation(floats("float32")))):
+        [(expected, found)] = run("atan2", lax.atan2, y, x, float_mode="reassociate")
+        assert_within(6, (expected, found))
+        assert (np.signbit(expected) == np.signbit(found))[~np.isnan(expected)].all()
+
+
+def assert_within(bound, *pairs):
+    """Both differ by at most so many units in the last place of the first."""
+    for expected, found in pairs:
+        with np.errstate(all="ignore"):
+            apart = np.abs(expected.astype(np.float64) - found.astype(np.float64))
+            units = apart / np.spacing(np.abs(expected)).astype(np.float64)
+        is_same = (expected == found) | (np.isnan(expected) & np.isnan(found))
+        worst = np.where(is_same, 0, units)
+        assert worst.max() <= bound, (expected[worst > bound][:4], found[worst > bound][:4])
+
+
+def pooled(window, strides, padding, start=-np.inf, combine=lax.max):
+    """A pooling."""
+    return lambda x: lax.reduce_window(x, np.float32(start), combine, window, strides, padding)
+
+
+WINDOWS = [
+    ((2, 2), (2, 2), "VALID"),
+    ((3, 3), (2, 2), ((1, 1), (1, 1))),
+    ((3, 2), (1, 1), "SAME"),
+    ((3, 1), (1, 1), ((2, 0), (0, 0))),
+]
+
+
+@pytest.mark.parametrize("form", some_of(WINDOWS, WINDOWS[1]), ids=str)
+def test_poolings_and_their_derivatives_are_the_same_bits(form):
+    """Also where windows overlap, and several choose one element: its sources are added in XLA's order."""
+    x = RNG.integers(-3, 4, (9, 8)).astype(np.float32)
+    weights = RNG.standard_normal(jax.eval_shape(pooled(*form), x).shape).astype(np.float32)
+    assert_same("reduce_window", pooled(*form), x)
+    [(expected, found)] = run("reduce_window", pooled(*form, 0, lax.add), x)
+    np.testing.assert_array_equal(expected, found)  # of whole numbers: in what order XLA adds others is its own
+    assert_same("select_and_scatter", jax.grad(lambda v: (pooled(*form)(v) * weights).sum()), x)
+
+
+def test_dilated_windows_are_the_same_bits():
+    """Windows with gaps, and on what has gaps."""
+    x = RNG.standard_normal((9, 7)).astype(np.float32)
+    args = (np.float32(-np.inf), lax.max, (2, 3), (2, 2), ((0, 0), (1, 1)))
+    assert_same("reduce_window", lambda v: lax.reduce_window(v, *args, base_dilation=(2, 1), window_dilation=(2, 2)), x)
+
+
+def test_long_sums_of_floats_are_left_unless_they_may_be_in_another_order():
+    """More than 64 elements are not added one by one; in float mode reassociate they are, by doubling."""
+    x = RNG.standard_normal(100).astype(np.float32)
+    function = pooled((100,), (1,), ((99, 0),), 0, lax.add)
+    left = hl.lower(hl.export(function, x), target=target("reduce_window"))
+    assert any("needs windows of 64 elements at most" in note for note in left.notes)
+    [(expected, found)] = run("reduce_window", function, x, float_mode="reassociate")
+    np.testing.assert_allclose(expected, found, rtol=1e-5, atol=1e-5)
+    [(expected, found)] = run("reduce", lambda v: v.sum(), x, float_mode="reassociate")
+    np.testing.assert_allclose(expected, found, rtol=1e-5, atol=1e-5)
+
+
+X, P = "tensor<4x5x3xf32>", "tensor<3xf32>"
+NORMS = {"inference": ((X, P, P, P, P), (X,)), "training": ((X, P, P), (X, P, P)), "grad": ((X, P, P, P, X), (X, P, P))}
+
+
+@pytest.mark.parametrize("which", NORMS)
+def test_batch_normalizations_are_the_same_bits(which):
+    """They are written out in XLA's own order."""
+    taken, given = NORMS[which]
+    count, names = len(given), [f"%a{k}" for k in range(len(taken))]
+    arguments = ", ".join(f"{name}: {kind}" for name, kind in zip(names, taken, strict=True))
+    results = ", ".join(f"%r#{k}" for k in range(count)) if count > 1 else "%r"
+    text = (
+        f"func.func public @main({arguments}) -> ({', '.join(given)}) {{\n"
+        f'%r{f":{count}" if count > 1 else ""} = "stablehlo.batch_norm_{which}"({", ".join(names)}) '
+        f"<{{epsilon = 1.0e-3 : f32, feature_index = 2 : i64}}> : ({', '.join(taken)}) -> ({', '.join(given)})\n"
+        f"return {results} : {', '.join(given)}\n}}\n"
+    )
+    values = [RNG.random((4, 5, 3) if kind == X else 3).astype(np.float32) for kind in taken]
+    lowered = hl.lower(text, target=target(f"batch_norm_{which}"))
+    assert "batch_norm" not in lowered.text
+    for pair in zip(
+        *(jax.tree.leaves(jax.jit(m.exported.call)(*values)) for m in (hl.lower(text), lowered)), strict=True
+    ):
+        expected, found = map(np.asarray, pair)
+        assert expected.tobytes() == found.tobytes()
+
+
+WRONG = {
+    "remainder": (remainder, "_by_divide", lambda build, x, d: build.elementwise("divide", x, d), lax.rem),
+    "round_nearest_even": (
+        float_ops,
+        "_rounded",
+        lambda op, is_even: op.build.elementwise("floor", op.node.operand(0)),
+        lambda x, y: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+    ),
+    "popcnt": (integer_ops, "_ones", lambda at, x: at.op("and", x, 1), lambda x, y: lax.population_count(x)),
+    "reduce_window": (
+        reduce_window.Windows,
+        "padded",
+        lambda self, build, value, fill: build.pad(value, fill, self.high, self.low),
+        lambda x, y: lax.reduce_window(x, np.int32(0), lax.add, (4,), (1,), ((3, 0),)),
+    ),
+}
+
+
+@pytest.mark.parametrize("op", some_of(WRONG, "remainder"))
+def test_a_wrong_form_does_not_verify(op, monkeypatch):
+    """What is right verifies, and what a wrong rule builds differs."""
+    where, name, wrong, function = WRONG[op]
+    x = np.arange(9, dtype=np.float32 if op.startswith("round") else np.int32)
+    source = hl.export(function, x, x)
+    assert hl.verify(source, hl.lower(source, target=target(op)), runs=1).ok
+    monkeypatch.setattr(where, name, wrong)
+    verdict = hl.verify(source, hl.lower(source, target=target(op)), runs=1)
+    assert not verdict.ok
+    assert "differs" in {region.status for region in verdict.regions}
+
+
+def test_a_target_that_takes_an_op_on_some_types_gets_those_as_they_are():
+    """An op is lowered on the element types that it is refused on, as far as what is built is taken on them."""
+    taken = hl.Target("npu", refused={"stablehlo.scatter": "l"}, op_dtypes={"stablehlo.remainder": ["f32"]})
+    texts = [hl.lower(hl.export(lax.rem, np.ones(3, d), np.ones(3, d)), target=taken).text for d in ("f4", "i4")]
+    assert ["stablehlo.remainder" in text for text in texts] == [True, False]
+    narrow = hl.Target("npu", refused={"stablehlo.remainder": "none"}, op_dtypes={"stablehlo.divide": ["f32"]})
+    left = hl.lower(hl.export(lax.rem, np.ones(3, "i4"), np.ones(3, "i4")), target=narrow, keep_unsupported=True)
+    assert any("emits stablehlo.divide, which npu refuses for i32" in note for note in left.notes)
+
+
+def test_an_op_of_dynamic_shape_is_left_and_told():
+    """Its sizes are needed; binding them gives the other form."""
+    source = hl.export(lax.rem, jnp.zeros((6, 4), "int32"), jnp.ones((6, 4), "int32"), shapes=["n, _", "n, _"])
+    left = hl.lower(source, target=target("remainder"))
+    assert left.notes[0].endswith(": of dynamic shape: --bind gives the sizes")
+    assert "stablehlo.remainder" not in hl.lower(source, target=target("remainder"), bind={"n": 6}).text
+
+
+def test_iree_gets_known_custom_calls_as_what_they_are():
+    """It knows no custom call, and compiles what mhlo.erf encodes."""
+    call = "stablehlo.custom_call @mhlo.erf(%x) {mhlo.version = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>"
+    text = (
+        f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%r = {call}\nreturn %r : tensor<4xf32>\n}}\n"
+    )
+    lowered = hl.lower(text, target="iree")
+    assert "chlo.erf" in lowered.text
+    assert not lowered.refused
