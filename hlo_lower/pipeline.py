@@ -1,6 +1,7 @@
 """The main job: read, legalize, classify, choose a rule for each scatter, lower, check, write."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
-from hlo_lower.rewrite.change import Change
+from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
@@ -285,12 +286,26 @@ def _lower(
 
 
 def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
-    """Lower ops on element types that the target refuses, in place, and store what it has no room for."""
+    """Lower ops on element types that the target refuses, in place, and store what it has no room for.
+
+    What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
+    """
     changes = run_stage(context, kinds_of(Stage.TYPES))
+    if any(change.outcome is Outcome.LEFT for change in changes):
+        graph, options, registry = context.graph, context.options, context.registry
+        carried = Context(graph, options, registry, is_carried=True)
+        others = _lowered(run_stage(carried, kinds_of(Stage.LOWERED)))
+        if others:
+            again = run_stage(Context(graph, options, registry), kinds_of(Stage.TYPES))
+            changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     if changes:
         unmark(context.graph)
     return changes, storage
+
+
+def _lowered(changes: Sequence[Change]) -> tuple[Change, ...]:
+    return tuple(change for change in changes if change.outcome is Outcome.LOWERED)
 
 
 def copied(source: Graph, name: str | None = None) -> Graph:

@@ -25,6 +25,7 @@ class Context:
       registry: the rules.
       read: what was read before, for twins.
       left: ops of control flow that stay, so that what stands in them is lowered alone.
+      is_carried: whether ops have been computed on other element types, where theirs are refused and that does.
     """
 
     graph: Graph
@@ -32,6 +33,7 @@ class Context:
     registry: CompositeLoweringRegistry
     read: dict[Hashable, object] = field(default_factory=dict[Hashable, object])
     left: set[Node] = field(default_factory=set[Node])
+    is_carried: bool = False
 
     @property
     def target(self) -> Target:

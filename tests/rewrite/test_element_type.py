@@ -178,12 +178,16 @@ def test_bit_operations_by_sums(dtype):
     assert wrong(found, source, lowered, *given) == {}
 
 
-def test_a_shift_by_what_is_not_known_is_left():
-    """Its halves would meet in a place that is not known."""
+def test_a_shift_by_what_is_not_known_is_a_product():
+    """Its halves would meet in a place that is not known, so it is made of ops that have halves; a quotient is left."""
     x = np.zeros(3, np.uint64)
-    lowered = hl.lower(exported(jax.lax.shift_left, x, x), target=on_32_bits())
-    assert [note for note in lowered.notes if "one known number" in note]
-    assert [one.op for one in lowered.refused] == ["stablehlo.shift_left"]
+    source = exported(jax.lax.shift_left, x, x)
+    lowered = hl.lower(source, target=on_32_bits())
+    assert lowered.refused == ()
+    assert [note for note in lowered.notes if "(shift_left_to_multiply)" in note]
+    assert hl.verify(source, lowered).ok
+    left = hl.lower(exported(jax.lax.div, x, x), target=on_32_bits())
+    assert [one.op for one in left.refused] == ["stablehlo.divide"]
 
 
 # --- wrong on purpose ---

@@ -44,8 +44,13 @@ class PlainOpKind(Kind):
     )
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
+        """What is known of it; without any form where its shape is dynamic, None where the target takes it.
+
+        An op that is refused for its element types alone is first computed on others, where that can be done.
+        """
         if context.target.refusal(node.name, dtypes_on(node)) is None:
+            return None
+        if not context.is_carried and context.target.refuses_op(node.name) is None:
             return None
         if not all(value.is_static for value in (*node.operands, *node.results)):
             return Subject(self, node, node.name, (), nothing)
