@@ -36,7 +36,7 @@ def emit(program: Program, plan: LoopPlan, sizes: Sizes) -> None:
         for loop in plan.loops:
             _emit(program, plan, loop, sizes, whole)
         _replace(program, inside, whole)
-        put_in_order(program.block)
+        put_in_order(program.block, program.is_function)
     program.graph.forget()
 
 
@@ -110,5 +110,5 @@ def _replace(program: Program, inside: set[Node], whole: dict[Value, Value]) -> 
 
 def _is_left_dead(program: Program, node: Node) -> bool:
     """Whether a node had users, of which none is left, and may go."""
-    is_pure = node.name in program.rules.by_axes
+    is_pure = node.name in program.rules.by_axes and program.is_function(node)
     return is_pure and any(program.users[value] for value in node.results)

@@ -7,13 +7,10 @@ from math import prod
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.graph import Block, Functional, Graph, Node, Value
 from hlo_lower.subset.axis import Boundary, OpAxes
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.rules import SubsetRules
-
-EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv", "custom_call", "rng"))
-"""Ops that keep their order among each other."""
 
 FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iota", "constant", "reshape")}
 """Ops that XLA computes where they are used, if one such op or a reduction uses them."""
@@ -53,11 +50,6 @@ def used_by(node: Node) -> list[Value]:
     return [Value(value) for raw in inside for value in raw.operands if raw is node.raw or value not in own]
 
 
-def has_effect(node: Node) -> bool:
-    """Whether a node, or one in its regions, keeps its place among others that have effects."""
-    return any(raw.name in EFFECTS or raw.name == "func.call" for raw in mlir.walked(node.raw))
-
-
 def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     """Values that cost nothing to make: iotas, constants of one value, broadcasts of what is much smaller, scalars
     aside what they are made of, and what is computed elementwise of nothing but such: masks."""
@@ -86,6 +78,7 @@ class Program:
       nodes: its nodes in order, the terminator left out.
       terminator: what returns.
       rules: the subset rules.
+      is_function: whether a node is a function of its operands; others keep their order and are computed once.
     """
 
     def __init__(self, graph: Graph, rules: SubsetRules) -> None:
@@ -96,6 +89,7 @@ class Program:
         self.place[self.terminator] = len(self.nodes)
         self.maker = {value: node for node in self.nodes for value in node.results}
         self.size = {value: size_of(value) for value in (*self.block.arguments, *self.maker)}
+        self.is_function = Functional(graph)
         self._axes: dict[Node, OpAxes | Boundary] = {}
 
     @cached_property
@@ -119,8 +113,8 @@ class Program:
 
     @cached_property
     def effect_before(self) -> dict[Node, Node]:
-        """For each node with effects the one before it."""
-        ordered = [node for node in self.nodes if has_effect(node)]
+        """For each node that is not known to be a function of its operands the one before it: they keep their order."""
+        ordered = [node for node in self.nodes if not self.is_function(node)]
         return dict(zip(ordered[1:], ordered, strict=False))
 
     @cached_property
@@ -129,9 +123,12 @@ class Program:
         return frozenset(self.terminator.operands)
 
     def axes(self, node: Node) -> OpAxes | Boundary:
-        """The axes of a node, by its subset rule."""
+        """The axes of a node, by its subset rule; none of one that may do more than compute."""
         if node not in self._axes:
-            self._axes[node] = self.rules.of(node)
+            found = self.rules.of(node)
+            if isinstance(found, OpAxes) and not self.is_function(node):
+                found = Boundary(f"{node.name} may have side effects")
+            self._axes[node] = found
         return self._axes[node]
 
     def is_fused(self, value: Value) -> bool:
