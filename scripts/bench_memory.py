@@ -28,7 +28,7 @@ from benchmark.resident import arguments, resident
 from benchmark.timing import interleave
 
 import hlo_lower as hl
-from hlo_lower.tile.tiled import shown_bytes
+from hlo_lower.tile.tiled_module import shown_bytes
 from hlo_lower.verify.run import exported_from_module
 
 _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")

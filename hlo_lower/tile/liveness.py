@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hlo_lower.graph import Value
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.dataflow import Dataflow
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Liveness:
     at_peak: tuple[Value, ...]
 
 
-def liveness(program: Program) -> Liveness:
+def liveness(program: Dataflow) -> Liveness:
     """The liveness of a program in its order; what XLA fuses into its user is not stored, but what it reads stays."""
     last = _last_uses(program)
     stored = [v for v in program.maker if program.size[v] and v not in program.returned and not program.is_fused(v)]
@@ -37,7 +37,7 @@ def liveness(program: Program) -> Liveness:
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
 
 
-def _last_uses(program: Program) -> dict[Value, int]:
+def _last_uses(program: Dataflow) -> dict[Value, int]:
     """The place of the last node that reads each value, itself or through what is fused into it."""
     last: dict[Value, int] = {}
     for value in reversed(list(program.maker)):

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Functional, Node
-from hlo_lower.tile.program import used_by
+from hlo_lower.tile.dataflow import used_by
 
 
 def put_in_order(block: Block, is_function: Functional) -> None:

@@ -6,9 +6,9 @@ import hlo_lower as hl
 from hlo_lower.graph import FUNCTIONS, to_text
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.emit import emit
-from hlo_lower.tile.prepare import prepare
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import emit
+from hlo_lower.tile.normalize import prepare
 
 OPS = {
     "custom_call": "stablehlo.custom_call @f({}) {{has_side_effect = true}} : (tensor<64xf32>) -> tensor<64xf32>",
@@ -23,7 +23,8 @@ OPS = {
 """Each of 64 floats."""
 
 MODULE = """\
-func.func public @main(%x: tensor<64x8xf32>, %w: tensor<8x96xf32>, %y: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {{
+func.func public @main(%x: tensor<64x8xf32>, %w: tensor<8x96xf32>, %y: tensor<64xf32>)
+    -> (tensor<64xf32>, tensor<64xf32>) {{
   %zero = stablehlo.constant dense<0.000000e+00> : tensor<f32>
   %large = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
     : (tensor<64x8xf32>, tensor<8x96xf32>) -> tensor<64x96xf32>
@@ -46,8 +47,8 @@ def test_effects_keep_their_order(one, other):
     text = MODULE.format(OPS[one].format("%sums"), OPS[other].format("%y"))
     graph = hl.read(text)
     prepare(graph)
-    program = Program(graph, default_subset_rules())
-    choice = choice_by_hand(program, hl.ByHand("<module>:3", 0, 8))
+    program = Dataflow(graph, default_subset_rules())
+    choice = choice_by_hand(program, hl.ByHand("<module>:4", 0, 8))
     emit(program, choice.plan, choice.sizes)
     after = to_text(graph)
     assert after.count("stablehlo.while") == 2
@@ -71,5 +72,5 @@ def test_regions_with_effects_are_boundaries():
   }) {dimension = 1 : i64} : (tensor<8x64xf32>) -> tensor<8x64xf32>
   return %s : tensor<8x64xf32>
 }"""
-    [(_, reason)] = Program(hl.read(text), default_subset_rules()).boundaries()
+    [(_, reason)] = Dataflow(hl.read(text), default_subset_rules()).boundaries()
     assert reason == "stablehlo.sort may have side effects"

@@ -6,7 +6,7 @@ only where a loop is made of it.
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
-from hlo_lower.tile.program import cheap_values, size_of
+from hlo_lower.tile.dataflow import cheap_values, size_of
 
 REPEATED = 1 << 12
 """Bytes from which a cheap value is made anew for each use."""

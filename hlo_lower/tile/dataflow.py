@@ -8,7 +8,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Functional, Graph, Node, Value
-from hlo_lower.subset.axis import Boundary, OpAxes
+from hlo_lower.subset.axis_link import Boundary, OpAxes
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.rules import SubsetRules
 
@@ -70,7 +70,7 @@ def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     return found
 
 
-class Program:
+class Dataflow:
     """The entry point of a module, read once; it is not to be changed while this is used.
 
     Attributes:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from hlo_lower.graph import Graph, Node, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.subset.cut import Steps
-from hlo_lower.subset.part import Part
-from hlo_lower.tile.body import ITERATOR
-from hlo_lower.tile.cut import Loop, LoopPlan
-from hlo_lower.tile.emit import Sizes
-from hlo_lower.tile.program import Program, is_of_integers, type_of
+from hlo_lower.subset.tensor_subset import TensorSubset
+from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
+from hlo_lower.tile.emit_loops import Sizes
+from hlo_lower.tile.loop_body import ITERATOR
+from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
 
 
@@ -140,15 +140,15 @@ def shown_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def records(program: Program, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:
+def records(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:
     """What is told of the loops of a plan; before they are emitted."""
     return tuple(_record(program, plan, loop, sizes) for loop in plan.loops)
 
 
-def _record(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
+def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
     labels, seed = plan.labels, plan.labels.core.seed
     size = min(sizes.steps, labels.steps)
-    part: Part = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
+    part: TensorSubset = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
     combined = [f"{type_of(v)} by {labels.axes[n].combine}" for n in loop.accumulators for v in n.results]
     again = sorted((v for node in loop.again for v in node.results), key=lambda v: -program.size[v])
     return TiledLoopRecord(
