@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_distinct, check_one_standard
-from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs
+from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show
@@ -34,6 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
     )
+    add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
     command.add_argument(
         "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
@@ -116,7 +117,7 @@ def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict 
         return None
     how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
     with progress() as tell:
-        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, progress=tell, **how)
+        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, oob=args.oob, progress=tell, **how)
 
 
 def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", seconds: float) -> None:
