@@ -56,7 +56,7 @@ def tiled(text, line, dim, size, rules=None):
     ids=["updates in order", "columns", "rows that are indexed"],
 )
 def test_windows_that_overhang(what, line, dim, oob):
-    """Cut along its positions, a covered dim or an indexed one, a scatter drops what it dropped, under both policies."""
+    """Cut along positions, a covered dim or an indexed one, a scatter drops what it dropped, under both policies."""
     after = tiled(MODULES[what], line, dim, 2)
     assert "stablehlo.while" in after
     verdict = hl.verify(MODULES[what], after, oob=oob)
@@ -66,7 +66,7 @@ def test_windows_that_overhang(what, line, dim, oob):
 
 @pytest.mark.parametrize("oob", [pytest.param("xla", marks=pytest.mark.sweep), "spec"])
 def test_a_cut_of_what_overhangs_is_seen(oob):
-    """A dim along which windows are placed and overhang is no axis: cut there, the judge sees it under both policies."""
+    """A dim along which windows are placed is no axis: cut there, the judge sees it under both policies."""
     rules = default_subset_rules().copy()
     right = rules.by_axes["stablehlo.scatter"]
     rules.by_axes["stablehlo.scatter"] = lambda node: [*right(node), AxisLink((0, None, None), (0,))]
@@ -77,12 +77,12 @@ def test_a_cut_of_what_overhangs_is_seen(oob):
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 400), marks=pytest.mark.sweep)], ids=["few", "many"])
 def test_single_elements_are_the_specification(seeds):
-    """A scatter written out as single elements, run by XLA, gives what the specification says where windows overhang."""
+    """Scatters written out as single elements, run by XLA, give what the specification says where windows overhang."""
     count = 0
     for case in map(case_of_seed, seeds):
         given = arguments_of(case, 0)
-        if not overhangs(case, given):
-            continue
+        if case.region.captured or not overhangs(case, given):
+            continue  # XLA takes no region that reads what stands around it
         text = with_single_elements(mlir.parse_module(module_text([case]), mlir.make_context()))
         results = Executable(text, "quick").run(given.all)
         for result, expected in zip(results, reference(case, given, "spec"), strict=True):
@@ -94,17 +94,19 @@ def test_single_elements_are_the_specification(seeds):
 def test_slices_out_of_bounds_are_clamped():
     """A gather and a dynamic slice whose starts are out of bounds read the same when they are tiled."""
     text = """\
-func.func public @main(%t: tensor<8x4xf32>, %i: tensor<6x1xi32>, %p: tensor<i32>) -> (tensor<6x4xf32>, tensor<8x2xf32>) {
+func.func public @main(%t: tensor<8x4xf32>, %i: tensor<6x1xi32>, %p: tensor<i32>)
+    -> (tensor<6x4xf32>, tensor<8x2xf32>) {
   %n = stablehlo.negate %t : tensor<8x4xf32>
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %g = "stablehlo.gather"(%n, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
     start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
     : (tensor<8x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>
-  %s = stablehlo.dynamic_slice %n, %zero, %p, sizes = [8, 2] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x2xf32>
+  %s = stablehlo.dynamic_slice %n, %zero, %p, sizes = [8, 2]
+    : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x2xf32>
   return %g, %s : tensor<6x4xf32>, tensor<8x2xf32>
 }
 """
-    for line, oob in ((4, "xla"), (7, "spec")):
+    for line, oob in ((5, "xla"), (8, "spec")):
         after = tiled(text, line, 0, 2)
         assert "stablehlo.while" in after
         assert hl.verify(text, after, oob=oob, level="regions").ok
