@@ -1,4 +1,4 @@
-"""The body of a module's entry point as the tiler reads it: its nodes in order, who makes and who uses a value."""
+"""A block as the tiler reads it, of the entry point or of a loop: its nodes in order, who makes and uses a value."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -15,6 +15,8 @@ from hlo_lower.subset.rules import SubsetRules
 FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iota", "constant", "reshape")}
 """Ops that XLA computes where they are used, if one such op or a reduction uses them."""
 
+WITH_BODIES = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+"""Ops whose regions are blocks of a program of their own."""
 
 MUCH = 8
 """How much larger a broadcast is than what it is of to be cheap."""
@@ -71,19 +73,23 @@ def cheap_values(nodes: Sequence[Node]) -> set[Value]:
 
 
 class Dataflow:
-    """The entry point of a module, read once; it is not to be changed while this is used.
+    """A block, read once; it is not to be changed while this is used.
+
+    Args:
+      graph: the module.
+      rules: the subset rules.
+      block: by default the body of the entry point; or that of a loop. What it takes from around it is like arguments.
 
     Attributes:
-      block: its body.
       nodes: its nodes in order, the terminator left out.
       terminator: what returns.
       rules: the subset rules.
       is_function: whether a node is a function of its operands; others keep their order and are computed once.
     """
 
-    def __init__(self, graph: Graph, rules: SubsetRules) -> None:
+    def __init__(self, graph: Graph, rules: SubsetRules, block: Block | None = None) -> None:
         self.graph, self.rules = graph, rules
-        self.block: Block = graph.main.body
+        self.block: Block = block or graph.main.body
         *self.nodes, self.terminator = self.block.nodes
         self.place = {node: number for number, node in enumerate(self.nodes)}
         self.place[self.terminator] = len(self.nodes)
@@ -91,6 +97,7 @@ class Dataflow:
         self.size = {value: size_of(value) for value in (*self.block.arguments, *self.maker)}
         self.is_function = Functional(graph)
         self._axes: dict[Node, OpAxes | Boundary] = {}
+        self._inner: dict[Node, tuple[Dataflow, ...]] = {}
 
     @cached_property
     def taken(self) -> dict[Node, list[Value]]:
@@ -103,8 +110,18 @@ class Dataflow:
         found: dict[Value, list[Node]] = {value: [] for value in self.size}
         for node, values in self.taken.items():
             for value in dict.fromkeys(values):
-                found[value].append(node)
+                if value in found:
+                    found[value].append(node)
         return found
+
+    def inner(self, node: Node) -> "tuple[Dataflow, ...]":
+        """The bodies of a loop and the branches of a node, read; none of another op."""
+        if node.name not in WITH_BODIES:
+            return ()
+        if node not in self._inner:
+            blocks = node.blocks[1:] if node.name == "stablehlo.while" else node.blocks
+            self._inner[node] = tuple(Dataflow(self.graph, self.rules, block) for block in blocks)
+        return self._inner[node]
 
     @cached_property
     def cheap(self) -> set[Value]:

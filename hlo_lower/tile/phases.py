@@ -81,11 +81,11 @@ def _phases(program: Dataflow, labels: Labels) -> tuple[dict[Node, int], dict[Va
             for number, value in enumerate(node.operands):
                 maker = program.maker.get(value)
                 is_tile = reads_tile(labels, node, number) and maker in phase
-                found = max(found, phase[maker] if is_tile and maker is not None else ready[value])
+                found = max(found, phase[maker] if is_tile and maker is not None else ready.get(value, 0))
             phase[node] = found
             ready.update(dict.fromkeys(node.results, found + 1))
             continue
-        first = max((ready[value] for value in program.taken[node]), default=0)
+        first = max((ready.get(value, 0) for value in program.taken[node]), default=0)
         before = program.effect_before.get(node)
         effects[node] = max(first, effects.get(before, 0) if before is not None else 0)
         ready.update(dict.fromkeys(node.results, effects[node]))
