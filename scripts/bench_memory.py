@@ -24,6 +24,7 @@ from typing import Any
 import jax
 import numpy as np
 from absl import app, flags
+from benchmark.memory_chart import memory_chart
 from benchmark.memory_workloads import WORKLOADS, Workload
 from benchmark.resident import arguments, resident
 from benchmark.timing import interleave
@@ -36,6 +37,7 @@ _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower_bound=1)
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
 _RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
+_SVG = flags.DEFINE_string("svg", None, "Draw the temporaries as a chart into this file.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
 
 FAR = 1e-3
@@ -111,6 +113,8 @@ def main(_: Sequence[str]) -> int:
         if _JSON.value:
             machine = {"cores": os.cpu_count(), "platform": platform.platform(), "jaxlib": version("jaxlib")}
             Path(_JSON.value).write_text(json.dumps({"machine": machine, "workloads": entries}, indent=1) + "\n")
+    if _SVG.value:
+        Path(_SVG.value).write_text(memory_chart(entries))
     return 0 if all(entry.get("close", True) for entry in entries) else 1
 
 

@@ -1,6 +1,6 @@
 """What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from hlo_lower.subset.tensor_subset import TensorSubset
 from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.loop_body import ITERATOR
+from hlo_lower.tile.memory_curve import MemoryCurve
 from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
 
@@ -59,6 +60,7 @@ class Tiled:
       left: the largest values that are still stored at the peak, each with why it is not tiled.
       pulled: the slices and gathers that were pulled up, without a loop.
       ended: why the search ended before it had tried what it could; "" where it did not.
+      memory: what is live over program order, before and after; an estimate.
 
     Example:
       >>> tiled = hl.Tiled(hl.read("decode.mlir"), (), before=4096, after=4096, max_temp=8192)
@@ -74,6 +76,7 @@ class Tiled:
     left: tuple[str, ...] = ()
     pulled: tuple[PulledRecord, ...] = ()
     ended: str = ""
+    memory: tuple[MemoryCurve, MemoryCurve] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
