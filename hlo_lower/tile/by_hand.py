@@ -66,7 +66,7 @@ def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
             next_step=f"write --sizes {hand.dim}={unit * max(1, hand.size // unit)}, or --fuse none",
         )
     sizes = Sizes(hand.size // unit, max(1, program.size[seed] // LARGE), hand.is_unrolled)
-    return CostedPlan(cut(program, labels), sizes, 0.0)
+    return CostedPlan(program, cut(program, labels), sizes, 0.0)
 
 
 def _seed(program: Dataflow, hand: ByHand) -> Value:

@@ -10,7 +10,7 @@ from hlo_lower.tile.core import core_of
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.labels import FEWEST_STEPS, label
-from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.liveness import liveness, programs_at_peak
 from hlo_lower.tile.phases import Loop, LoopPlan, cut
 
 SEEDS = 4
@@ -37,12 +37,14 @@ class CostedPlan:
     """A plan that could be built.
 
     Attributes:
+      program: the block that the loops are in.
       plan: the loops.
       sizes: how they are built.
       cost: bytes that it leaves stored or computes again, an estimate to order choices by.
       rank: 0 for the largest tiles of a plan, 1 for smaller ones.
     """
 
+    program: Dataflow
     plan: LoopPlan
     sizes: Sizes
     cost: float
@@ -50,7 +52,14 @@ class CostedPlan:
 
 
 def choices(program: Dataflow, budget: int) -> list[CostedPlan]:
-    """The plans for the largest values at the peak, along each of their axes, the cheapest first."""
+    """The plans for the largest values at the peak, in the entry point or in the loop that it lies in, along each of
+    their axes, the cheapest first."""
+    found = [plan for block in programs_at_peak(program) for plan in _choices(block, budget)]
+    order = sorted({choice.cost for choice in found})
+    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+
+
+def _choices(program: Dataflow, budget: int) -> list[CostedPlan]:
     found: list[CostedPlan] = []
     seen: set[tuple[tuple[Value, int], ...]] = set()
     for seed in seeds(program):
@@ -69,9 +78,8 @@ def choices(program: Dataflow, budget: int) -> list[CostedPlan]:
             if plan.loops:
                 sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
                 price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
-                found += [CostedPlan(plan, size, price, rank) for rank, size in enumerate(sizes)]
-    order = sorted({choice.cost for choice in found})
-    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+                found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
+    return found
 
 
 def seeds(program: Dataflow) -> Sequence[Value]:

@@ -18,6 +18,9 @@ FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iot
 WITH_BODIES = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 """Ops whose regions are blocks of a program of their own."""
 
+ENTERED = "loops are made within its bodies, and what it stacks or gives is whole"
+"""Why such an op is not cut."""
+
 MUCH = 8
 """How much larger a broadcast is than what it is of to be cheap."""
 
@@ -72,6 +75,14 @@ def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     return found
 
 
+class _Sizes(dict[Value, int]):
+    """Bytes of values; those from around the block are looked at when they are asked for."""
+
+    def __missing__(self, value: Value) -> int:
+        self[value] = size_of(value)
+        return self[value]
+
+
 class Dataflow:
     """A block, read once; it is not to be changed while this is used.
 
@@ -94,7 +105,7 @@ class Dataflow:
         self.place = {node: number for number, node in enumerate(self.nodes)}
         self.place[self.terminator] = len(self.nodes)
         self.maker = {value: node for node in self.nodes for value in node.results}
-        self.size = {value: size_of(value) for value in (*self.block.arguments, *self.maker)}
+        self.size = _Sizes({value: size_of(value) for value in (*self.block.arguments, *self.maker)})
         self.is_function = Functional(graph)
         self._axes: dict[Node, OpAxes | Boundary] = {}
         self._inner: dict[Node, tuple[Dataflow, ...]] = {}
@@ -110,8 +121,7 @@ class Dataflow:
         found: dict[Value, list[Node]] = {value: [] for value in self.size}
         for node, values in self.taken.items():
             for value in dict.fromkeys(values):
-                if value in found:
-                    found[value].append(node)
+                found.setdefault(value, []).append(node)
         return found
 
     def inner(self, node: Node) -> "tuple[Dataflow, ...]":
@@ -142,7 +152,7 @@ class Dataflow:
     def axes(self, node: Node) -> OpAxes | Boundary:
         """The axes of a node, by its subset rule; none of one that may do more than compute."""
         if node not in self._axes:
-            found = self.rules.of(node)
+            found = Boundary(ENTERED) if node.name in WITH_BODIES else self.rules.of(node)
             if isinstance(found, OpAxes) and not self.is_function(node):
                 found = Boundary(f"{node.name} may have side effects")
             self._axes[node] = found
@@ -154,6 +164,13 @@ class Dataflow:
         if node is None or node.name not in FUSED or len(users) != 1:
             return False
         return users[0].name in FUSED or users[0].name == "stablehlo.reduce"
+
+    def blocks(self) -> "Iterator[Dataflow]":
+        """This block and those of the loops and branches in it, read."""
+        yield self
+        for node in self.nodes:
+            for inner in self.inner(node):
+                yield from inner.blocks()
 
     def boundaries(self) -> Iterator[tuple[Node, str]]:
         """The nodes that are not cut, each with the reason."""

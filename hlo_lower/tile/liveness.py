@@ -55,6 +55,17 @@ def inner_peak(program: Dataflow, node: Node) -> int:
     return max((liveness(inner).most for inner in program.inner(node)), default=0)
 
 
+def programs_at_peak(program: Dataflow) -> list[Dataflow]:
+    """The block, and the loop's body in it that holds at least half of what is live at its peak, and so on."""
+    found = liveness(program)
+    if not program.nodes:
+        return [program]
+    inner = max(program.inner(program.nodes[found.peak]), key=lambda body: liveness(body).most, default=None)
+    if inner is None or 2 * liveness(inner).most < found.most:
+        return [program]
+    return [program, *programs_at_peak(inner)]
+
+
 class _Storage:
     """Which values are stored, and from where to where."""
 

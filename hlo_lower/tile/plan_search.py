@@ -13,7 +13,7 @@ from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.choose import choices
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.liveness import liveness, programs_at_peak
 from hlo_lower.tile.measure import known, measured
 from hlo_lower.tile.pulled_up import PulledRecord, pull_up
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records, shown_bytes
@@ -176,15 +176,15 @@ def _attempts(found: Search, budget: int, rules: SubsetRules) -> list[Attempt]:
         if number >= len(known_choices) or found.is_over():
             break
         choice = known_choices[number]
-        told = records(program, choice.plan, choice.sizes)
-        emit(program, choice.plan, choice.sizes)
+        told = records(choice.program, choice.plan, choice.sizes)
+        emit(choice.program, choice.plan, choice.sizes)
         attempts.append(Attempt(to_bytecode(graph), to_text(graph), told))
     return attempts
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:
     """The largest values that are stored at the peak, and why each is not cut."""
-    program = Dataflow(graph, rules)
+    program = programs_at_peak(Dataflow(graph, rules))[-1]
     found: list[str] = []
     for value in liveness(program).at_peak[:SHOWN]:
         node = program.maker[value]

@@ -172,6 +172,8 @@ def program(seed: int, count: int = 12) -> str:
 def drawn_plan(found: Dataflow, rng: np.random.Generator) -> LoopPlan | None:
     """Of a few random plans the one with most ops, accumulators counted several times; None where none has a loop."""
     seeds = [v for n in found.nodes for v in n.results if not isinstance(found.axes(n), Boundary) and v.shape]
+    if not seeds:
+        return None
     plans: list[LoopPlan] = []
     for _ in range(DRAWN):
         value = seeds[rng.integers(len(seeds))]
@@ -191,7 +193,8 @@ def tiled(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     rng = np.random.default_rng([seed, 1])
     graph = hl.read(text)
     prepare(graph)
-    found = Dataflow(graph, rules)
+    blocks = list(Dataflow(graph, rules).blocks())  # in a module that has loops, half of the time the body of one
+    found = blocks[np.random.default_rng([seed, 3]).integers(2) * (len(blocks) - 1)]
     plan = drawn_plan(found, rng)
     if plan is None:
         return text, "no loop"

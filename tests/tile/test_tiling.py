@@ -54,8 +54,8 @@ def first_choice(text, budget):
     """The module with the loops of the most promising plan, and what is told of them."""
     graph, program = prepared(text)
     choice = choices(program, budget)[0]
-    told = records(program, choice.plan, choice.sizes)
-    emit(program, choice.plan, choice.sizes)
+    told = records(choice.program, choice.plan, choice.sizes)
+    emit(choice.program, choice.plan, choice.sizes)
     return to_text(graph), told
 
 
