@@ -51,6 +51,16 @@ def test_a_loop_within_the_body_of_a_scan():
     assert hl.verify(text, after, level="regions", float_mode="reassociate").ok
 
 
+def test_loops_are_scf_for_in_linalg():
+    """Converted for linalg, the loop over tiles within the scan and the scan are `scf.for`, and no `while` is left."""
+    graph, program = prepared(layers())
+    choice = next(c for c in choices(program, 4096) if c.program is not program)
+    emit(choice.program, choice.plan, choice.sizes)
+    text = hl.lower(graph, target="linalg").text
+    assert text.count("scf.for") == 2
+    assert "while" not in text
+
+
 def test_what_a_scan_stacks_is_named():
     """A loop itself is a boundary, and says that loops are made within it and that what it stacks is whole."""
     found = [reason for node, reason in prepared(layers())[1].boundaries() if node.name == "stablehlo.while"]

@@ -100,12 +100,14 @@ def test_the_bound_is_reached():
     assert tiled.to_json()["loops"][0]["subset"].endswith("of 24x96")
 
 
+@pytest.mark.usefixtures("estimated")
 def test_what_fits_is_left_as_it_is():
     """Where the temporaries are within the bound nothing is touched."""
     tiled = hl.tile(ROWS, max_temp="1GiB")
     assert (tiled.loops, tiled.text) == ((), to_text(hl.read(ROWS)))
 
 
+@pytest.mark.usefixtures("estimated")
 def test_a_search_ends():
     """After so many seconds it ends with what it has, and says so; one byte is never reached."""
     tiled = tile(ROWS, max_temp=1, effort=SearchLimits(seconds=0))
