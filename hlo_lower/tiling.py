@@ -1,7 +1,9 @@
 """`hl.tile`: tiling and verifying together. Whoever tiles nothing does not import it."""
 
 from collections.abc import Callable
+from typing import Literal
 
+from hlo_lower.arguments import one_of
 from hlo_lower.graph import Graph, Source, read
 from hlo_lower.tile import ByHand, Tiled
 from hlo_lower.tile import tile as _tile
@@ -16,6 +18,7 @@ def tile(
     max_temp: str | int | None = None,
     by_hand: ByHand | None = None,
     name: str | None = None,
+    oob: Literal["xla", "spec"] = "xla",
     verify: Level | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Tiled:
@@ -27,6 +30,8 @@ def tile(
         not counted. The loops are searched for.
       by_hand: one op to tile, in the place of a bound.
       name: name for messages.
+      oob: what its scatters do out of bounds, as a consumer runs them: those of the result are the same ones, cut so
+        that each means the same under either policy. It is verified under this one.
       verify: what is verified before the result is returned: "regions", "auto" or "full", as in `verify`; by default
         nothing.
       progress: called with a stage, how much of it is done and how much there is.
@@ -44,8 +49,9 @@ def tile(
     """
     if verify is not None:
         checked_level("verify", verify)
+    one_of("oob", oob, ("xla", "spec"))
     graph = source if isinstance(source, Graph) else read(source, name)
     tiled = _tile(graph, max_temp=max_temp, by_hand=by_hand, progress=progress)
     if verify is not None:
-        check_versions(graph, tiled.text, tiled.float_mode, verify)
+        check_versions(graph, tiled.text, tiled.float_mode, oob, verify)
     return tiled

@@ -194,13 +194,19 @@ def check(source: Source | Graph, lowered: Lowered, level: Level) -> Verdict:
     return _ok(verify(source, lowered, level=level), lowered.graph.name, "lowered")
 
 
-def check_versions(source: Graph, after: str, float_mode: Literal["exact", "reassociate"], level: Level) -> Verdict:
-    """The verdict on a tiled module.
+def check_versions(
+    source: Graph,
+    after: str,
+    float_mode: Literal["exact", "reassociate"],
+    oob: Literal["xla", "spec"],
+    level: Level,
+) -> Verdict:
+    """The verdict on a tiled module, which means the same as its source under either policy: it is asked of one.
 
     Raises:
       DifferenceError: it is not verified to be equal.
     """
-    return _ok(verify(source, after, float_mode=float_mode, level=level), source.name, "tiled")
+    return _ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
 
 
 def _ok(verdict: Verdict, name: str, what: str) -> Verdict:

@@ -2,6 +2,7 @@
 
     python scripts/bench_memory.py --json memory.json             # the workloads of benchmark/memory_workloads.py
     python scripts/bench_memory.py --only attention --rounds 3
+    python scripts/bench_memory.py --only cross_entropy_128k --norun   # temporaries alone: 12 GiB
     python scripts/bench_memory.py --small                        # whether it works
 
 Temporaries are XLA's `temp_size_in_bytes` under the schedule that needs least memory; resident sizes grow over what is
@@ -23,17 +24,20 @@ from typing import Any
 import jax
 import numpy as np
 from absl import app, flags
+from benchmark.memory_chart import memory_chart
 from benchmark.memory_workloads import WORKLOADS, Workload
 from benchmark.resident import arguments, resident
 from benchmark.timing import interleave
 
 import hlo_lower as hl
-from hlo_lower.tile.tiled import shown_bytes
+from hlo_lower.tile.tiled_module import shown_bytes
 from hlo_lower.verify.run import exported_from_module
 
 _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower_bound=1)
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
+_RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
+_SVG = flags.DEFINE_string("svg", None, "Draw the temporaries as a chart into this file.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
 
 FAR = 1e-3
@@ -71,6 +75,8 @@ def measure(workload: Workload) -> dict[str, Any]:
     """All figures of a workload."""
     text, found, seconds = tiled(workload)
     entry: dict[str, Any] = {"workload": workload.name, "tiling_seconds": round(seconds, 1), **found.to_json()}
+    if not _RUN.value:
+        return entry
     runs = [compiled(version) for version in (text, found.text)]
     entry["close"] = are_close(*(run(*given) for run, given in runs))
     if not entry["close"]:
@@ -89,6 +95,8 @@ def measure(workload: Workload) -> dict[str, Any]:
 def line(entry: dict[str, Any]) -> str:
     """An entry, readable."""
     head = f"{entry['workload']}: temporaries {shown_bytes(entry['before'])} -> {shown_bytes(entry['after'])}"
+    if "close" not in entry:
+        return f"{head}, {len(entry['loops'])} loops, not run"
     if not entry["close"]:
         return f"{head}; results are not close"
     sizes = [shown_bytes(max(0, size)) if isinstance(size, int) else size for size in entry["resident"]]
@@ -105,7 +113,9 @@ def main(_: Sequence[str]) -> int:
         if _JSON.value:
             machine = {"cores": os.cpu_count(), "platform": platform.platform(), "jaxlib": version("jaxlib")}
             Path(_JSON.value).write_text(json.dumps({"machine": machine, "workloads": entries}, indent=1) + "\n")
-    return 0 if all(entry["close"] for entry in entries) else 1
+    if _SVG.value:
+        Path(_SVG.value).write_text(memory_chart(entries))
+    return 0 if all(entry.get("close", True) for entry in entries) else 1
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ def add_target(command: argparse.ArgumentParser) -> None:
 def add_policy(command: argparse.ArgumentParser) -> None:
     """Add --target and --oob: what a scatter means, and for whom."""
     add_target(command)
+    add_oob(command)
+
+
+def add_oob(command: argparse.ArgumentParser) -> None:
+    """Add --oob."""
     command.add_argument(
         "--oob", choices=OOB_POLICIES, default="xla", help="out of bounds: drop whole windows, or single elements"
     )

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_distinct, check_one_standard
-from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs
+from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show
@@ -34,6 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fuse", choices=FUSES, default="all", help="what goes into the loop of --op with it; default: all"
     )
+    add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
     command.add_argument(
         "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
@@ -43,7 +44,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_jobs(command)
     add_bind(command)
     command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
-    command.add_argument("--report", metavar="R.json", help="write the loops and the verdict as JSON")
+    command.add_argument(
+        "--report", metavar="R", help="write the loops as JSON, with the verdict, or R.html with drawings"
+    )
 
 
 def tile_size(text: str) -> tuple[int, int]:
@@ -67,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
         show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:]]) + "\n")
+        _report(args, tiled, None)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
     verdict = _verified(args, graph, tiled)
@@ -116,14 +120,25 @@ def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict 
         return None
     how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
     with progress() as tell:
-        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, progress=tell, **how)
+        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, oob=args.oob, progress=tell, **how)
+
+
+def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
+    """Write the report that is asked for: a page, or JSON."""
+    from hlo_lower.tile.plan_page import plan_page
+
+    if not args.report:
+        return
+    text = plan_page(tiled, args.input)
+    if not args.report.endswith(".html"):
+        told = {**tiled.to_json(), "verdict": verdict.to_json() if verdict else None}
+        text = f"{json.dumps(told, indent=1)}\n"
+    write_whole(args.report, text.encode())
 
 
 def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", seconds: float) -> None:
     """Write the module and the report, and tell of the loops where the module does not go."""
-    if args.report:
-        told = {**tiled.to_json(), "verdict": verdict.to_json() if verdict else None}
-        write_whole(args.report, f"{json.dumps(told, indent=1)}\n".encode())
+    _report(args, tiled, verdict)
     write_whole(args.output, written_bytes(tiled, args.emit or form_for(args.output)))
     checked = (
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"

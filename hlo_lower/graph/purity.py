@@ -14,8 +14,12 @@ FUNCTIONS = PURE_OPS | {
     *(f"stablehlo.{op}" for op in ("logistic", "real", "reduce_precision", "sine", "tan", "tanh")),
     *(f"stablehlo.{op}" for op in ("case", "if", "while", "scatter", "optimization_barrier", "rng_bit_generator")),
     *(f"stablehlo.{op}" for op in ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky")),
-    *(f"stablehlo.{op}" for op in ("convolution", "dynamic_gather", "fft", "real_dynamic_slice", "select_and_scatter")),
-    *("stablehlo.triangular_solve", "chlo.top_k", "sdy.sharding_constraint", "func.return"),
+    *(f"stablehlo.{op}" for op in ("convolution", "dynamic_conv", "dynamic_gather", "dynamic_pad", "fft")),
+    *(f"stablehlo.{op}" for op in ("real_dynamic_slice", "select_and_scatter", "triangular_solve", "tuple")),
+    *("stablehlo.get_tuple_element", "chlo.top_k", "sdy.sharding_constraint", "func.return"),
+    *(f"chlo.{op}" for op in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh")),
+    *(f"chlo.{op}" for op in ("digamma", "erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma")),
+    *(f"chlo.{op}" for op in ("next_after", "polygamma", "ragged_dot", "sinh", "square", "tan", "zeta")),
 }
 """Ops that are, as far as what stands in their regions is."""
 

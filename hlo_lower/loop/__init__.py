@@ -6,6 +6,6 @@ back (`counted`) and becomes `scf.for` (`scf_for`). `tiled` strings tiles of an 
 
 from hlo_lower.loop.counted import CountedLoop, read_counted
 from hlo_lower.loop.structured import StructuredLoop
-from hlo_lower.loop.tiled import TiledLoop
+from hlo_lower.loop.tiled_loop import TiledLoop
 
 __all__ = ["CountedLoop", "StructuredLoop", "TiledLoop", "read_counted"]

@@ -8,7 +8,7 @@ For a tile at start s, a current value c of the tile and an update u of its size
   the same start alike. The select is as large as the update, never as the buffer, so a buffer that is written in place
   stays in place (trap 31);
 - in a masked dim, out of which elements are dropped, the tile is moved into the tensor and only the elements that it
-  covered are changed (`hlo_lower.subset.tile.ShiftedTile`).
+  covered are changed (`hlo_lower.subset.dynamic_tile.ShiftedTile`).
 
 A run that wraps is written in two parts, the negative rows first (trap 39). Where it does not wrap, both parts are the
 same window: assigned twice it is what it was after the first time, and combined it would count twice, so then the
@@ -22,7 +22,7 @@ from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.scatter.arrange import Part
 from hlo_lower.scatter.lift import lift
-from hlo_lower.subset.tile import DynamicTile
+from hlo_lower.subset.dynamic_tile import DynamicTile
 
 READING = frozenset(Combiner) - ASSIGNING - {Combiner.NO_OP}
 """Combiners that read the current value."""

@@ -2,10 +2,13 @@
 
 The vocabulary (full, tile, filter, point) is that of Google's structured dialect (gml_st).
 
-    kinds        the vocabulary             part         parts as values: composition, containment, disjointness
-    tile         a tile at runtime offsets  materialize  slice, dynamic_slice, gather; and what writes a part
-    axis, rules  what follows what in an op, registered by the op's name; families/ has the rules
-    cut          a piece of an op           needs        from a part of a result to parts of operands, and back
+    kinds             the vocabulary
+    tensor_subset     parts as values: composition, containment, disjointness
+    dynamic_tile      a tile at runtime offsets
+    materialize       slice, dynamic_slice, gather; and what writes a part
+    axis_link, rules  what follows what in an op, registered by the op's name; families/ has the rules
+    cut               a piece of an op
+    needs             from a part of a result to parts of operands, and back
 """
 
 from hlo_lower.subset.kinds import MANY_WINDOWS, Subset

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.axis import Axis
+from hlo_lower.subset.axis_link import AxisLink
 from hlo_lower.subset.materialize import INDEX, Bindings
-from hlo_lower.subset.part import Offset, Part, Run
+from hlo_lower.subset.tensor_subset import Offset, StridedRange, TensorSubset
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Steps:
     count: int
     size: int
 
-    def run(self, length: int) -> Run:
+    def run(self, length: int) -> StridedRange:
         """The positions of a dim of this length, which `count` divides."""
         unit, left = divmod(length, self.count)
         assert not left, (length, self.count)
-        return Run(Offset(0, self.iterator, unit), self.size * unit)
+        return StridedRange(Offset(0, self.iterator, unit), self.size * unit)
 
-    def part(self, shape: Sequence[int], dim: int | None) -> Part:
+    def part(self, shape: Sequence[int], dim: int | None) -> TensorSubset:
         """The part of a tensor that is cut along a dim; all of it for None."""
-        whole = Part.full(shape)
+        whole = TensorSubset.full(shape)
         return whole if dim is None else whole.along(dim, self.run(shape[dim]))
 
 
@@ -49,12 +49,12 @@ class Cut:
     """
 
     node: Node
-    axis: Axis
+    axis: AxisLink
     steps: Steps
     operands: tuple[Value, ...]
     bound: Bindings
 
-    def part(self, number: int = 0) -> Part:
+    def part(self, number: int = 0) -> TensorSubset:
         """The part of a result."""
         return self.steps.part(self.node.result(number).static_shape, self.axis.results[number])
 

@@ -4,9 +4,9 @@
     runtime run                      dynamic_slice                dynamic_update_slice
     rows that an index tensor picks  gather                       scatter, or scatter-add
 
-The starts of runs lie inside (`Run`), so that `dynamic_slice` and `dynamic_update_slice` never clamp, and the row
-numbers are the reader's: out of bounds a gather clamps and a scatter drops, which a caller who cannot exclude it must
-not want otherwise.
+The starts of ranges lie inside (`StridedRange`), so that `dynamic_slice` and `dynamic_update_slice` never clamp, and
+the row numbers are the reader's: out of bounds a gather clamps and a scatter drops, which a caller who cannot exclude
+it must not want otherwise.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Value
+from hlo_lower.subset.dynamic_tile import DynamicTile
 from hlo_lower.subset.kinds import Subset
-from hlo_lower.subset.part import Offset, Part, Rows, Run
-from hlo_lower.subset.tile import DynamicTile
+from hlo_lower.subset.tensor_subset import Offset, Rows, StridedRange, TensorSubset
 
 INDEX = "i32"
 
@@ -58,9 +58,11 @@ class Bindings:
         return step
 
 
-def materialize(build: Builder, tensor: Value, part: Part, bound: Bindings) -> Value:
+def materialize(build: Builder, tensor: Value, part: TensorSubset, bound: Bindings) -> Value:
     """The elements of a part, as a tensor of the part's sizes."""
-    runs = Part(part.shape, tuple(a if isinstance(a, Run) else Run(Offset(), n) for a, n in _axes(part)))
+    runs = TensorSubset(
+        part.shape, tuple(a if isinstance(a, StridedRange) else StridedRange(Offset(), n) for a, n in _axes(part))
+    )
     value = _materialize_runs(build, tensor, runs, bound)
     for dim, axis in enumerate(part.axes):
         if isinstance(axis, Rows):
@@ -68,15 +70,15 @@ def materialize(build: Builder, tensor: Value, part: Part, bound: Bindings) -> V
     return value
 
 
-def _axes(part: Part) -> "list[tuple[Run | Rows, int]]":
+def _axes(part: TensorSubset) -> "list[tuple[StridedRange | Rows, int]]":
     return list(zip(part.axes, part.shape, strict=True))
 
 
-def _runs(part: Part) -> tuple[Run, ...]:
-    return tuple(axis for axis in part.axes if isinstance(axis, Run))
+def _runs(part: TensorSubset) -> tuple[StridedRange, ...]:
+    return tuple(axis for axis in part.axes if isinstance(axis, StridedRange))
 
 
-def _materialize_runs(build: Builder, tensor: Value, part: Part, bound: Bindings) -> Value:
+def _materialize_runs(build: Builder, tensor: Value, part: TensorSubset, bound: Bindings) -> Value:
     if part.kind is Subset.FULL:
         return tensor
     runs = _runs(part)
@@ -89,11 +91,11 @@ def _materialize_runs(build: Builder, tensor: Value, part: Part, bound: Bindings
     return _tile(build, part, bound).materialize(build, tensor)
 
 
-def _tile(build: Builder, part: Part, bound: Bindings) -> DynamicTile:
+def _tile(build: Builder, part: TensorSubset, bound: Bindings) -> DynamicTile:
     return DynamicTile(part.shape, tuple(bound.start(build, axis.start) for axis in _runs(part)), part.sizes)
 
 
-def yield_to(build: Builder, tensor: Value, part: Part, value: Value, bound: Bindings) -> Value:
+def yield_to(build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings) -> Value:
     """The tensor with the value written to a part of it.
 
     Rows that are picked twice get the value of the last one, as an assigning scatter does.
@@ -104,7 +106,9 @@ def yield_to(build: Builder, tensor: Value, part: Part, value: Value, bound: Bin
     return _tile(build, part, bound).yield_to(build, tensor, value)
 
 
-def accumulate(build: Builder, tensor: Value, part: Part, value: Value, bound: Bindings, combiner: str) -> Value:
+def accumulate(
+    build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings, combiner: str
+) -> Value:
     """The tensor with the value combined into a part of it: `tensor[part] = combiner(tensor[part], value)`.
 
     Args:
@@ -119,7 +123,7 @@ def accumulate(build: Builder, tensor: Value, part: Part, value: Value, bound: B
     return yield_to(build, tensor, part, build.elementwise(combiner, old, value), bound)
 
 
-def _scatter(build: Builder, tensor: Value, part: Part, value: Value, bound: Bindings, combiner: str) -> Value:
+def _scatter(build: Builder, tensor: Value, part: TensorSubset, value: Value, bound: Bindings, combiner: str) -> Value:
     """A scatter of rows along one axis, all of the others; out of bounds rows are dropped."""
     [axis] = [dim for dim, found in enumerate(part.axes) if isinstance(found, Rows)]
     assert all(part.is_whole(dim) for dim in range(len(part.shape)) if dim != axis), "rows of a tile"

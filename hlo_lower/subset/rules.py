@@ -1,7 +1,7 @@
 """The registry of subset rules: for each op its axes, and where an attribute depends on the piece, how one is built.
 
     @subset_rules.axes("stablehlo.transpose")
-    def transpose(node: Node) -> Sequence[Axis] | Boundary: ...
+    def transpose(node: Node) -> Sequence[AxisLink] | Boundary: ...
 
     @subset_rules.piece("stablehlo.iota")
     def iota_piece(build: Builder, cut: Cut) -> Sequence[Value]: ...
@@ -15,10 +15,10 @@ from typing import TypeAlias, TypeVar
 
 from hlo_lower.errors import RegistryError
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.axis import Axis, Boundary, OpAxes
+from hlo_lower.subset.axis_link import AxisLink, Boundary, OpAxes
 from hlo_lower.subset.cut import Cut
 
-AxesRule: TypeAlias = Callable[[Node], Sequence[Axis] | Boundary]
+AxesRule: TypeAlias = Callable[[Node], Sequence[AxisLink] | Boundary]
 PieceRule: TypeAlias = Callable[[Builder, Cut], Sequence[Value]]
 
 AnyRule = TypeVar("AnyRule", bound=Callable[..., object])

@@ -2,15 +2,16 @@
 
 In the order in which they are used:
 
-    prepare    calls inlined, cheap values made for each use     program   the entry point, read
-    liveness   what is live at the peak                          choose    plans, the cheapest first
-    core       the large values that belong together             labels    the dim along which each is cut
-    cut        loops, what leaves them, what is computed again   emit      the loops, their body and the order of nodes
-    measure    what XLA needs                                    search    until the bound is reached
+    normalize  calls inlined, cheap values made for each use   pulled_up    picks made of what is picked from
+    dataflow   a block, read: who makes and uses a value       liveness     what is live at the peak
+    choose     plans, the cheapest first                       core         the large values that belong together
+    labels     the dim along which each is cut                 phases       loops, what leaves them, what is done again
+    emit_loops, loop_body, order                               measure      what XLA needs
+    plan_search                                                until the bound is reached
 """
 
 from hlo_lower.tile.by_hand import ByHand
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.tiled import Tiled, TiledLoopRecord
+from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord
 
 __all__ = ["ByHand", "Tiled", "TiledLoopRecord", "tile"]

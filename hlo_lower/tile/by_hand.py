@@ -6,13 +6,13 @@ from fnmatch import fnmatchcase
 from hlo_lower.arguments import one_of, texts, whole
 from hlo_lower.errors import InputError
 from hlo_lower.graph import Graph, Node, Value
-from hlo_lower.subset.axis import Boundary
-from hlo_lower.tile.choose import LARGE, Choice
+from hlo_lower.subset.axis_link import Boundary
+from hlo_lower.tile.choose import LARGE, CostedPlan
 from hlo_lower.tile.core import FUSES, Fuse, core_of
-from hlo_lower.tile.cut import cut
-from hlo_lower.tile.emit import Sizes
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.labels import label
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.phases import cut
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ByHand:
         texts("op", self.op, "llama.py:88")
 
 
-def choice_by_hand(program: Program, hand: ByHand) -> Choice:
+def choice_by_hand(program: Dataflow, hand: ByHand) -> CostedPlan:
     """The plan that is asked for.
 
     Raises:
@@ -66,10 +66,10 @@ def choice_by_hand(program: Program, hand: ByHand) -> Choice:
             next_step=f"write --sizes {hand.dim}={unit * max(1, hand.size // unit)}, or --fuse none",
         )
     sizes = Sizes(hand.size // unit, max(1, program.size[seed] // LARGE), hand.is_unrolled)
-    return Choice(cut(program, labels), sizes, 0.0)
+    return CostedPlan(program, cut(program, labels), sizes, 0.0)
 
 
-def _seed(program: Program, hand: ByHand) -> Value:
+def _seed(program: Dataflow, hand: ByHand) -> Value:
     nodes = [node for node in program.nodes if node.results and _is_at(program.graph, node, hand.op)]
     where = f"{program.graph.name}, {hand.op}"
     if not nodes:
@@ -98,5 +98,5 @@ def _is_at(graph: Graph, node: Node, pattern: str) -> bool:
     return fnmatchcase(str(graph.location(node)), pattern)
 
 
-def _example(program: Program) -> str:
+def _example(program: Dataflow) -> str:
     return str(program.graph.location(program.nodes[-1])) if program.nodes else "llama.py:88"

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower.graph import Value
-from hlo_lower.subset.axis import Boundary
+from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.families.indexing import counted_dim
 from hlo_lower.tile.core import core_of
-from hlo_lower.tile.cut import Loop, LoopPlan, cut
-from hlo_lower.tile.emit import Sizes
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.labels import FEWEST_STEPS, label
-from hlo_lower.tile.liveness import liveness
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.liveness import liveness, programs_at_peak
+from hlo_lower.tile.phases import Loop, LoopPlan, cut
 
 SEEDS = 4
 """Values at the peak that loops are made for."""
@@ -33,25 +33,34 @@ AGAIN = 0.5
 
 
 @dataclass(frozen=True)
-class Choice:
+class CostedPlan:
     """A plan that could be built.
 
     Attributes:
+      program: the block that the loops are in.
       plan: the loops.
       sizes: how they are built.
       cost: bytes that it leaves stored or computes again, an estimate to order choices by.
       rank: 0 for the largest tiles of a plan, 1 for smaller ones.
     """
 
+    program: Dataflow
     plan: LoopPlan
     sizes: Sizes
     cost: float
     rank: int = 0
 
 
-def choices(program: Program, budget: int) -> list[Choice]:
-    """The plans for the largest values at the peak, along each of their axes, the cheapest first."""
-    found: list[Choice] = []
+def choices(program: Dataflow, budget: int) -> list[CostedPlan]:
+    """The plans for the largest values at the peak, in the entry point or in the loop that it lies in, along each of
+    their axes, the cheapest first."""
+    found = [plan for block in programs_at_peak(program) for plan in _choices(block, budget)]
+    order = sorted({choice.cost for choice in found})
+    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+
+
+def _choices(program: Dataflow, budget: int) -> list[CostedPlan]:
+    found: list[CostedPlan] = []
     seen: set[tuple[tuple[Value, int], ...]] = set()
     for seed in seeds(program):
         size = program.size[seed]
@@ -69,18 +78,17 @@ def choices(program: Program, budget: int) -> list[Choice]:
             if plan.loops:
                 sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
                 price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
-                found += [Choice(plan, size, price, rank) for rank, size in enumerate(sizes)]
-    order = sorted({choice.cost for choice in found})
-    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+                found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
+    return found
 
 
-def seeds(program: Program) -> Sequence[Value]:
+def seeds(program: Dataflow) -> Sequence[Value]:
     """The largest values that are live at the peak and can be cut."""
     at_peak = liveness(program).at_peak
     return [v for v in at_peak if not isinstance(program.axes(program.maker[v]), Boundary)][:SEEDS]
 
 
-def cost(program: Program, plan: LoopPlan) -> float:
+def cost(program: Dataflow, plan: LoopPlan) -> float:
     """Bytes of large values that a plan leaves stored, and half of those that it computes again."""
     labels, core = plan.labels, plan.labels.core
     kept = sum(program.size[v] for v in core.cluster if v not in labels.dims and v not in program.returned)
@@ -90,7 +98,7 @@ def cost(program: Program, plan: LoopPlan) -> float:
     return kept + tiles + sums + AGAIN * again
 
 
-def rescattered(program: Program, plan: LoopPlan, sizes: Sizes) -> int:
+def rescattered(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> int:
     """Bytes of updates that scatters go through again for each tile, most of them dropped (`scatter_piece`)."""
     scatters = [n for loop in plan.loops for n in loop.nodes if n.name == "stablehlo.scatter"]
     whole = [n for n in scatters if counted_dim(n, plan.labels.axes[n]) is not None]
@@ -98,7 +106,7 @@ def rescattered(program: Program, plan: LoopPlan, sizes: Sizes) -> int:
     return updates * (-(-plan.labels.steps // sizes.steps) - 1)
 
 
-def sizes_for(program: Program, plan: LoopPlan, most_live: int) -> Sizes:
+def sizes_for(program: Dataflow, plan: LoopPlan, most_live: int) -> Sizes:
     """Tiles for which a loop needs so many bytes, and at least two of them."""
     steps = plan.labels.steps
     most = max(step_bytes(program, plan, loop) for loop in plan.loops)
@@ -112,7 +120,7 @@ def rounded(wanted: int, steps: int) -> int:
     return divisor if 2 * divisor > wanted else 1 << (wanted.bit_length() - 1)
 
 
-def step_bytes(program: Program, plan: LoopPlan, loop: Loop) -> int:
+def step_bytes(program: Dataflow, plan: LoopPlan, loop: Loop) -> int:
     """Bytes that are live in a loop for each step of a tile, at most."""
     place = {node: number for number, node in enumerate(loop.nodes)}
     changes = [0] * (len(loop.nodes) + 1)

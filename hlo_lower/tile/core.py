@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlo_lower.graph import Value
-from hlo_lower.subset.axis import Boundary
-from hlo_lower.tile.program import Program
+from hlo_lower.subset.axis_link import Boundary
+from hlo_lower.tile.dataflow import Dataflow
 
 Fuse: TypeAlias = Literal["none", "producers", "all"]
 FUSES: tuple[Fuse, ...] = ("none", "producers", "all")
@@ -32,7 +32,7 @@ class Core:
     values: frozenset[Value]
 
 
-def core_of(program: Program, seed: Value, least: int, fuse: Fuse = "all") -> Core:
+def core_of(program: Dataflow, seed: Value, least: int, fuse: Fuse = "all") -> Core:
     """The core around a seed.
 
     Args:
@@ -58,7 +58,7 @@ def core_of(program: Program, seed: Value, least: int, fuse: Fuse = "all") -> Co
     return Core(seed, least, frozenset(cluster), frozenset((cluster | (behind & before)) - arguments))
 
 
-def _ancestors(program: Program, seed: Value, least: int) -> set[Value]:
+def _ancestors(program: Dataflow, seed: Value, least: int) -> set[Value]:
     """The large values that a seed is computed from through large values alone."""
     found, pending = set[Value](), [seed]
     while pending:
@@ -70,7 +70,7 @@ def _ancestors(program: Program, seed: Value, least: int) -> set[Value]:
     return found
 
 
-def _cluster(program: Program, seed: Value, least: int) -> set[Value]:
+def _cluster(program: Dataflow, seed: Value, least: int) -> set[Value]:
     found, pending = {seed}, [seed]
     while pending:
         value = pending.pop()

@@ -4,14 +4,15 @@ from hlo_lower.errors import InputError
 from hlo_lower.graph import Graph, Source, is_symbolic, read, to_bytecode, to_text
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.budget import parsed_bytes
 from hlo_lower.tile.by_hand import ByHand, choice_by_hand
-from hlo_lower.tile.emit import emit
+from hlo_lower.tile.byte_sizes import parsed_bytes
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.prepare import prepare
-from hlo_lower.tile.program import Program
-from hlo_lower.tile.search import Effort, Tell, left, search
-from hlo_lower.tile.tiled import Tiled, records
+from hlo_lower.tile.memory_curve import curve_of
+from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
+from hlo_lower.tile.tiled_module import Tiled, records
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -26,7 +27,7 @@ def tile(
     name: str | None = None,
     rules: SubsetRules | None = None,
     progress: Tell | None = None,
-    effort: Effort | None = None,
+    effort: SearchLimits | None = None,
 ) -> Tiled:
     """Compute what is large in loops over tiles of it. Nothing is verified here.
 
@@ -59,17 +60,19 @@ def tile(
     if by_hand is not None:
         return _by_hand(text, graph, by_hand, known_rules)
     assert budget is not None
-    found = search(text, graph, budget, known_rules, tell, effort or Effort())
+    found = search(text, graph, budget, known_rules, tell, effort or SearchLimits())
     after = read(found.module if found.is_changed else text, given.name)
     beyond = left(after, known_rules) if found.size > budget else ()
     loops, pulled = tuple(found.loops), tuple(found.pulled)
-    return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, found.ended)
+    memory = curve_of(graph, known_rules), curve_of(after, known_rules)
+    return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, found.ended, memory)
 
 
 def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:
-    program = Program(graph, rules)
+    program = Dataflow(graph, rules)
     choice = choice_by_hand(program, hand)
+    before_curve = curve_of(graph, rules)
     told = records(program, choice.plan, choice.sizes)
     emit(program, choice.plan, choice.sizes)
     before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
-    return Tiled(graph, told, before, after)
+    return Tiled(graph, told, before, after, memory=(before_curve, curve_of(graph, rules)))

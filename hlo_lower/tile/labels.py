@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from hlo_lower.graph import Node, Value
-from hlo_lower.subset.axis import Axis, OpAxes
+from hlo_lower.subset.axis_link import AxisLink, OpAxes
 from hlo_lower.tile.core import Core
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.dataflow import Dataflow
 
 FEWEST_STEPS = 4
 """A value that can only be cut into fewer steps keeps its neighbours from being cut further: it gets no label."""
@@ -26,12 +26,12 @@ class Labels:
 
     core: Core
     dims: dict[Value, int] = field(default_factory=dict[Value, int])
-    axes: dict[Node, Axis] = field(default_factory=dict[Node, Axis])
+    axes: dict[Node, AxisLink] = field(default_factory=dict[Node, AxisLink])
     steps: int = 0
     refused: dict[Value, str] = field(default_factory=dict[Value, str])
 
 
-def label(program: Program, core: Core, dim: int) -> Labels:
+def label(program: Dataflow, core: Core, dim: int) -> Labels:
     """Spread a label of the seed both ways, inside of the core and onto what large values are used for."""
     labels = Labels(core, steps=core.seed.static_shape[dim])
     pending = [core.seed] if _put(program, labels, core.seed, dim) else []
@@ -48,7 +48,7 @@ def label(program: Program, core: Core, dim: int) -> Labels:
     return labels
 
 
-def _put(program: Program, labels: Labels, value: Value, dim: int) -> bool:
+def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
     """Label a value, where that can be; whether it is new."""
     known = labels.dims.get(value)
     if known is not None:
@@ -70,7 +70,7 @@ def _put(program: Program, labels: Labels, value: Value, dim: int) -> bool:
     return True
 
 
-def _spread_up(program: Program, labels: Labels, value: Value) -> list[Value]:
+def _spread_up(program: Dataflow, labels: Labels, value: Value) -> list[Value]:
     """From a result to the op's operands and other results."""
     node = program.maker[value]
     axes = program.axes(node)
@@ -82,13 +82,13 @@ def _spread_up(program: Program, labels: Labels, value: Value) -> list[Value]:
     return found + _put_operands(program, labels, node, axis)
 
 
-def _put_operands(program: Program, labels: Labels, node: Node, axis: Axis) -> list[Value]:
+def _put_operands(program: Dataflow, labels: Labels, node: Node, axis: AxisLink) -> list[Value]:
     pairs = zip(node.operands, axis.operands, strict=True)
     wanted = [(v, d) for v, d in pairs if d is not None and (v in labels.core.values or v in program.cheap)]
     return [value for value, dim in wanted if _put(program, labels, value, dim)]
 
 
-def _spread_down(program: Program, labels: Labels, value: Value, node: Node) -> list[Value]:
+def _spread_down(program: Dataflow, labels: Labels, value: Value, node: Node) -> list[Value]:
     """From an operand to the op's results, and to the other operands of a reduction."""
     axes = program.axes(node)
     if not isinstance(axes, OpAxes):
@@ -109,7 +109,7 @@ def _spread_down(program: Program, labels: Labels, value: Value, node: Node) -> 
     return found
 
 
-def _axis_of(program: Program, labels: Labels, node: Node) -> Axis | None:
+def _axis_of(program: Dataflow, labels: Labels, node: Node) -> AxisLink | None:
     """The axis along which a node is cut: its results' label, or one that reduces a large labelled operand."""
     axes = program.axes(node)
     if not isinstance(axes, OpAxes) or not node.results:
@@ -127,7 +127,7 @@ def _axis_of(program: Program, labels: Labels, node: Node) -> Axis | None:
     return None
 
 
-def lengths(node: Node, axis: Axis) -> list[int]:
+def lengths(node: Node, axis: AxisLink) -> list[int]:
     """The sizes of the dims that are cut along an axis of a node."""
     pairs = [*zip(node.operands, axis.operands, strict=True), *zip(node.results, axis.results, strict=True)]
     return [value.static_shape[dim] for value, dim in pairs if dim is not None]

@@ -1,14 +1,20 @@
-"""What is live over the program order: an estimate of what a compiler must store, to find what is large."""
+"""What is live over the program order: an estimate of what a compiler must store, to find what is large.
+
+What XLA fuses into its user is not stored, but what it reads stays. What a loop carries lies where it lay before: a
+result of a `while` is its operand's storage, unless something else still reads that. What lives in a loop's body, or in
+a branch, is live at the loop.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from hlo_lower.graph import Value
-from hlo_lower.tile.program import Program
+from hlo_lower.graph import Node, Value
+from hlo_lower.tile.dataflow import Dataflow
 
 
 @dataclass(frozen=True)
 class Liveness:
-    """Bytes that are live at each node, arguments and results of the module left out.
+    """Bytes that are live at each node, arguments and results of the block left out.
 
     Attributes:
       live: bytes at each node, in program order.
@@ -20,30 +26,93 @@ class Liveness:
     peak: int
     at_peak: tuple[Value, ...]
 
+    @property
+    def most(self) -> int:
+        """Bytes at the peak."""
+        return self.live[self.peak] if self.live else 0
 
-def liveness(program: Program) -> Liveness:
-    """The liveness of a program in its order; what XLA fuses into its user is not stored, but what it reads stays."""
-    last = _last_uses(program)
-    stored = [v for v in program.maker if program.size[v] and v not in program.returned and not program.is_fused(v)]
+
+def liveness(program: Dataflow) -> Liveness:
+    """The liveness of a block in its order."""
+    storage = _Storage(program)
+    spans = storage.spans
     changes = [0] * (len(program.nodes) + 2)
-    for value in stored:
-        changes[program.place[program.maker[value]]] += program.size[value]
-        changes[last[value] + 1] -= program.size[value]
+    for value, (first, last) in spans.items():
+        changes[first] += program.size[value]
+        changes[last + 1] -= program.size[value]
     live: list[int] = []
-    for change in changes[: len(program.nodes)]:
-        live.append((live[-1] if live else 0) + change)
+    total = 0
+    for node, change in zip(program.nodes, changes, strict=False):
+        total += change
+        live.append(total + inner_peak(program, node))
     peak = max(range(len(live)), key=lambda place: live[place], default=0)
-    there = [v for v in stored if program.place[program.maker[v]] <= peak <= last[v]]
+    there = [v for v, (first, last) in spans.items() if first <= peak <= last]
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
 
 
-def _last_uses(program: Program) -> dict[Value, int]:
-    """The place of the last node that reads each value, itself or through what is fused into it."""
-    last: dict[Value, int] = {}
-    for value in reversed(list(program.maker)):
-        place = program.place[program.maker[value]]
-        for user in program.users[value]:
-            through = [last[v] for v in user.results if user in program.place and program.is_fused(v)]
-            place = max(place, program.place[user], *through)
-        last[value] = place
-    return last
+def inner_peak(program: Dataflow, node: Node) -> int:
+    """Bytes that are live in the bodies of a loop or in the branches of a node, at most."""
+    return max((liveness(inner).most for inner in program.inner(node)), default=0)
+
+
+def programs_at_peak(program: Dataflow) -> list[Dataflow]:
+    """The block, and the loop's body in it that holds at least half of what is live at its peak, and so on."""
+    found = liveness(program)
+    if not program.nodes:
+        return [program]
+    inner = max(program.inner(program.nodes[found.peak]), key=lambda body: liveness(body).most, default=None)
+    if inner is None or 2 * liveness(inner).most < found.most:
+        return [program]
+    return [program, *programs_at_peak(inner)]
+
+
+class _Storage:
+    """Which values are stored, and from where to where."""
+
+    def __init__(self, program: Dataflow) -> None:
+        self._program = program
+        self._root: dict[Value, Value] = {}
+        for node in program.nodes:
+            if node.name == "stablehlo.while":
+                self._carry(node)
+
+    def root(self, value: Value) -> Value:
+        """The value whose storage a value has: itself, or what a loop carried."""
+        while value in self._root:
+            value = self._root[value]
+        return value
+
+    def _carry(self, loop: Node) -> None:
+        """Results that keep their operand's storage: what the body returns as it is, and what nothing else reads."""
+        body = loop.blocks[1]
+        for number, (value, result) in enumerate(zip(loop.operands, loop.results, strict=True)):
+            is_kept = body.terminator.operand(number) == body.argument(number)
+            is_alone = value in self._program.maker and self._program.users[value] == [loop]
+            if is_kept or (is_alone and loop.operands.count(value) == 1):
+                self._root[result] = value
+
+    @cached_property
+    def spans(self) -> dict[Value, tuple[int, int]]:
+        """For each stored value that is no argument and is not returned the places of its maker and of its last use."""
+        program, last = self._program, self._last
+        returned = {self.root(value) for value in program.returned}
+        spans: dict[Value, tuple[int, int]] = {}
+        for value in program.maker:
+            root = self.root(value)
+            if root not in program.maker or root in returned or not program.size[root] or program.is_fused(root):
+                continue
+            first = program.place[program.maker[root]]
+            spans[root] = first, max(last[value], spans.get(root, (first, first))[1])
+        return spans
+
+    @cached_property
+    def _last(self) -> dict[Value, int]:
+        """The place of the last node that reads each value, itself or through what is fused into it."""
+        program, last = self._program, dict[Value, int]()
+        for value in reversed(list(program.maker)):
+            place = program.place[program.maker[value]]
+            for user in program.users[value]:
+                through = [last[v] for v in user.results if user in program.place and program.is_fused(v)]
+                place = max(place, program.place[user], *through)
+            last[value] = place
+        return last

@@ -3,19 +3,23 @@
 from itertools import pairwise
 
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Node
-from hlo_lower.tile.program import has_effect, used_by
+from hlo_lower.graph import Block, Functional, Node
+from hlo_lower.tile.dataflow import used_by
 
 
-def put_in_order(block: Block) -> None:
+def put_in_order(block: Block, is_function: Functional) -> None:
     """Order a block: nodes in the order in which they stand, each right behind what it needs where that stood later.
 
-    Nodes with effects keep their order among each other.
+    Nodes that are not known to be functions of their operands keep their order among each other.
+
+    Args:
+      block: is changed.
+      is_function: whether a node is one.
     """
     *nodes, terminator = block.nodes
     maker = {value: node for node in nodes for value in node.results}
     needs = {node: [maker[v] for v in used_by(node) if v in maker] for node in nodes}
-    ordered = [node for node in nodes if has_effect(node)]
+    ordered = [node for node in nodes if not is_function(node)]
     for before, after in pairwise(ordered):
         needs[after].append(before)
     done: dict[Node, None] = {}

@@ -17,7 +17,7 @@ extents alone, not from the elements. For each kind of maker:
 
 A pull is made only where what is picked of the operands and the smaller result together are less than what was picked
 from, and through a dot only where nothing else uses it. Whether the module needs less by that, XLA says
-(`hlo_lower.tile.search`).
+(`hlo_lower.tile.plan_search`).
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value, erase_built
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
+from hlo_lower.tile.dataflow import is_of_integers, size_of, type_of
 from hlo_lower.tile.picks import PICKS, in_place, of_some_dims, taken_dim
-from hlo_lower.tile.program import is_of_integers, size_of, type_of
 
 BROADCAST, DOT = "stablehlo.broadcast_in_dim", "stablehlo.dot_general"
 MAKERS = ELEMENTWISE | {BROADCAST, DOT}

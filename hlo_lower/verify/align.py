@@ -302,8 +302,10 @@ class Aligner:
 
     def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
         first, second = pair.first, pair.second
+        constants = first.table.known  # of two different constants nothing needs to be judged
         return (
             (x, y) not in self._dropped
+            and not (first.numbers[x] in constants and second.numbers[y] in constants)
             and first.program.types[x] == second.program.types[y]
             and first.numbers[x] != second.numbers[y]
             and x not in first.assumed

@@ -49,6 +49,13 @@ BYTES = 1 << 31
 
 LEAST_RUNS = 4
 
+VALUES = 1 << 32
+"""Elements that the operations of a piece give, all runs of it together, beyond which no other run is made."""
+
+LEAST_OF_LARGE = 2
+"""Runs that are made however large a piece is: ordinary floats, then special ones; of one that places windows the first
+is "mixed", in which each window is in a regime of its own."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -79,16 +86,22 @@ class _Plan:
     """An input that is one number, and the value that it takes."""
 
 
-def runs_of(roles: Roles, seed: Sequence[int]) -> Iterator[Run]:
+def runs_of(roles: Roles, seed: Sequence[int], work: int = 0) -> Iterator[Run]:
     """The runs of a region.
 
     Args:
       roles: what its inputs are for.
       seed: of what is drawn.
+      work: elements that its operations give in a run.
     """
     plans = _plans(roles)
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
     most = max(LEAST_RUNS, BYTES // max(needed, 1))
+    if any(role.columns for role in roles.inputs) and len(plans) * work > VALUES:  # not all of them will be made
+        plans = [
+            _Plan("mixed", "mixed", 0, "ordinary", "small"),
+            *sorted(plans, key=lambda plan: plan.regime != "mixed"),
+        ]
     if len(plans) > most:  # of each regime some
         plans = [plans[(k * len(plans)) // most] for k in range(most)]
     for number, plan in enumerate(plans):

@@ -31,7 +31,7 @@ from hlo_lower.verify.compare import (
 )
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import TookTooLongError, time_limited
-from hlo_lower.verify.driven_runs import Run, runs_of
+from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
 from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
@@ -42,6 +42,7 @@ from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Policy, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -225,6 +226,7 @@ class _Case:
         self._stepwise = self._reference()
         self._is_exact = not any(_is_inexact(region, op) for op in ops_within(region.first))
         work = _work(region.pair.second, region.second)
+        self._work, self._spent = _work(region.pair.first, region.first), 0
         self._interpreted_runs = next((runs for most, runs in INTERPRETED if work <= most), 0)
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
@@ -292,12 +294,16 @@ class _Case:
             if told is None:
                 continue
             found.runs += 1
+            self._spent += self._work
             if told:
                 found.status = "differs"
                 found.difference = found.difference or f"{run.aim}: {told}"
                 found.failures.append(run)
                 if stop_at_first or len(found.failures) >= FAILURES_KEPT:
                     break
+            if self._spent >= VALUES and found.runs >= LEAST_OF_LARGE:
+                self.excluded["many"] = f"further runs, because each gives {self._work:,} values"
+                break
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         watched = zip(self._entered, (self._native, self._second), strict=True)
         told = (told for entered, runs in watched if _is_watched(runs) for told in entered.missed())
@@ -310,7 +316,7 @@ class _Case:
         return tuple(dict.fromkeys(self.excluded.values()))
 
     def _runs(self, more: "AimedRuns | None") -> Iterator[Run]:
-        yield from runs_of(self.roles, [self._terms.seed])
+        yield from runs_of(self.roles, [self._terms.seed], self._work)
         if more is not None:
             yield from more.next(self)
 
@@ -434,7 +440,8 @@ class _Case:
     def _beyond_bound(self, expected: list[Array], actual: list[Array], run: Run) -> Difference | None:
         """The first element beyond the bound of its own rounding."""
         if self._bounds is None:
-            self._bounds = OwnBounds(pieces_of(self._region).first, seed=self._terms.seed)
+            self._bounds = OwnBounds(pieces_of(self._region).first, seed=self._terms.seed, work=self._work)
+        self._spent += DISTURBED * self._work
         if self._terms.reassociated and run.is_large:
             self.excluded["large"] = "NaN and infinities of floats so large that the order of a sum decides"
             actual = overflow_taken(expected, actual)

@@ -14,6 +14,7 @@ is written for one of the devices (`shard_map`), there is no program on one devi
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,14 @@ from hlo_lower.verify.devices import (
     devices_of,
     executable,
 )
+from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Program, TooLargeError, is_public
-from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.rounding_bounds import LARGE, OwnBounds
+from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -129,7 +132,9 @@ def verify_module(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
         chosen = given(inputs, signature, index) if inputs is not None else None
-        numbers = range(max(runs, 1))
+        work = _work(index.module)
+        most = runs if memory_budget is None else min(runs, VALUES // max(DISTURBED * work, 1))
+        numbers = range(max(most, 1))
         sets = [chosen] if chosen is not None else [draw(signature, drives, seed, k) for k in numbers]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
@@ -143,6 +148,7 @@ def verify_module(
             progress,
             reassociated=reassociated,
             at_default=memory_budget is None,
+            work=work,
         ).run(sets)
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=f"{error}: one of its loops may not end")
@@ -198,6 +204,12 @@ def _cannot_run(error: CannotRunError) -> Difference:
     return Difference(0, (), "a module that runs", str(error), 1, "the second version does not run")
 
 
+def _work(module: mlir.RawModule) -> int:
+    """How many elements the operations of a module give, each counted once."""
+    tensors = (mlir.read_tensor_type(v.type) for op in mlir.walked(module.operation) for v in op.results)
+    return sum(prod(int(n or 0) for n in tensor.shape) for tensor in tensors if tensor is not None)
+
+
 class _Comparison:
     """Both versions compiled, and what is run on them."""
 
@@ -212,8 +224,10 @@ class _Comparison:
         *,
         reassociated: bool,
         at_default: bool,
+        work: int,
     ) -> None:
         self._reassociated = reassociated
+        self._is_large = work >= LARGE
         self._at_default = at_default or devices > 1
         self._before, self._after = before, after
         self._index = index
@@ -226,7 +240,7 @@ class _Comparison:
         self._exact: list[str] = [text for text in whole if text is not None] if self._is_whole else [before, after]
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
-        self._bounds = OwnBounds(self._exact[0])
+        self._bounds = OwnBounds(self._exact[0], work=work)
         self._limit = MODULE_TIME_LIMIT if any(map(_may_not_end, (before, after))) else None
         self._zeros: list[str] = []
 
@@ -269,6 +283,8 @@ class _Comparison:
 
     def _may_look_twice(self) -> bool:
         """Whether both versions can be compiled as "unfused"; see `run.COMPILER_OPTIONS`."""
+        if self._is_large and self._reassociated:  # a bound is asked for next, whatever it shows
+            return False
         return all(mlir.tensor_shape(scatter.operands[0].type) for scatter in self._index.scatters)
 
     def _differs(self, found: Difference, runs: int) -> ModuleVerdict:

@@ -47,33 +47,30 @@ LOOSE = 0.5
 """The share of its own magnitude beyond which a bound says little about an element."""
 
 
-def bounds(
-    run: Callable[[list[Array]], Sequence[Array]],
-    arguments: Sequence[Array],
-    expected: Sequence[Array],
-    *,
-    others: Sequence[Sequence[Array]] = (),
-    seed: int = 0,
-    runs: int = RUNS,
-) -> list[Array]:
-    """For each result an array of its shape, in f64: how far each element may be off; inf where all is allowed.
+def disturbed_results(
+    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0, runs: int = RUNS
+) -> list[Sequence[Array]]:
+    """The results of a disturbed module under several salts.
 
     Args:
       run: the disturbed module: the arguments and a salt (uint32, a scalar) to the results. The same salt gives the
         same results.
       arguments: of the module, without the salt.
-      expected: the undisturbed results on them.
-      others: further results that are as right, such as those of another level of optimization.
       seed: of the salts.
       runs: how many.
     """
     salts = np.random.default_rng(seed).integers(0, 1 << 32, size=runs, dtype=np.uint32)
-    seen: list[Sequence[Array]] = [run([*arguments, np.asarray(salt)]) for salt in salts]
-    return bounds_from([*seen, *others], expected)
+    return [run([*arguments, np.asarray(salt)]) for salt in salts]
 
 
 def bounds_from(seen: Sequence[Sequence[Array]], expected: Sequence[Array]) -> list[Array]:
-    """The bounds from results that were seen, each a list as long as what is expected."""
+    """For each result an array of its shape, in f64: how far each element may be off; inf where all is allowed.
+
+    Args:
+      seen: disturbed results, and others that are as right as what is expected, such as those of another level of
+        optimization, each a list as long as `expected`.
+      expected: the undisturbed results.
+    """
     return [_bound(e, [results[k] for results in seen]) for k, e in enumerate(expected)]
 
 

@@ -94,6 +94,91 @@ def int8_table(rows: int, width: int, tokens: int):
     return step, (of((rows, width), I8), of((rows,)), of((tokens,), I32), of((tokens, width)))
 
 
+def _normed(x, *axes: int):
+    """Values less their mean, by their deviation."""
+    centred = x - x.mean(axes, keepdims=True)
+    return centred * jax.lax.rsqrt((centred**2).mean(axes, keepdims=True) + 1e-5)
+
+
+def prefill(layers: int, tokens: int, width: int, heads: int):
+    """Layers of causal attention and a gated network, of which the last row of logits is returned, and keys and values:
+    the scores of each layer are large."""
+
+    def forward(x, qkv, out, gate, down, vocabulary):
+        caches = []
+        mask = jnp.tril(jnp.ones((tokens, tokens), bool))
+        for layer in range(layers):
+            h = (_normed(x, -1) @ qkv[layer]).reshape(tokens, 3, heads, width // heads)
+            q, k, v = h[:, 0], h[:, 1], h[:, 2]
+            scores = jnp.einsum("thd,shd->hts", q, k) / (width // heads) ** 0.5
+            scores = jnp.where(mask, scores, -1e30)
+            mixed = jnp.einsum("hts,shd->thd", jax.nn.softmax(scores, -1), v)
+            x = x + mixed.reshape(tokens, width) @ out[layer]
+            x = x + jax.nn.silu(_normed(x, -1) @ gate[layer]) @ down[layer]
+            caches += [k, v]
+        return (_normed(x, -1) @ vocabulary)[-1], caches
+
+    shapes = ((tokens, width), (layers, width, 3 * width), (layers, width, width), (layers, width, 4 * width))
+    return forward, (*map(of, shapes), of((layers, 4 * width, width)), of((width, 16 * width)))
+
+
+def cached_attention(groups: int, share: int, old: int, new: int, width: int):
+    """Attention of new tokens to a cache that they are concatenated to, keys and values repeated for the heads that
+    share them: both repeated ones, and the scores, are large."""
+
+    def attend(q, k, v, keys, values):
+        keys, values = jnp.concatenate([keys, k], 1), jnp.concatenate([values, v], 1)
+        k, v = jnp.repeat(keys, share, 0), jnp.repeat(values, share, 0)
+        scores = jnp.einsum("htd,hsd->hts", q, k) / width**0.5
+        seen = jnp.arange(old + new)[None, :] <= old + jnp.arange(new)[:, None]
+        weights = jax.nn.softmax(jnp.where(seen, scores, -1e30), -1)
+        return jnp.einsum("hts,hsd->htd", weights, v), keys, values
+
+    mine, cached = of((groups, new, width)), of((groups, old, width))
+    return attend, (of((groups * share, new, width)), mine, mine, cached, cached)
+
+
+def pair_block(length: int, width: int, heads: int):
+    """A pair representation: triangle multiplication, attention around a node, and a transition, as in AlphaFold."""
+
+    def block(z, left, right, out, qkv, bias, mixed, up, down):
+        h = _normed(z, -1)
+        product = jnp.einsum("ikc,jkc->ijc", jax.nn.sigmoid(h @ left), h @ right)
+        z = z + _normed(product, -1) @ out
+        h = _normed(z, -1)
+        q, k, v = jnp.split((h @ qkv).reshape(length, length, heads, 3 * width // heads), 3, -1)
+        scores = jnp.einsum("iqhc,ikhc->ihqk", q, k) / (width // heads) ** 0.5
+        scores = scores + jnp.einsum("qkc,ch->hqk", h, bias)[None]
+        found = jnp.einsum("ihqk,ikhc->iqhc", jax.nn.softmax(scores, -1), v)
+        z = z + found.reshape(length, length, width) @ mixed
+        return z + jax.nn.relu(_normed(z, -1) @ up) @ down
+
+    square = of((width, width))
+    others = (of((width, 3 * width)), of((width, heads)), square, of((width, 4 * width)), of((4 * width, width)))
+    return block, (of((length, length, width)), square, square, square, *others)
+
+
+def unet_block(images: int, side: int, width: int, heads: int):
+    """A skip that is concatenated, two convolutions with norms, and self-attention over all positions of an image: a
+    block of a diffusion model's U-Net."""
+
+    def conv(x, w):
+        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def block(x, skip, enter, one, other, qkv, out):
+        x = conv(jnp.concatenate([x, skip], -1), enter)
+        h = conv(jax.nn.silu(_normed(x, 1, 2)), one)
+        x = x + conv(jax.nn.silu(_normed(h, 1, 2)), other)
+        h = (_normed(x, 1, 2) @ qkv).reshape(images, side * side, 3, heads, width // heads)
+        scores = jnp.einsum("bthd,bshd->bhts", h[:, :, 0], h[:, :, 1]) / (width // heads) ** 0.5
+        mixed = jnp.einsum("bhts,bshd->bthd", jax.nn.softmax(scores, -1), h[:, :, 2])
+        return x + mixed.reshape(images, side, side, width) @ out
+
+    image, kernel = of((images, side, side, width)), of((3, 3, width, width))
+    enter = of((3, 3, 2 * width, width))
+    return block, (image, image, enter, kernel, kernel, of((width, 3 * width)), of((width, width)))
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -102,5 +187,12 @@ WORKLOADS = {
         Workload("attention_gradient", attention_gradient, (2, 48, 8), (4, 4096, 64), "60MiB"),
         Workload("experts", experts, (32, 8, 16, 4), (1024, 256, 512, 16), "16MiB"),
         Workload("int8_table", int8_table, (64, 16, 8), (65536, 256, 1024), "16MiB"),
+        Workload("cross_entropy_128k", cross_entropy, (16, 4, 32), (8192, 512, 131072), "400MiB"),
+        Workload("attention_16k", attention, (2, 48, 8), (4, 16384, 64), "40MiB"),
+        Workload("experts_4k", experts, (32, 8, 16, 4), (4096, 256, 512, 16), "40MiB"),
+        Workload("prefill", prefill, (1, 32, 16, 2), (3, 2048, 512, 8), "50MiB"),
+        Workload("cached_attention", cached_attention, (8, 2, 24, 8, 8), (8, 4, 7936, 256, 128), "80MiB"),
+        Workload("pair_block", pair_block, (12, 8, 2), (256, 128, 4), "140MiB"),
+        Workload("unet_block", unet_block, (1, 6, 8, 2), (1, 64, 320, 8), "100MiB"),
     )
 }

@@ -47,11 +47,14 @@ def test_the_main_job(softmax, command):
 
 
 def test_a_plan_is_shown_and_nothing_written(softmax, command, monkeypatch):
-    """A bound that is not reached is exit code 3, and what is left is told."""
+    """A bound that is not reached is exit code 3, and what is left is told; the page alone is written."""
     before = names(softmax)
     found = hl.Tiled(hl.read(SOFTMAX), (), 4096, 4096, 1, ("4.0 KiB 16x64xf32 of stablehlo.exponential",))
     monkeypatch.setattr(hl, "tile", lambda *_, **__: found)
-    done = command("tile", "softmax.mlir", "--max-temp", "1B", "--plan")
+    done = command("tile", "softmax.mlir", "--max-temp", "1B", "--plan", "--report", "plan.html")
+    page = softmax / "plan.html"
+    assert page.read_text().startswith("<!doctype html>")
+    page.unlink()
     assert (done.code, names(softmax)) == (3, before)
     assert "asked 1 B" in done.out.splitlines()[0]
     assert any(line.startswith("  left ") for line in done.out.splitlines())

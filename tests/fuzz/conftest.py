@@ -3,7 +3,7 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.subset.tile import DynamicTile
+from hlo_lower.subset.dynamic_tile import DynamicTile
 from hlo_lower.testing.case import ARGUMENT_SETS
 from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.module_text import module_text

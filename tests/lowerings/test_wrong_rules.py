@@ -15,7 +15,7 @@ from hlo_lower.analysis import AffineAnalysis
 from hlo_lower.lowerings import constant, unrolled, window
 from hlo_lower.scatter import classify, constant_map
 from hlo_lower.scatter.arrange import Arrangement
-from hlo_lower.subset.tile import ShiftedTile
+from hlo_lower.subset.dynamic_tile import ShiftedTile
 from hlo_lower.verify.reference.scatter import scatter
 from hlo_lower.verify.reference.update_computation import combine_of
 from hlo_lower.verify.run import Executable

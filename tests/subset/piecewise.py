@@ -8,13 +8,13 @@ from op_cases import OpCase
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
-from hlo_lower.subset.axis import OpAxes
+from hlo_lower.subset.axis_link import OpAxes
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.core import Core
-from hlo_lower.tile.cut import Loop, LoopPlan
-from hlo_lower.tile.emit import Sizes, emit
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import Sizes, emit
 from hlo_lower.tile.labels import Labels
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.verify.run import Executable
 
 
@@ -27,7 +27,7 @@ def steps_of(node, axis) -> int:
 
 def variants(case: OpCase, rules: SubsetRules) -> list[tuple[int, int, bool]]:
     """Axes, sizes of tiles, and whether unrolled: one that leaves a rest, and one that divides, in turn."""
-    program = Program(hl.read(case.text(1)), rules)
+    program = Dataflow(hl.read(case.text(1)), rules)
     node = program.nodes[-1]
     axes = rules.of(node)
     assert isinstance(axes, OpAxes), axes
@@ -44,7 +44,7 @@ def tile_one(text: str, place: int, variant: tuple[int, int, bool], rules: Subse
     """The module with one of its ops computed in a loop along one axis."""
     number, size, is_unrolled = variant
     graph = hl.read(text)
-    program = Program(graph, rules)
+    program = Dataflow(graph, rules)
     node = [node for node in program.nodes if node.name == program.terminator.operand(0).node.name][place]
     axis = rules.of(node).axes[number]
     labels = Labels(Core(node.result(), 1, frozenset(), frozenset()), steps=steps_of(node, axis))

@@ -6,7 +6,7 @@ from op_cases import CASES, ONE, OpCase
 from piecewise import differing
 
 from hlo_lower.errors import InputError, RegistryError
-from hlo_lower.subset.axis import THREADED, Axis
+from hlo_lower.subset.axis_link import THREADED, AxisLink
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.families.indexing import is_countable
@@ -36,21 +36,25 @@ def with_axes(name, *axes):
 
 
 WRONG = {
-    "an end of a slice that moves is an axis": ("slice", "stablehlo.slice", Axis((1,), (1,))),
-    "operands of a concatenation are cut where they join": ("cut_join", "stablehlo.concatenate", Axis((1, 1), (1,))),
-    "a reversed dim keeps its order": ("reverse", "stablehlo.reverse", Axis((1,), (1,))),
-    "a sorted dim is sorted in pieces": ("sort", "stablehlo.sort", Axis((1,), (1,))),
-    "a sum begins with one in each piece": ("from_one", "stablehlo.reduce", Axis((1, None), (None,), "add")),
-    "a maximum is added": ("reduce_max", "stablehlo.reduce", Axis((1, None), (None,), "add")),
+    "an end of a slice that moves is an axis": ("slice", "stablehlo.slice", AxisLink((1,), (1,))),
+    "operands of a concatenation are cut where they join": (
+        "cut_join",
+        "stablehlo.concatenate",
+        AxisLink((1, 1), (1,)),
+    ),
+    "a reversed dim keeps its order": ("reverse", "stablehlo.reverse", AxisLink((1,), (1,))),
+    "a sorted dim is sorted in pieces": ("sort", "stablehlo.sort", AxisLink((1,), (1,))),
+    "a sum begins with one in each piece": ("from_one", "stablehlo.reduce", AxisLink((1, None), (None,), "add")),
+    "a maximum is added": ("reduce_max", "stablehlo.reduce", AxisLink((1, None), (None,), "add")),
     "only one operand of a dot is cut where both are summed": (
         "dot_one",
         "stablehlo.dot_general",
-        Axis((0, 1), (1,)),
+        AxisLink((0, 1), (1,)),
     ),
     "the inner dim of scatter positions is threaded": (
         "scatter_two",
         "stablehlo.scatter",
-        Axis((None, 1, 1), (None,), THREADED),
+        AxisLink((None, 1, 1), (None,), THREADED),
     ),
 }
 

@@ -8,14 +8,14 @@ import numpy as np
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
-from hlo_lower.subset.axis import Boundary
+from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.core import FUSES, core_of
-from hlo_lower.tile.cut import LoopPlan, cut
-from hlo_lower.tile.emit import Sizes, emit
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.emit_loops import Sizes, emit
 from hlo_lower.tile.labels import label
-from hlo_lower.tile.prepare import prepare
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.phases import LoopPlan, cut
 from hlo_lower.verify.run import Executable, Rounding
 
 SIZES = (1, 2, 3, 4, 6)
@@ -169,9 +169,11 @@ def program(seed: int, count: int = 12) -> str:
     return jax.jit(f).lower(*(jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes)).as_text()
 
 
-def drawn_plan(found: Program, rng: np.random.Generator) -> LoopPlan | None:
+def drawn_plan(found: Dataflow, rng: np.random.Generator) -> LoopPlan | None:
     """Of a few random plans the one with most ops, accumulators counted several times; None where none has a loop."""
     seeds = [v for n in found.nodes for v in n.results if not isinstance(found.axes(n), Boundary) and v.shape]
+    if not seeds:
+        return None
     plans: list[LoopPlan] = []
     for _ in range(DRAWN):
         value = seeds[rng.integers(len(seeds))]
@@ -191,7 +193,8 @@ def tiled(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     rng = np.random.default_rng([seed, 1])
     graph = hl.read(text)
     prepare(graph)
-    found = Program(graph, rules)
+    blocks = list(Dataflow(graph, rules).blocks())  # in a module that has loops, half of the time the body of one
+    found = blocks[np.random.default_rng([seed, 3]).integers(2) * (len(blocks) - 1)]
     plan = drawn_plan(found, rng)
     if plan is None:
         return text, "no loop"

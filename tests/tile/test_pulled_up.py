@@ -101,6 +101,7 @@ def test_a_product_that_is_used_otherwise_stays():
     assert (told.ops, told.is_exact) == (1, True)
 
 
+@pytest.mark.usefixtures("estimated")
 def test_one_row_needs_no_loop():
     """A search that reaches its bound by pulling alone makes no loop, and tells of what it pulled."""
     tiled = hl.tile(LOGITS, max_temp="4KiB", name="row.mlir")

@@ -2,59 +2,59 @@
 
 from dataclasses import replace
 
-from hlo_lower.loop import tiled
-from hlo_lower.subset.axis import THREADED, Axis
+from hlo_lower.loop import tiled_loop
+from hlo_lower.subset.axis_link import THREADED, AxisLink
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile import body, emit
+from hlo_lower.tile import emit_loops, loop_body
 
 
 def dropped_tail(monkeypatch):
     """The steps that are left over are never computed."""
-    monkeypatch.setattr(tiled.TiledLoop, "rest", property(lambda loop: 0))
-    monkeypatch.setattr(tiled.TiledLoop, "trips", property(lambda loop: loop.count // loop.size))
+    monkeypatch.setattr(tiled_loop.TiledLoop, "rest", property(lambda loop: 0))
+    monkeypatch.setattr(tiled_loop.TiledLoop, "trips", property(lambda loop: loop.count // loop.size))
 
 
 def repeated_tail(monkeypatch):
     """An accumulator counts steps twice: its last tile is clamped."""
-    made = tiled.TiledLoop
-    monkeypatch.setattr(emit, "TiledLoop", lambda count, size, tail, un: made(count, size, "clamped", un))
+    made = tiled_loop.TiledLoop
+    monkeypatch.setattr(emit_loops, "TiledLoop", lambda count, size, tail, un: made(count, size, "clamped", un))
 
 
 def seam(monkeypatch):
     """A tile begins one step too late, but for the first."""
-    start = tiled.TiledLoop._start
+    start = tiled_loop.TiledLoop._start
 
     def late(loop, build, counter):
         one = build.elementwise("minimum", counter, build.constant(1, (), "i32"))
         return build.elementwise("add", start(loop, build, counter), one)
 
-    monkeypatch.setattr(tiled.TiledLoop, "_start", late)
+    monkeypatch.setattr(tiled_loop.TiledLoop, "_start", late)
 
 
 def forgotten_sum(monkeypatch):
     """An accumulator keeps what the last tile gave."""
-    accumulate = body._Tile.accumulate
+    accumulate = loop_body._Tile.accumulate
 
     def last(tile, node, carried):
         if tile._body.labels.axes[node].combine == THREADED:
             return accumulate(tile, node, carried)
         return tile._body.program.rules.built(tile._build, tile._cut(node, tile._operands(node)))
 
-    monkeypatch.setattr(body._Tile, "accumulate", last)
+    monkeypatch.setattr(loop_body._Tile, "accumulate", last)
 
 
 def unthreaded(monkeypatch):
     """Each tile of a scatter writes into what the scatter began with."""
-    made = body._Tile._operands
-    monkeypatch.setattr(body._Tile, "_operands", lambda tile, node, carried=None: made(tile, node, None))
-    given = emit._given
+    made = loop_body._Tile._operands
+    monkeypatch.setattr(loop_body._Tile, "_operands", lambda tile, node, carried=None: made(tile, node, None))
+    given = emit_loops._given
 
     def with_operand(program, plan, loop):
         first = [v for n in loop.accumulators for v in n.operands[: len(n.results)]]
         return list(dict.fromkeys([*given(program, plan, loop), *first]))
 
-    monkeypatch.setattr(emit, "_given", with_operand)
+    monkeypatch.setattr(emit_loops, "_given", with_operand)
 
 
 MACHINERY = (dropped_tail, repeated_tail, seam, forgotten_sum, unthreaded)
@@ -87,7 +87,7 @@ def square(node):
 def every_dim(node):
     """An axis for every dim that keeps its size, whatever the op does along it."""
     others = (None,) * (len(node.operands) - 1)
-    return [Axis((d, *others), (d,) * len(node.results)) for d in square(node)]
+    return [AxisLink((d, *others), (d,) * len(node.results)) for d in square(node)]
 
 
 def added(node, axes):

@@ -118,3 +118,17 @@ def test_assumptions_name_what_is_returned():
     changed = CHAIN.replace("multiply", "divide").replace("subtract", "power")
     [pair] = aligned(main(BOTH, CHAIN, "%r"), main(BOTH, changed, "%r"))
     assert sorted(a.root for a in pair.assumptions) == ["", "result 0"]
+
+
+def test_different_constants_are_not_assumed_to_be_equal():
+    """Where two modules read two constants at one place, nothing is assumed of them: the region is what reads them."""
+
+    def clamped(most: int) -> str:
+        return f"""%c = stablehlo.constant dense<{most}.0> : {F8}
+%x = stablehlo.minimum %a, %c : {F8}
+%r = stablehlo.subtract %x, %b : {F8}"""
+
+    [pair] = aligned(main(BOTH, clamped(2), "%r"), main(BOTH, clamped(3), "%r"))
+    kinds = [pair.first.program.makers[assumption.first].short_name for assumption in pair.assumptions]
+    assert "constant" not in kinds
+    assert kinds

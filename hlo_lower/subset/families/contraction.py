@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.rules import subset_rules
 
 SUMMED = ("f32", "f64")
@@ -17,7 +17,7 @@ def is_summed(element: str) -> bool:
 
 
 @subset_rules.axes("stablehlo.dot_general")
-def dot_general(node: Node) -> Sequence[Axis] | Boundary:
+def dot_general(node: Node) -> Sequence[AxisLink] | Boundary:
     """Batching dims of all three; free dims of one operand and the result; contracting dims, whose pieces are added.
 
     Right: an element of the result is a sum over the contracting positions of products at its own batching and free
@@ -28,20 +28,20 @@ def dot_general(node: Node) -> Sequence[Axis] | Boundary:
     numbers = mlir.dot_dimension_numbers(node.raw)
     batch = list(zip(numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions, strict=True))
     summed = list(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
-    axes = [Axis((int(a), int(b)), (i,)) for i, (a, b) in enumerate(batch)]
+    axes = [AxisLink((int(a), int(b)), (i,)) for i, (a, b) in enumerate(batch)]
     place = len(batch)
     for number, value in enumerate((left, right)):
         taken = {int(pair[number]) for pair in (*batch, *summed)}
         for dim in (d for d in range(len(value.shape)) if d not in taken):
-            axes.append(Axis((dim, None) if number == 0 else (None, dim), (place,)))
+            axes.append(AxisLink((dim, None) if number == 0 else (None, dim), (place,)))
             place += 1
     if is_summed(node.result().element_type):
-        axes += [Axis((int(a), int(b)), (None,), "add") for a, b in summed]
+        axes += [AxisLink((int(a), int(b)), (None,), "add") for a, b in summed]
     return axes
 
 
 @subset_rules.axes("stablehlo.convolution")
-def convolution(node: Node) -> Sequence[Axis] | Boundary:
+def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
     """The batch of the input, and the output features of the kernel.
 
     Right: each image is convolved alone, and each feature of the output is computed with its own kernel. Groups tie
@@ -50,7 +50,7 @@ def convolution(node: Node) -> Sequence[Axis] | Boundary:
     if node.integer("batch_group_count") != 1:
         return Boundary("its batch is in groups")
     numbers = mlir.convolution_dimension_numbers(node.raw)
-    axes = [Axis((numbers.input_batch, None), (numbers.output_batch,))]
+    axes = [AxisLink((numbers.input_batch, None), (numbers.output_batch,))]
     if node.integer("feature_group_count") == 1:
-        axes.append(Axis((None, numbers.kernel_output_feature), (numbers.output_feature,)))
+        axes.append(AxisLink((None, numbers.kernel_output_feature), (numbers.output_feature,)))
     return axes

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Node
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.rules import subset_rules
 
 UNARY = (
@@ -26,11 +26,11 @@ ELEMENTWISE = frozenset(
 
 
 @subset_rules.axes(*sorted(ELEMENTWISE))
-def elementwise(node: Node) -> Sequence[Axis] | Boundary:
+def elementwise(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim is an axis of all operands and the result; a scalar (of select, of clamp) is taken whole.
 
     Right: element p of the result depends on the elements p of the operands alone.
     """
     shape = node.result().shape
     dims = range(len(shape))
-    return [Axis(tuple(d if value.shape == shape else None for value in node.operands), (d,)) for d in dims]
+    return [AxisLink(tuple(d if value.shape == shape else None for value in node.operands), (d,)) for d in dims]

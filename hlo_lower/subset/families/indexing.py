@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.axis import THREADED, Axis, Boundary
+from hlo_lower.subset.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
 from hlo_lower.subset.rules import subset_rules
 
@@ -17,7 +17,7 @@ def index_dims(rank: int, vector: int) -> list[int]:
 
 
 @subset_rules.axes("stablehlo.gather")
-def gather(node: Node) -> Sequence[Axis] | Boundary:
+def gather(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dims of the index tensor; with them batching dims of the operand; offset dims that take all of a dim.
 
     Right: a window is read for each position of the index tensor, by itself. Where a window covers a dim its start is
@@ -28,13 +28,13 @@ def gather(node: Node) -> Sequence[Axis] | Boundary:
     batch = [d for d in range(len(node.result().shape)) if d not in numbers.offset_dims]
     places = index_dims(len(indices.shape), numbers.index_vector_dim)
     batching = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True))
-    axes = [Axis((batching.get(i), i), (r,)) for i, r in zip(places, batch, strict=True)]
+    axes = [AxisLink((batching.get(i), i), (r,)) for i, r in zip(places, batch, strict=True)]
     gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     windows = [d for d in range(len(operand.shape)) if d not in gone]
     sizes = node.integers("slice_sizes")
     for dim, offset in zip(windows, numbers.offset_dims, strict=True):
         if sizes[dim] == operand.shape[dim]:
-            axes.append(Axis((dim, None), (offset,)))
+            axes.append(AxisLink((dim, None), (offset,)))
     return axes
 
 
@@ -51,7 +51,7 @@ def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
 
 
 @subset_rules.axes("stablehlo.scatter")
-def scatter(node: Node) -> Sequence[Axis] | Boundary:
+def scatter(node: Node) -> Sequence[AxisLink] | Boundary:
     """Window dims that are covered and not indexed; batching dims; dims that are indexed; the outermost scatter dim,
     threaded.
 
@@ -65,10 +65,10 @@ def scatter(node: Node) -> Sequence[Axis] | Boundary:
     operand, indices, updates = node.operand(0), node.operand(count), node.operand(count + 1)
     numbers = mlir.ScatterNumbers.of(node.raw)
 
-    def axis(mine: int | None, index: int | None, its: int | None, combine: str = "") -> Axis:
-        return Axis((mine,) * count + (index,) + (its,) * count, (mine,) * count, combine)
+    def axis(mine: int | None, index: int | None, its: int | None, combine: str = "") -> AxisLink:
+        return AxisLink((mine,) * count + (index,) + (its,) * count, (mine,) * count, combine)
 
-    axes: list[Axis] = []
+    axes: list[AxisLink] = []
     gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
     windows = [d for d in range(len(operand.shape)) if d not in gone]
     for mine, its in zip(windows, numbers.update_window_dims, strict=True):
@@ -95,7 +95,7 @@ def is_countable(element: str, extent: int) -> bool:
     return extent <= 1 << (8 * dtype.itemsize - (dtype.kind == "i"))
 
 
-def counted_dim(node: Node, axis: Axis) -> int | None:
+def counted_dim(node: Node, axis: AxisLink) -> int | None:
     """The indexed dim of a scatter along which it is cut; None along another axis."""
     numbers = mlir.ScatterNumbers.of(node.raw)
     dim = axis.results[0]

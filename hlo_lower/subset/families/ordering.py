@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Node
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.rules import subset_rules
 
 
 @subset_rules.axes("stablehlo.sort")
-def sort(node: Node) -> Sequence[Axis] | Boundary:
+def sort(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims but the sorted one. Right: each line along that dim is sorted by itself."""
     count, rank = len(node.results), len(node.result().shape)
     along = rank - 1 if node.attribute("dimension") is None else node.integer("dimension") % rank
-    return [Axis((d,) * count, (d,) * count) for d in range(rank) if d != along]
+    return [AxisLink((d,) * count, (d,) * count) for d in range(rank) if d != along]
 
 
 @subset_rules.axes("chlo.top_k")
-def top_k(node: Node) -> Sequence[Axis] | Boundary:
+def top_k(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims but the last, along which the largest are sought. Right: each line is searched by itself."""
-    return [Axis((d,), (d, d)) for d in range(len(node.operand(0).shape) - 1)]
+    return [AxisLink((d,), (d, d)) for d in range(len(node.operand(0).shape) - 1)]

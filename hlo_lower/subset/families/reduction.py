@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower.graph import Node
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.families.contraction import is_summed
 from hlo_lower.subset.rules import subset_rules
 
@@ -15,7 +15,7 @@ NEUTRAL = {"add": 0, "multiply": 1, "or": 0, "and": -1, "xor": 0}
 
 
 @subset_rules.axes("stablehlo.reduce")
-def reduce(node: Node) -> Sequence[Axis] | Boundary:
+def reduce(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dims that are not reduced, for any region; reduced ones where one op combines and the initial value is neutral.
 
     Right: an element of the result is reduced from its own elements of the inputs. StableHLO leaves the order of a
@@ -25,10 +25,10 @@ def reduce(node: Node) -> Sequence[Axis] | Boundary:
     reduced = node.integers("dimensions")
     kept = [d for d in range(len(node.operand(0).shape)) if d not in reduced]
     initial = (None,) * half
-    axes = [Axis((d,) * half + initial, (place,) * half) for place, d in enumerate(kept)]
+    axes = [AxisLink((d,) * half + initial, (place,) * half) for place, d in enumerate(kept)]
     combiner = combiner_of(node)
     if combiner is not None and is_neutral(node, combiner):
-        axes += [Axis((d, None), (None,), combiner) for d in reduced]
+        axes += [AxisLink((d, None), (None,), combiner) for d in reduced]
     return axes
 
 

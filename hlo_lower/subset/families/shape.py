@@ -5,14 +5,14 @@ from math import gcd
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
 from hlo_lower.subset.materialize import materialize
 from hlo_lower.subset.rules import subset_rules
 
 
 @subset_rules.axes("stablehlo.broadcast_in_dim")
-def broadcast(node: Node) -> Sequence[Axis] | Boundary:
+def broadcast(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim of the result is an axis; the operand follows where it has the dim at its full size.
 
     Right: where the operand has extent 1, or not that dim, each position of the result reads the same elements of it.
@@ -20,13 +20,13 @@ def broadcast(node: Node) -> Sequence[Axis] | Boundary:
     operand, shape = node.operand(0).static_shape, node.result().static_shape
     places = node.integers("broadcast_dimensions")
     of = {d: k for k, d in enumerate(places) if operand[k] == shape[d]}
-    return [Axis((of.get(d),), (d,)) for d in range(len(shape))]
+    return [AxisLink((of.get(d),), (d,)) for d in range(len(shape))]
 
 
 @subset_rules.axes("stablehlo.transpose")
-def transpose(node: Node) -> Sequence[Axis] | Boundary:
+def transpose(node: Node) -> Sequence[AxisLink] | Boundary:
     """Dim i of the result is dim permutation[i] of the operand."""
-    return [Axis((d,), (i,)) for i, d in enumerate(node.integers("permutation"))]
+    return [AxisLink((d,), (i,)) for i, d in enumerate(node.integers("permutation"))]
 
 
 def outermost(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ def outermost(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, in
 
 
 @subset_rules.axes("stablehlo.reshape")
-def reshape(node: Node) -> Sequence[Axis] | Boundary:
+def reshape(node: Node) -> Sequence[AxisLink] | Boundary:
     """The outermost dims of the groups that are split and merged (see `outermost`).
 
     Right: in row-major order a run of steps of the outermost dims is the same run of elements of the group before and
@@ -66,13 +66,13 @@ def reshape(node: Node) -> Sequence[Axis] | Boundary:
     before, after = node.operand(0).static_shape, node.result().static_shape
     if 0 in before:
         return Boundary("it has no elements")
-    return [Axis((mine,), (its,)) for mine, its in outermost(before, after)]
+    return [AxisLink((mine,), (its,)) for mine, its in outermost(before, after)]
 
 
 @subset_rules.axes("stablehlo.iota", "stablehlo.constant")
-def given(node: Node) -> Sequence[Axis] | Boundary:
+def given(node: Node) -> Sequence[AxisLink] | Boundary:
     """Every dim; there is no operand. A constant that is not the same everywhere is sliced."""
-    return [Axis((), (d,)) for d in range(len(node.result().shape))]
+    return [AxisLink((), (d,)) for d in range(len(node.result().shape))]
 
 
 @subset_rules.piece("stablehlo.iota")

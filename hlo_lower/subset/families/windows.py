@@ -10,16 +10,16 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.axis import Axis, Boundary
+from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
 from hlo_lower.subset.rules import subset_rules
 
 
 @subset_rules.axes("stablehlo.slice")
-def slice_(node: Node) -> Sequence[Axis] | Boundary:
+def slice_(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which it takes everything: there it is the identity."""
     before, after = node.operand(0).shape, node.result().shape
-    return [Axis((d,), (d,)) for d in range(len(after)) if before[d] == after[d]]
+    return [AxisLink((d,), (d,)) for d in range(len(after)) if before[d] == after[d]]
 
 
 @subset_rules.piece("stablehlo.slice")
@@ -33,11 +33,11 @@ def slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
 
 
 @subset_rules.axes("stablehlo.dynamic_slice")
-def dynamic_slice(node: Node) -> Sequence[Axis] | Boundary:
+def dynamic_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which it takes everything; a start there is clamped to 0, for a piece as for the whole."""
     before, after = node.operand(0).shape, node.result().shape
     starts = (None,) * (len(node.operands) - 1)
-    return [Axis((d, *starts), (d,)) for d in range(len(after)) if before[d] == after[d]]
+    return [AxisLink((d, *starts), (d,)) for d in range(len(after)) if before[d] == after[d]]
 
 
 @subset_rules.piece("stablehlo.dynamic_slice")
@@ -65,36 +65,36 @@ def clamped_start(build: Builder, start: Value, last: int) -> Value:
 
 
 @subset_rules.axes("stablehlo.dynamic_update_slice")
-def dynamic_update_slice(node: Node) -> Sequence[Axis] | Boundary:
+def dynamic_update_slice(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims of which the update covers everything; a start there is clamped to 0."""
     operand, update = node.operand(0).shape, node.operand(1).shape
     starts = (None,) * (len(node.operands) - 2)
-    return [Axis((d, d, *starts), (d,)) for d in range(len(operand)) if operand[d] == update[d]]
+    return [AxisLink((d, d, *starts), (d,)) for d in range(len(operand)) if operand[d] == update[d]]
 
 
 @subset_rules.axes("stablehlo.pad")
-def pad(node: Node) -> Sequence[Axis] | Boundary:
+def pad(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims without padding, low, high or interior: there it is the identity."""
     edges = [node.integers(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")]
-    return [Axis((d, None), (d,)) for d, padding in enumerate(zip(*edges, strict=True)) if not any(padding)]
+    return [AxisLink((d, None), (d,)) for d, padding in enumerate(zip(*edges, strict=True)) if not any(padding)]
 
 
 @subset_rules.axes("stablehlo.concatenate")
-def concatenate(node: Node) -> Sequence[Axis] | Boundary:
+def concatenate(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims but the one along which operands follow each other: there each operand has the result's extent."""
     along = node.integer("dimension")
-    return [Axis((d,) * len(node.operands), (d,)) for d in range(len(node.result().shape)) if d != along]
+    return [AxisLink((d,) * len(node.operands), (d,)) for d in range(len(node.result().shape)) if d != along]
 
 
 @subset_rules.axes("stablehlo.reverse")
-def reverse(node: Node) -> Sequence[Axis] | Boundary:
+def reverse(node: Node) -> Sequence[AxisLink] | Boundary:
     """All dims that keep their order."""
     reversed_ = node.integers("dimensions")
-    return [Axis((d,), (d,)) for d in range(len(node.result().shape)) if d not in reversed_]
+    return [AxisLink((d,), (d,)) for d in range(len(node.result().shape)) if d not in reversed_]
 
 
 @subset_rules.axes("stablehlo.reduce_window")
-def reduce_window(node: Node) -> Sequence[Axis] | Boundary:
+def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims along which the window is one element that moves by one, without dilation or padding.
 
     Right: along them element p of the result is reduced from elements p of the inputs alone.
@@ -106,4 +106,4 @@ def reduce_window(node: Node) -> Sequence[Axis] | Boundary:
     if padding is not None and any(mlir.dense_integers(padding)):
         return Boundary("its windows reach into padding")
     dims = [d for d in range(rank) if all(values[d] == 1 for values in given)]
-    return [Axis((d,) * half + (None,) * half, (d,) * half) for d in dims]
+    return [AxisLink((d,) * half + (None,) * half, (d,) * half) for d in dims]

@@ -11,7 +11,7 @@ THREADED = "threaded"
 
 
 @dataclass(frozen=True)
-class Axis:
+class AxisLink:
     """One axis of an op: the dims of operands and results that are cut at the same places.
 
     Dims of different sizes are cut into as many steps: 2048 tokens and 4 sequences of 512 into at most 4.
@@ -36,13 +36,13 @@ class Axis:
 class OpAxes:
     """The axes of an op. Where a dim is in no axis, a part along it is computed from all of the op."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[AxisLink, ...]
 
-    def of_result(self, dim: int) -> Axis | None:
+    def of_result(self, dim: int) -> AxisLink | None:
         """The axis along which dim of the results is cut."""
         return next((axis for axis in self.axes if axis.results and axis.results[0] == dim), None)
 
-    def of_operand(self, number: int, dim: int) -> Axis | None:
+    def of_operand(self, number: int, dim: int) -> AxisLink | None:
         """The axis along which dim of an operand is cut."""
         return next((axis for axis in self.axes if axis.operands[number] == dim), None)
 

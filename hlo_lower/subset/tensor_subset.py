@@ -47,7 +47,7 @@ class Offset:
 
 
 @dataclass(frozen=True)
-class Run:
+class StridedRange:
     """Positions start, start + stride, ..., `size` of them, all inside of the axis."""
 
     start: Offset
@@ -75,16 +75,16 @@ class Rows:
         return f"{{{self.indices}}}"
 
 
-AxisPart: TypeAlias = Run | Rows
+DimSubset: TypeAlias = StridedRange | Rows
 
 
-def run(start: int, size: int, stride: int = 1) -> Run:
+def run(start: int, size: int, stride: int = 1) -> StridedRange:
     """A run at a start that is known now."""
-    return Run(Offset(start), size, stride)
+    return StridedRange(Offset(start), size, stride)
 
 
 @dataclass(frozen=True)
-class Part:
+class TensorSubset:
     """A part of a tensor.
 
     Attributes:
@@ -93,19 +93,19 @@ class Part:
     """
 
     shape: tuple[int, ...]
-    axes: tuple[AxisPart, ...]
+    axes: tuple[DimSubset, ...]
 
     def __post_init__(self) -> None:
         assert len(self.shape) == len(self.axes), (self.shape, self.axes)
 
     @classmethod
-    def full(cls, shape: Sequence[int]) -> "Part":
+    def full(cls, shape: Sequence[int]) -> "TensorSubset":
         """All of a tensor."""
         return cls(tuple(shape), tuple(run(0, size) for size in shape))
 
-    def along(self, dim: int, axis: AxisPart) -> "Part":
+    def along(self, dim: int, axis: DimSubset) -> "TensorSubset":
         """The same with another part of one axis."""
-        return Part(self.shape, (*self.axes[:dim], axis, *self.axes[dim + 1 :]))
+        return TensorSubset(self.shape, (*self.axes[:dim], axis, *self.axes[dim + 1 :]))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ class Part:
         axes = [":" if self.is_whole(dim) else str(axis) for dim, axis in enumerate(self.axes)]
         return f"[{', '.join(axes)}] of {'x'.join(map(str, self.shape)) or 'scalar'}"
 
-    def of(self, inner: "Part") -> "Part | None":
+    def of(self, inner: "TensorSubset") -> "TensorSubset | None":
         """The part of the tensor that a part of this part is; None where it has no such form.
 
         Args:
@@ -140,16 +140,16 @@ class Part:
         assert inner.shape == self.sizes
         axes = [_composed(mine, its) for mine, its in zip(self.axes, inner.axes, strict=True)]
         found = [axis for axis in axes if axis is not None]
-        return Part(self.shape, tuple(found)) if len(found) == len(axes) else None
+        return TensorSubset(self.shape, tuple(found)) if len(found) == len(axes) else None
 
-    def contains(self, other: "Part") -> bool | None:
+    def contains(self, other: "TensorSubset") -> bool | None:
         """Whether every element of another part of the tensor is in this one; None where that is not known."""
         assert self.shape == other.shape
         if 0 in other.sizes:
             return True
         return _all(_covers(mine, its, size) for mine, its, size in zip(self.axes, other.axes, self.shape, strict=True))
 
-    def is_disjoint(self, other: "Part") -> bool | None:
+    def is_disjoint(self, other: "TensorSubset") -> bool | None:
         """Whether the two have no element in common; None where that is not known."""
         assert self.shape == other.shape
         if 0 in self.sizes or 0 in other.sizes:
@@ -158,18 +158,18 @@ class Part:
         return None if overlaps is None else not overlaps
 
 
-def _composed(outer: AxisPart, inner: AxisPart) -> AxisPart | None:
-    if isinstance(outer, Run) and isinstance(inner, Run):
+def _composed(outer: DimSubset, inner: DimSubset) -> DimSubset | None:
+    if isinstance(outer, StridedRange) and isinstance(inner, StridedRange):
         start = inner.start.moved(outer.start, outer.stride)
-        return None if start is None else Run(start, inner.size, outer.stride * inner.stride)
-    if isinstance(inner, Run) and inner == run(0, outer.size):
+        return None if start is None else StridedRange(start, inner.size, outer.stride * inner.stride)
+    if isinstance(inner, StridedRange) and inner == run(0, outer.size):
         return outer
-    if isinstance(outer, Run):
+    if isinstance(outer, StridedRange):
         return inner if outer.start == Offset() and outer.stride == 1 else None
     return Rows(f"{outer.indices}[{inner}]", inner.size)
 
 
-def _covers(outer: AxisPart, inner: AxisPart, size: int) -> bool | None:
+def _covers(outer: DimSubset, inner: DimSubset, size: int) -> bool | None:
     if outer in (inner, run(0, size)):
         return True
     if isinstance(outer, Rows) or isinstance(inner, Rows):
@@ -182,7 +182,7 @@ def _covers(outer: AxisPart, inner: AxisPart, size: int) -> bool | None:
     return inside and distance % outer.stride == 0 and (inner.stride % outer.stride == 0 or inner.size == 1)
 
 
-def _meets(one: AxisPart, other: AxisPart) -> bool | None:
+def _meets(one: DimSubset, other: DimSubset) -> bool | None:
     if one == other:
         return True
     if isinstance(one, Rows) or isinstance(other, Rows):

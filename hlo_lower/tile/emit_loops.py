@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.loop import TiledLoop
-from hlo_lower.subset.axis import THREADED
+from hlo_lower.subset.axis_link import THREADED
 from hlo_lower.subset.families.reduction import combiner_of
-from hlo_lower.tile.body import Body
-from hlo_lower.tile.cut import Loop, LoopPlan, reads_tile
+from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.loop_body import LoopBody
 from hlo_lower.tile.order import put_in_order
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.phases import Loop, LoopPlan, reads_tile
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sizes:
     is_unrolled: bool = False
 
 
-def emit(program: Program, plan: LoopPlan, sizes: Sizes) -> None:
+def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> None:
     """Build the loops of a plan in the place of its nodes; the program is not to be used any more."""
     whole: dict[Value, Value] = {}
     inside = {node for loop in plan.loops for node in loop.nodes}
@@ -36,11 +36,11 @@ def emit(program: Program, plan: LoopPlan, sizes: Sizes) -> None:
         for loop in plan.loops:
             _emit(program, plan, loop, sizes, whole)
         _replace(program, inside, whole)
-        put_in_order(program.block)
+        put_in_order(program.block, program.is_function)
     program.graph.forget()
 
 
-def _emit(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> None:
+def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> None:
     """Build one loop; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
@@ -51,13 +51,13 @@ def _emit(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dic
     carried = [_empty(build, value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
-    body = Body(program, plan.labels, loop, given, sizes.most)
+    body = LoopBody(program, plan.labels, loop, given, sizes.most)
     results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
     leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
     whole.update(zip(leaving, results, strict=True))
 
 
-def _given(program: Program, plan: LoopPlan, loop: Loop) -> list[Value]:
+def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
     """The values that a loop takes from around it; constants of one value are made in it."""
     inside = set(loop.nodes)
     found: dict[Value, None] = {}
@@ -99,7 +99,7 @@ def combiner_of_reduce(node: Node) -> str | None:
     return combiner_of(node) if node.name == "stablehlo.reduce" else None
 
 
-def _replace(program: Program, inside: set[Node], whole: dict[Value, Value]) -> None:
+def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:
     """Have what stays read the loops' results, and erase what nothing reads any more."""
     for old, new in whole.items():
         old.raw.replace_all_uses_with(new.raw)
@@ -108,7 +108,7 @@ def _replace(program: Program, inside: set[Node], whole: dict[Value, Value]) -> 
             node.raw.erase()
 
 
-def _is_left_dead(program: Program, node: Node) -> bool:
+def _is_left_dead(program: Dataflow, node: Node) -> bool:
     """Whether a node had users, of which none is left, and may go."""
-    is_pure = node.name in program.rules.by_axes
+    is_pure = node.name in program.rules.by_axes and program.is_function(node)
     return is_pure and any(program.users[value] for value in node.results)

@@ -4,9 +4,11 @@ Nothing of it changes what is computed, and by itself none of it is worth writin
 only where a loop is made of it.
 """
 
+from collections.abc import Iterator
+
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
-from hlo_lower.tile.program import cheap_values, size_of
+from hlo_lower.graph import Block, Builder, Graph, Node, erase_uncalled
+from hlo_lower.tile.dataflow import WITH_BODIES, cheap_values, size_of
 
 REPEATED = 1 << 12
 """Bytes from which a cheap value is made anew for each use."""
@@ -15,12 +17,25 @@ MOST_INLINED = 20_000
 """Ops of the entry point beyond which calls stay calls, which are boundaries."""
 
 
+def blocks_of(block: Block) -> Iterator[Block]:
+    """A block, and those of the loops and branches in it."""
+    yield block
+    for node in block.nodes:
+        for inner in node.blocks if node.name in WITH_BODIES else ():
+            yield from blocks_of(inner)
+
+
+def _within(node: Node) -> list[Node]:
+    """A node, and those of its bodies."""
+    inner = node.blocks if node.name in WITH_BODIES else ()
+    return [node, *(found for body in inner for block in blocks_of(body) for found in block.nodes)]
+
+
 def inline_calls(graph: Graph) -> None:
-    """Put the bodies of called functions in the place of the calls in the entry point."""
+    """Put the bodies of called functions in the place of the calls in the entry point and in its loops."""
     called: set[str] = set()
-    block = graph.main.body
-    pending = [node for node in block.nodes if node.name == "func.call"]
-    count = sum(1 for _ in block.nodes)
+    nodes = [node for block in blocks_of(graph.main.body) for node in block.nodes]
+    pending, count = [node for node in nodes if node.name == "func.call"], len(nodes)
     with mlir.active(graph.context):
         while pending and count < MOST_INLINED:
             call = pending.pop()
@@ -37,7 +52,8 @@ def inline_calls(graph: Graph) -> None:
             called.add(call.callee)
             call.raw.erase()
             count += len(built)
-            pending += [Node(raw) for raw in built if raw.name == "func.call"]
+            inside = [inner for raw in built for inner in _within(Node(raw))]
+            pending += [node for node in inside if node.name == "func.call"]
     graph.forget()
     erase_uncalled(graph, called)
     graph.forget()
@@ -50,12 +66,13 @@ def repeat_cheap(graph: Graph, least: int = REPEATED) -> None:
       graph: is changed.
       least: bytes from which that is done.
     """
-    nodes = list(graph.main.body.nodes)
-    cheap = cheap_values(nodes)
     with mlir.active(graph.context):
-        for node in reversed(nodes):
-            if len(node.results) == 1 and node.result() in cheap and size_of(node.result()) >= least:
-                _repeat(node)
+        for block in list(blocks_of(graph.main.body)):
+            nodes = list(block.nodes)
+            cheap = cheap_values(nodes)
+            for node in reversed(nodes):
+                if len(node.results) == 1 and node.result() in cheap and size_of(node.result()) >= least:
+                    _repeat(node)
 
 
 def _repeat(node: Node) -> None:
@@ -78,7 +95,7 @@ def turn_dots(graph: Graph) -> None:
     Right: a product does not depend on the order of its factors, and the free dims of the first operand come first.
     """
     with mlir.active(graph.context):
-        for node in list(graph.main.body.nodes):
+        for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
             if node.name == "stablehlo.transpose":
                 _turn(node)
 

@@ -13,7 +13,7 @@ from hlo_lower.subset import Subset
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.materialize import Bindings, accumulate, materialize, yield_to
 from hlo_lower.subset.needs import dependent, needed
-from hlo_lower.subset.part import Offset, Part, Rows, Run, run
+from hlo_lower.subset.tensor_subset import Offset, Rows, StridedRange, TensorSubset, run
 from hlo_lower.verify.run import Executable
 
 
@@ -25,7 +25,7 @@ def parts(draw, shape=(5, 4)):
         start = draw(st.integers(0, size - 1))
         stride = draw(st.integers(1, 3))
         axes.append(run(start, draw(st.integers(1, len(range(start, size, stride)))), stride))
-    return Part(tuple(shape), tuple(axes))
+    return TensorSubset(tuple(shape), tuple(axes))
 
 
 def positions(part):
@@ -58,27 +58,27 @@ def test_a_part_of_a_part_is_a_part(data):
 
 def test_what_is_not_known_is_none():
     """Tiles at different iterators, and rows that data picks, may overlap or not; a tile at one iterator is itself."""
-    whole = Part.full((8, 3))
-    one, other = (whole.along(0, Run(Offset(0, name, 2), 2)) for name in "ij")
+    whole = TensorSubset.full((8, 3))
+    one, other = (whole.along(0, StridedRange(Offset(0, name, 2), 2)) for name in "ij")
     assert one.is_disjoint(other) is None
     assert one.contains(other) is None
     assert whole.contains(one) is True
-    assert one.is_disjoint(whole.along(0, Run(Offset(2, "i", 2), 2))) is True
+    assert one.is_disjoint(whole.along(0, StridedRange(Offset(2, "i", 2), 2))) is True
     assert whole.along(0, Rows("ids", 4)).is_disjoint(one) is None
 
 
 def test_parts_are_readable_and_have_the_classifiers_kinds():
     """A part prints as its runs, and its kind is a word of the classifier."""
-    whole = Part.full((2048, 32000))
+    whole = TensorSubset.full((2048, 32000))
     assert str(whole) == "[:, :] of 2048x32000"
-    tile = whole.along(0, Run(Offset(0, "i", 1), 128))
+    tile = whole.along(0, StridedRange(Offset(0, "i", 1), 128))
     assert str(tile) == "[i:+128, :] of 2048x32000"
     assert (
-        str(whole.along(0, Rows("ids", 4)).along(1, Run(Offset(1, "i", 8), 8, 2)))
+        str(whole.along(0, Rows("ids", 4)).along(1, StridedRange(Offset(1, "i", 8), 8, 2)))
         == "[{ids}, 8*i+1:+8:2] of 2048x32000"
     )
-    rows, point = whole.along(0, Rows("ids", 4)), Part((3,), (run(1, 1),))
-    kinds = [part.kind for part in (whole, tile, rows, point, Part((3,), (run(0, 0),)))]
+    rows, point = whole.along(0, Rows("ids", 4)), TensorSubset((3,), (run(1, 1),))
+    kinds = [part.kind for part in (whole, tile, rows, point, TensorSubset((3,), (run(0, 0),)))]
     assert kinds == [Subset.FULL, Subset.TILE, Subset.FILTER, Subset.POINT, Subset.EMPTY]
 
 
@@ -90,8 +90,8 @@ def test_parts_are_read_and_written():
     """slice, dynamic_slice and gather read; dynamic_update_slice, scatter and scatter-add write what they should."""
     graph = hl.read(MODULE)
     x, i, r, u, t = graph.main.body.arguments
-    whole, terminator = Part.full((6, 4)), graph.main.body.terminator
-    tile, rows = whole.along(0, Run(Offset(1, "i", 2), 2)), whole.along(0, Rows("r", 3))
+    whole, terminator = TensorSubset.full((6, 4)), graph.main.body.terminator
+    tile, rows = whole.along(0, StridedRange(Offset(1, "i", 2), 2)), whole.along(0, Rows("r", 3))
     fixed = whole.along(1, run(1, 2, 2))
     with mlir.active(graph.context):
         build, bound = Builder.before(terminator), Bindings({"i": i}, {"r": r})
@@ -121,8 +121,8 @@ def test_operands_and_results_need_each_others_parts():
         " : (tensor<4x5xf32>, tensor<5x6xf32>) -> tensor<4x6xf32>\nreturn %c : tensor<4x6xf32> }"
     )
     rules, dot = default_subset_rules(), graph.main.body.terminator.operand(0).node
-    rows = Part.full((4, 6)).along(0, run(1, 2))
+    rows = TensorSubset.full((4, 6)).along(0, run(1, 2))
     assert [str(part) for part in needed(rules, dot, rows)] == ["[1:+2, :] of 4x5", "[:, :] of 5x6"]
-    columns = Part.full((5, 6)).along(1, run(0, 3))
+    columns = TensorSubset.full((5, 6)).along(1, run(0, 3))
     assert str(dependent(rules, dot, 1, columns)) == "[:, 0:+3] of 4x6"
-    assert str(dependent(rules, dot, 0, Part.full((4, 5)).along(1, run(0, 1)))) == "[:, :] of 4x6"
+    assert str(dependent(rules, dot, 0, TensorSubset.full((4, 5)).along(1, run(0, 1)))) == "[:, :] of 4x6"

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.loop import TiledLoop
-from hlo_lower.subset.axis import THREADED, Axis, OpAxes
+from hlo_lower.subset.axis_link import THREADED, AxisLink, OpAxes
 from hlo_lower.subset.cut import Cut, Steps
 from hlo_lower.subset.materialize import Bindings, materialize, yield_to
-from hlo_lower.tile.cut import Loop, reads_tile
+from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.labels import Labels
-from hlo_lower.tile.program import Program
+from hlo_lower.tile.phases import Loop, reads_tile
 
 ITERATOR, INNER = "i", "j"
 
 
-class Body:
+class LoopBody:
     """Builds the tiles of a loop.
 
     Args:
@@ -23,7 +23,7 @@ class Body:
       most: bytes beyond which what a tile gives to an accumulator is itself computed tile by tile.
     """
 
-    def __init__(self, program: Program, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
+    def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
         self._program, self._labels, self._loop = program, labels, loop
         self._given, self._most = tuple(given), most
         self._inside = set(loop.nodes)
@@ -51,7 +51,7 @@ class Body:
         return [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Dataflow:
         """The program."""
         return self._program
 
@@ -73,7 +73,7 @@ class Body:
 class _Tile:
     """One tile, while it is built."""
 
-    def __init__(self, body: Body, build: Builder, bound: Bindings, steps: Steps) -> None:
+    def __init__(self, body: LoopBody, build: Builder, bound: Bindings, steps: Steps) -> None:
         self._body, self._build, self._bound, self._steps = body, build, bound, steps
         self.whole: dict[Value, Value] = {}
         self._pieces: dict[tuple[Value, int | None], Value] = {}
@@ -99,7 +99,7 @@ class _Tile:
         [partial] = rules.built(self._build, self._cut(node, operands))
         return [self._build.elementwise(axis.combine, carried[0], partial)]
 
-    def _by_pieces(self, node: Node, inner: Axis, operands: tuple[Value, ...], old: Value) -> Sequence[Value]:
+    def _by_pieces(self, node: Node, inner: AxisLink, operands: tuple[Value, ...], old: Value) -> Sequence[Value]:
         """An accumulator that is itself large, piece by piece along another axis, each in its place."""
         program = self._body.program
         combine = self._body.labels.axes[node].combine
@@ -160,7 +160,7 @@ class _Tile:
         return self.whole[value]
 
 
-def _second_axis(program: Program, node: Node) -> Axis | None:
+def _second_axis(program: Dataflow, node: Node) -> AxisLink | None:
     """The axis along which an accumulator can be computed piece by piece: that of its longest dim."""
     axes = program.axes(node)
     assert isinstance(axes, OpAxes)

@@ -1,16 +1,17 @@
 """What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from hlo_lower.graph import Graph, Node, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.subset.cut import Steps
-from hlo_lower.subset.part import Part
-from hlo_lower.tile.body import ITERATOR
-from hlo_lower.tile.cut import Loop, LoopPlan
-from hlo_lower.tile.emit import Sizes
-from hlo_lower.tile.program import Program, is_of_integers, type_of
+from hlo_lower.subset.tensor_subset import TensorSubset
+from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
+from hlo_lower.tile.emit_loops import Sizes
+from hlo_lower.tile.loop_body import ITERATOR
+from hlo_lower.tile.memory_curve import MemoryCurve
+from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
 
 
@@ -59,6 +60,7 @@ class Tiled:
       left: the largest values that are still stored at the peak, each with why it is not tiled.
       pulled: the slices and gathers that were pulled up, without a loop.
       ended: why the search ended before it had tried what it could; "" where it did not.
+      memory: what is live over program order, before and after; an estimate.
 
     Example:
       >>> tiled = hl.Tiled(hl.read("decode.mlir"), (), before=4096, after=4096, max_temp=8192)
@@ -74,6 +76,7 @@ class Tiled:
     left: tuple[str, ...] = ()
     pulled: tuple[PulledRecord, ...] = ()
     ended: str = ""
+    memory: tuple[MemoryCurve, MemoryCurve] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
@@ -140,15 +143,15 @@ def shown_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def records(program: Program, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:
+def records(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:
     """What is told of the loops of a plan; before they are emitted."""
     return tuple(_record(program, plan, loop, sizes) for loop in plan.loops)
 
 
-def _record(program: Program, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
+def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
     labels, seed = plan.labels, plan.labels.core.seed
     size = min(sizes.steps, labels.steps)
-    part: Part = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
+    part: TensorSubset = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
     combined = [f"{type_of(v)} by {labels.axes[n].combine}" for n in loop.accumulators for v in n.results]
     again = sorted((v for node in loop.again for v in node.results), key=lambda v: -program.size[v])
     return TiledLoopRecord(

@@ -5,8 +5,8 @@ import pytest
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, read, to_text
+from hlo_lower.subset.dynamic_tile import DynamicTile
 from hlo_lower.subset.kinds import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
-from hlo_lower.subset.tile import DynamicTile
 from hlo_lower.verify.run import Executable
 
 D, W = 6, 3
@@ -14,7 +14,7 @@ OFFSETS = [-(2**31), -D - 1, -W, -2, -1, 0, 1, D - W, D - W + 1, D - 1, D, D + 1
 
 
 def run(body, results, window=W, guarded=(0,), masked=()):
-    """Run what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
+    """StridedRange what body builds from the operand %o of 6, the tile %t and the scalar start %s, at every offset."""
     graph = read(
         f"""func.func public @main(%o: tensor<{D}xi32>, %t: tensor<{window}xi32>, %s: tensor<i32>)
     -> ({", ".join(results)}) {{

@@ -1,4 +1,4 @@
-"""The body of a module's entry point as the tiler reads it: its nodes in order, who makes and who uses a value."""
+"""A block as the tiler reads it, of the entry point or of a loop: its nodes in order, who makes and uses a value."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -7,17 +7,19 @@ from math import prod
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Graph, Node, Value
-from hlo_lower.subset.axis import Boundary, OpAxes
+from hlo_lower.graph import Block, Functional, Graph, Node, Value
+from hlo_lower.subset.axis_link import Boundary, OpAxes
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.rules import SubsetRules
-
-EFFECTS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv", "custom_call", "rng"))
-"""Ops that keep their order among each other."""
 
 FUSED = ELEMENTWISE | {f"stablehlo.{name}" for name in ("broadcast_in_dim", "iota", "constant", "reshape")}
 """Ops that XLA computes where they are used, if one such op or a reduction uses them."""
 
+WITH_BODIES = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+"""Ops whose regions are blocks of a program of their own."""
+
+ENTERED = "loops are made within its bodies, and what it stacks or gives is whole"
+"""Why such an op is not cut."""
 
 MUCH = 8
 """How much larger a broadcast is than what it is of to be cheap."""
@@ -53,11 +55,6 @@ def used_by(node: Node) -> list[Value]:
     return [Value(value) for raw in inside for value in raw.operands if raw is node.raw or value not in own]
 
 
-def has_effect(node: Node) -> bool:
-    """Whether a node, or one in its regions, keeps its place among others that have effects."""
-    return any(raw.name in EFFECTS or raw.name == "func.call" for raw in mlir.walked(node.raw))
-
-
 def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     """Values that cost nothing to make: iotas, constants of one value, broadcasts of what is much smaller, scalars
     aside what they are made of, and what is computed elementwise of nothing but such: masks."""
@@ -78,25 +75,40 @@ def cheap_values(nodes: Sequence[Node]) -> set[Value]:
     return found
 
 
-class Program:
-    """The entry point of a module, read once; it is not to be changed while this is used.
+class _Sizes(dict[Value, int]):
+    """Bytes of values; those from around the block are looked at when they are asked for."""
+
+    def __missing__(self, value: Value) -> int:
+        self[value] = size_of(value)
+        return self[value]
+
+
+class Dataflow:
+    """A block, read once; it is not to be changed while this is used.
+
+    Args:
+      graph: the module.
+      rules: the subset rules.
+      block: by default the body of the entry point; or that of a loop. What it takes from around it is like arguments.
 
     Attributes:
-      block: its body.
       nodes: its nodes in order, the terminator left out.
       terminator: what returns.
       rules: the subset rules.
+      is_function: whether a node is a function of its operands; others keep their order and are computed once.
     """
 
-    def __init__(self, graph: Graph, rules: SubsetRules) -> None:
+    def __init__(self, graph: Graph, rules: SubsetRules, block: Block | None = None) -> None:
         self.graph, self.rules = graph, rules
-        self.block: Block = graph.main.body
+        self.block: Block = block or graph.main.body
         *self.nodes, self.terminator = self.block.nodes
         self.place = {node: number for number, node in enumerate(self.nodes)}
         self.place[self.terminator] = len(self.nodes)
         self.maker = {value: node for node in self.nodes for value in node.results}
-        self.size = {value: size_of(value) for value in (*self.block.arguments, *self.maker)}
+        self.size = _Sizes({value: size_of(value) for value in (*self.block.arguments, *self.maker)})
+        self.is_function = Functional(graph)
         self._axes: dict[Node, OpAxes | Boundary] = {}
+        self._inner: dict[Node, tuple[Dataflow, ...]] = {}
 
     @cached_property
     def taken(self) -> dict[Node, list[Value]]:
@@ -109,8 +121,17 @@ class Program:
         found: dict[Value, list[Node]] = {value: [] for value in self.size}
         for node, values in self.taken.items():
             for value in dict.fromkeys(values):
-                found[value].append(node)
+                found.setdefault(value, []).append(node)
         return found
+
+    def inner(self, node: Node) -> "tuple[Dataflow, ...]":
+        """The bodies of a loop and the branches of a node, read; none of another op."""
+        if node.name not in WITH_BODIES:
+            return ()
+        if node not in self._inner:
+            blocks = node.blocks[1:] if node.name == "stablehlo.while" else node.blocks
+            self._inner[node] = tuple(Dataflow(self.graph, self.rules, block) for block in blocks)
+        return self._inner[node]
 
     @cached_property
     def cheap(self) -> set[Value]:
@@ -119,8 +140,8 @@ class Program:
 
     @cached_property
     def effect_before(self) -> dict[Node, Node]:
-        """For each node with effects the one before it."""
-        ordered = [node for node in self.nodes if has_effect(node)]
+        """For each node that is not known to be a function of its operands the one before it: they keep their order."""
+        ordered = [node for node in self.nodes if not self.is_function(node)]
         return dict(zip(ordered[1:], ordered, strict=False))
 
     @cached_property
@@ -129,9 +150,12 @@ class Program:
         return frozenset(self.terminator.operands)
 
     def axes(self, node: Node) -> OpAxes | Boundary:
-        """The axes of a node, by its subset rule."""
+        """The axes of a node, by its subset rule; none of one that may do more than compute."""
         if node not in self._axes:
-            self._axes[node] = self.rules.of(node)
+            found = Boundary(ENTERED) if node.name in WITH_BODIES else self.rules.of(node)
+            if isinstance(found, OpAxes) and not self.is_function(node):
+                found = Boundary(f"{node.name} may have side effects")
+            self._axes[node] = found
         return self._axes[node]
 
     def is_fused(self, value: Value) -> bool:
@@ -140,6 +164,13 @@ class Program:
         if node is None or node.name not in FUSED or len(users) != 1:
             return False
         return users[0].name in FUSED or users[0].name == "stablehlo.reduce"
+
+    def blocks(self) -> "Iterator[Dataflow]":
+        """This block and those of the loops and branches in it, read."""
+        yield self
+        for node in self.nodes:
+            for inner in self.inner(node):
+                yield from inner.blocks()
 
     def boundaries(self) -> Iterator[tuple[Node, str]]:
         """The nodes that are not cut, each with the reason."""

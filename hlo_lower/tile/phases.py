@@ -8,8 +8,8 @@ computed a later one reads the small values, and computes the large ones again f
 from dataclasses import dataclass, field
 
 from hlo_lower.graph import Node, Value
+from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.labels import Labels
-from hlo_lower.tile.program import Program
 
 
 @dataclass
@@ -48,7 +48,7 @@ def reads_tile(labels: Labels, node: Node, number: int) -> bool:
     return dim is not None and labels.dims.get(value) == dim
 
 
-def cut(program: Program, labels: Labels) -> LoopPlan:
+def cut(program: Dataflow, labels: Labels) -> LoopPlan:
     """Cut labelled nodes into loops."""
     phase, ready = _phases(program, labels)
     count = max(phase.values(), default=-1) + 1
@@ -70,7 +70,7 @@ def cut(program: Program, labels: Labels) -> LoopPlan:
     return LoopPlan(labels, tuple(loop for loop in loops if loop.nodes))
 
 
-def _phases(program: Program, labels: Labels) -> tuple[dict[Node, int], dict[Value, int]]:
+def _phases(program: Dataflow, labels: Labels) -> tuple[dict[Node, int], dict[Value, int]]:
     """The loop that each labelled node belongs to, and for each value the first loop that can read all of it."""
     phase: dict[Node, int] = {}
     ready = dict.fromkeys(program.block.arguments, 0)
@@ -81,18 +81,18 @@ def _phases(program: Program, labels: Labels) -> tuple[dict[Node, int], dict[Val
             for number, value in enumerate(node.operands):
                 maker = program.maker.get(value)
                 is_tile = reads_tile(labels, node, number) and maker in phase
-                found = max(found, phase[maker] if is_tile and maker is not None else ready[value])
+                found = max(found, phase[maker] if is_tile and maker is not None else ready.get(value, 0))
             phase[node] = found
             ready.update(dict.fromkeys(node.results, found + 1))
             continue
-        first = max((ready[value] for value in program.taken[node]), default=0)
+        first = max((ready.get(value, 0) for value in program.taken[node]), default=0)
         before = program.effect_before.get(node)
         effects[node] = max(first, effects.get(before, 0) if before is not None else 0)
         ready.update(dict.fromkeys(node.results, effects[node]))
     return phase, ready
 
 
-def _leaving(program: Program, labels: Labels, phase: dict[Node, int], number: int) -> dict[Value, None]:
+def _leaving(program: Dataflow, labels: Labels, phase: dict[Node, int], number: int) -> dict[Value, None]:
     """The labelled values of a phase that something reads as a whole, or outside of every loop."""
     found: dict[Value, None] = {}
     for value in labels.dims:
@@ -110,7 +110,7 @@ def _reads_whole(labels: Labels, user: Node, value: Value) -> bool:
 
 
 def _closure(
-    program: Program, labels: Labels, phase: dict[Node, int], roots: list[Node], number: int
+    program: Dataflow, labels: Labels, phase: dict[Node, int], roots: list[Node], number: int
 ) -> tuple[set[Node], set[Value]]:
     """The nodes that a loop needs for its roots, and the small values that it reads of earlier loops."""
     needed: set[Node] = set()

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
-from hlo_lower.subset.axis import Boundary
+from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.choose import choices
-from hlo_lower.tile.emit import emit
-from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.dataflow import Dataflow, type_of
+from hlo_lower.tile.emit_loops import emit
+from hlo_lower.tile.liveness import liveness, programs_at_peak
 from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.program import Program, type_of
 from hlo_lower.tile.pulled_up import PulledRecord, pull_up
-from hlo_lower.tile.tiled import TiledLoopRecord, records, shown_bytes
+from hlo_lower.tile.tiled_module import TiledLoopRecord, records, shown_bytes
 
 ROUNDS = 12
 """Most loops, one after the other."""
@@ -34,7 +34,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Effort:
+class SearchLimits:
     """What a search may take; it ends with the best so far.
 
     Attributes:
@@ -62,7 +62,7 @@ class Search:
 
     name: str
     module: bytes
-    effort: Effort = field(default_factory=Effort)
+    effort: SearchLimits = field(default_factory=SearchLimits)
     size: int = 0
     before: int = 0
     loops: list[TiledLoopRecord] = field(default_factory=list[TiledLoopRecord])
@@ -99,7 +99,7 @@ class Attempt:
     loops: tuple[TiledLoopRecord, ...]
 
 
-def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: Effort) -> Search:
+def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
     """Pull picks up, then make loops until the temporaries are within the budget, or nothing is gained.
 
     Args:
@@ -171,20 +171,20 @@ def _attempts(found: Search, budget: int, rules: SubsetRules) -> list[Attempt]:
     attempts: list[Attempt] = []
     for number in range(min(TRIED, found.effort.plans - found.plans)):
         graph = read(found.module, found.name)
-        program = Program(graph, rules)
+        program = Dataflow(graph, rules)
         known_choices = choices(program, budget)
         if number >= len(known_choices) or found.is_over():
             break
         choice = known_choices[number]
-        told = records(program, choice.plan, choice.sizes)
-        emit(program, choice.plan, choice.sizes)
+        told = records(choice.program, choice.plan, choice.sizes)
+        emit(choice.program, choice.plan, choice.sizes)
         attempts.append(Attempt(to_bytecode(graph), to_text(graph), told))
     return attempts
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:
     """The largest values that are stored at the peak, and why each is not cut."""
-    program = Program(graph, rules)
+    program = programs_at_peak(Dataflow(graph, rules))[-1]
     found: list[str] = []
     for value in liveness(program).at_peak[:SHOWN]:
         node = program.maker[value]
