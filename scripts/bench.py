@@ -4,6 +4,7 @@ conversion time and its growth; and the time and memory of a whole decode step.
     python scripts/bench.py --json bench.json --png bench.png     # everything that can run here, about half an hour
     python scripts/bench.py --only xla --only iree --classes decode,paged
     python scripts/bench.py --only xla --classes bincount --prefer one_hot_dot,sorted_segments   # rule beside rule
+    python scripts/bench.py --only iree --prefer every            # every right form, and chosen / best
     python scripts/bench.py --only convert --layers 80
     python scripts/bench.py --scale small                         # tiny sizes: whether it works, not how fast it is
 
@@ -44,7 +45,9 @@ CLASSES = tuple(case.name for case in suite(SCALES["small"]))
 _ONLY = flags.DEFINE_multi_enum("only", None, TABLES, "Tables to measure; repeat the flag for more. All by default.")
 _SCALE = flags.DEFINE_enum("scale", "full", list(SCALES), "Sizes; small ones only show that the command works.")
 _CLASSES = flags.DEFINE_list("classes", None, f"Classes of the xla and iree tables, of {', '.join(CLASSES)}. All.")
-_PREFER = flags.DEFINE_list("prefer", [], "Rules; each is one more candidate, taken wherever it is right: last_writer.")
+_PREFER = flags.DEFINE_list(
+    "prefer", [], "Rules; each is one more candidate, taken wherever it is right: last_writer. every: all."
+)
 _TARGET = flags.DEFINE_string("target", None, "Target of the lowered versions: stablehlo under XLA, iree on IREE.")
 _LAYERS = flags.DEFINE_integer("layers", None, "Decoder layers that are converted and stepped: 80.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 9, "Rounds of each measurement.", lower_bound=7)
@@ -105,7 +108,7 @@ def measure_xla(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
         show(table.class_title(f"XLA {device.platform} ({device.device_kind}, {os.cpu_count()} cores)"))
         for case in cases:
             outcome = on_xla.measure(
-                Prepared(case, _PREFER.value, _TARGET.value or "stablehlo"),
+                Prepared(case, preferred(), _TARGET.value or "stablehlo"),
                 device,
                 rounds=_ROUNDS.value,
                 budget=_BUDGET.value,
@@ -125,7 +128,7 @@ def measure_iree(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
     show(table.class_title(f"{on_iree.CONSUMER}, version {on_iree.installed()}"))
     for case in cases:
         outcome = on_iree.measure(
-            Prepared(case, _PREFER.value, _TARGET.value or "iree"),
+            Prepared(case, preferred(), _TARGET.value or "iree"),
             rounds=_ROUNDS.value,
             budget=_BUDGET.value,
             sample=sizes.sample,
@@ -157,6 +160,11 @@ def cache_of(sizes: Sizes) -> tuple[int, int, int]:
     except ValueError:
         raise app.UsageError(f"--cache {','.join(_CACHE.value)}: three numbers, such as 32,4096,128") from None
     return heads, length, width
+
+
+def preferred() -> list[str]:
+    """The rules that are candidates beside what is chosen."""
+    return [rule.name for rule in hl.rules()] if _PREFER.value == ["every"] else _PREFER.value
 
 
 def cases_of(sizes: Sizes) -> list[Case]:
@@ -212,7 +220,7 @@ def main(argv: Sequence[str]) -> int:
     sizes = SCALES[_SCALE.value]
     tables, cases = _ONLY.value or TABLES, cases_of(sizes)
     cache_of(sizes)
-    if unknown := set(_PREFER.value) - {rule.name for rule in hl.rules()}:
+    if unknown := set(preferred()) - {rule.name for rule in hl.rules()}:
         raise app.UsageError(f"--prefer: no rule {min(unknown)}; `hlo-lower rules` lists them")
     check_outputs()
     rounds, start = _ROUNDS.value, time.perf_counter()

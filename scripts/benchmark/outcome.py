@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmark.classes import Case
 from benchmark.timing import Timing, figures_of, ratio
-from benchmark.versions import LOOP, LOWERED, NATIVE, Version
+from benchmark.versions import LOOP, LOWERED, NATIVE, REASSOCIATE, Version
 
 IN_ORDER = (NATIVE, LOWERED, LOOP)
 """Candidates that add floats in the order of the updates."""
@@ -54,6 +54,18 @@ class Outcome:
         above, below = self.entry(candidate), self.entry(baseline)
         return None if above is None or below is None else ratio(above.timing, below.timing)
 
+    def regret(self) -> tuple[float, str] | None:
+        """Median of what was chosen over that of the fastest right version, and which that is; None if not measured.
+
+        Where floats are summed it is what was chosen for sums in any order, as some versions sum in another one.
+        """
+        chosen = self.entry(REASSOCIATE if self.case.float_sum else LOWERED)
+        timed = [(e.timing.median, e) for e in self.entries if e.timing is not None and not e.wrong]
+        if chosen is None or chosen.timing is None or not timed:
+            return None
+        median, best = min(timed, key=lambda pair: pair[0])
+        return chosen.timing.median / median, best.candidate
+
     def figures(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
         return {
@@ -63,6 +75,7 @@ class Outcome:
             "donated": self.case.donated,
             "tolerance_of_sums_in_any_order": self.case.tolerance if self.case.float_sum else None,
             "consumer": self.consumer,
+            "chosen_to_best": self.regret(),
             "candidates": [
                 {
                     "candidate": e.candidate,

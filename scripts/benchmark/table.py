@@ -48,6 +48,8 @@ def class_lines(outcome: Outcome) -> Iterator[str]:
     yield f"  {outcome.case.name}: {outcome.case.size}{donated}"
     for entry in outcome.entries:
         yield f"    {entry.candidate:20}{_figures(outcome, entry)}".rstrip()
+    if (regret := outcome.regret()) is not None:
+        yield f"    chosen / best       {_ratio(regret[0])} (the best is {regret[1]})"
 
 
 def _figures(outcome: Outcome, entry: Entry) -> str:
