@@ -90,7 +90,7 @@ def test_a_zero_that_is_added_is_found():
 UNKNOWN = {
     "an operation that is not known": (
         module("%r = stablehlo.custom_call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>"),
-        "stablehlo.custom_call",
+        "stablehlo.custom_call @f",
     ),
     "a large tensor": (
         module(
