@@ -16,6 +16,7 @@ ORDER = (
     *(
         "arguments",
         "causes",
+        "refused_forms",
         "refused",
         "english",
         "containment",
@@ -42,7 +43,7 @@ NARROWER = {
     "scatter": ("causes", "mlir", "graph", "shapes", "registry", "analysis", "subset", "loop"),
     "registry": ("causes",),
     # Names of ops are checked against jaxlib; a target has its table of costs.
-    "targets": ("causes", "mlir", "scatter.costs"),
+    "targets": ("causes", "mlir", "refused_forms", "scatter.costs"),
     # The judge looks at two texts, and at nothing of those who wrote one of them.
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.

@@ -54,6 +54,7 @@ guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 integer_to_wider: add and constant convert subtract xor
 if_to_case: case convert
+infinite_to_bits: bitcast_convert broadcast_in_dim constant
 integer_dot_to_products: add broadcast_in_dim multiply reshape slice
 is_finite_to_subtract: compare constant subtract
 last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota maximum multiply pad reduce reshape
@@ -118,6 +119,7 @@ sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pa
 strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
 tan_to_sine: cosine divide sine
+total_order_to_bits: bitcast_convert compare constant select xor
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
 unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape

@@ -8,6 +8,7 @@ from typing import Any, cast
 from hlo_lower.arguments import is_listed, is_named, one_of, shown
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError
+from hlo_lower.refused_forms import REFUSED_FORMS
 from hlo_lower.scatter.costs import COSTS, CostTable
 from hlo_lower.targets.native_scatter import NativeScatter
 
@@ -58,6 +59,8 @@ class Target:
       composites: composites and `chlo` operations that it takes whole ("odml.softmax", "chlo.erf").
       gather: "in_bounds": gathers are right only where each start is in bounds, so others are clamped before; "": all.
         Where `stablehlo.gather` is refused, gathers are read by other operations.
+      refused_forms: forms of ops that it takes otherwise, "constant Inf" and "compare TOTALORDER": see
+        `hlo_lower.refused_forms`.
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
 
     Raises:
@@ -87,6 +90,7 @@ class Target:
     composites: Collection[str] = frozenset()
     demote_i64: bool = False
     gather: str = ""
+    refused_forms: Collection[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -104,6 +108,7 @@ class Target:
             "op_dtypes": op_dtypes,
             "keep": tuple(self.keep),
             "composites": _frozen("composites", self.composites),
+            "refused_forms": _frozen("refused_forms", self.refused_forms),
         }
         words = (("dialect", DIALECTS), ("index_type", INDEX_TYPES), ("float_mode", FLOAT_MODES), ("gather", GATHERS))
         for name, allowed in words:
@@ -112,6 +117,8 @@ class Target:
                 raise InputError(
                     f"target {self.name}", told, next_step=f"write {name}={allowed[-1]!r}, or leave it out"
                 )
+        for form in sorted(frozenset(self.refused_forms)):
+            one_of("refused_forms", form, REFUSED_FORMS)
         for name, value in taken.items():
             object.__setattr__(self, name, value)
 
@@ -120,7 +127,7 @@ class Target:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
         plain = (self.name, self.description, self.ops, self.dtypes, self.costs, self.dialect, self.index_type)
         rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64, self.gather)
-        return hash((*plain, *rest, *(frozenset(m.items()) for m in maps)))
+        return hash((*plain, *rest, self.refused_forms, *(frozenset(m.items()) for m in maps)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -41,7 +41,7 @@ from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, GATHERS, INDEX_TYPES
 
 TEXTS = ("name", "description")
 WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MODES, "gather": GATHERS}
-LISTS = ("ops", "dtypes", "composites")
+LISTS = ("ops", "dtypes", "composites", "refused_forms")
 FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")
 KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "costs")

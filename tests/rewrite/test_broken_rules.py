@@ -90,6 +90,10 @@ MODULES = {
         unary(f"stablehlo.round_nearest_afz %x : {F}"),
         {"refused": {"stablehlo.round_nearest_afz": "none", "stablehlo.scatter": "lowered"}},
     ),
+    "op in a form": (
+        unary(f"stablehlo.constant dense<0x7F800000> : {F}"),
+        {"refused_forms": ["constant Inf"]},
+    ),
     "chlo.": (unary(f"chlo.square %x : {F} -> {F}"), {"legalize": True}),
     "stablehlo. on integers": (
         unary(f"stablehlo.abs %x : {F}").replace("f32", "i8"),
@@ -107,6 +111,7 @@ def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
     begun = {"chlo.": "chlo.square", "stablehlo.": "stablehlo.abs"}
     others = {"control flow": "stablehlo.optimization_barrier", "op": "stablehlo.round_nearest_afz"}
+    others["op in a form"] = "stablehlo.constant"
     name = kind.partition(" ")[0]
     return others.get(kind) or begun.get(name, name)
 

@@ -11,6 +11,7 @@ from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
+from hlo_lower.rewrite.kinds.refused_form import RefusedFormKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
 from hlo_lower.rewrite.kinds.sort import SortKind
@@ -26,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     ChloKind(),
     IntegerTypeKind(),
     FloatTypeKind(),
+    RefusedFormKind(),
     SortKind(),
     ControlKind(),
     PlainOpKind(),

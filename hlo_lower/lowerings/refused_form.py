@@ -1,0 +1,64 @@
+"""Ops that a consumer takes, but not as they stand: infinities among a constant's numbers, a total order of floats."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.registry import FactsByName, RuleList
+from hlo_lower.sorting.float_keys import FLOAT_BITS
+from hlo_lower.sorting.key_columns import ordered
+
+FORM = "op in a form"
+
+FORM_DOMAINS: Mapping[str, Iterable[Enum]] = {"found": RefusedForm}
+
+
+@dataclass(frozen=True)
+class FormFacts(FactsByName):
+    """The facts of one such op: its form."""
+
+    domains = FORM_DOMAINS
+
+    found: RefusedForm
+
+
+rules = RuleList()
+
+
+@rules.lowers(FORM, found={RefusedForm.INFINITE}, form="bitcast_convert of the constant's bits")
+def infinite_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Write a constant as the integers of its bits.
+
+        %c = stablehlo.constant dense<0xFF800000> : tensor<f32>   ->   bitcast_convert of constant dense<-8388608> : i32
+
+    Equal: a bitcast keeps every bit. A constant of one number stays one.
+    """
+    build, result = op.build, op.node.result()
+    values = op.node.constant()
+    assert values is not None
+    width = FLOAT_BITS[result.element_type]
+    bits = np.ascontiguousarray(values).view(f"i{width // 8}")
+    if bits.size and (bits == bits.reshape(-1)[0]).all():
+        scalar = build.constant(int(bits.reshape(-1)[0]), (), f"i{width}")
+        return [build.broadcast(build.bitcast(scalar, result.element_type), result.static_shape)]
+    return [build.bitcast(build.constant_array(bits, f"i{width}"), result.element_type)]
+
+
+@rules.lowers(FORM, found={RefusedForm.TOTAL_ORDER}, form="compare the bits, those of negative numbers turned")
+def total_order_to_bits(op: OpLowering[FormFacts]) -> Sequence[Value]:
+    """Compare floats in IEEE 754's total order as integers.
+
+        %r = stablehlo.compare LT, %x, %y, TOTALORDER   ->   compare LT, key(%x), key(%y), SIGNED
+
+    Equal: `key` is the integer of the bits, with all bits but the sign flipped where that is set, and these integers
+    are in the total order: NaN with a sign, -Inf, ..., -0.0, 0.0, ..., Inf, NaN. Two are equal where all bits are.
+    """
+    build = op.build
+    left, right = (ordered(build, value) for value in op.node.operands)
+    return [build.compare(left, comparison_direction(op.node), right)]

@@ -1,0 +1,51 @@
+"""Ops that a target takes, but not in the form in which they stand."""
+
+import numpy as np
+
+from hlo_lower.graph import Node
+from hlo_lower.lowerings import refused_form
+from hlo_lower.lowerings.refused_form import FORM, FORM_DOMAINS, FormFacts
+from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands
+from hlo_lower.sorting.float_keys import FLOAT_BITS
+from hlo_lower.targets import Target
+
+CONSTANT, COMPARE = "stablehlo.constant", "stablehlo.compare"
+AROUND = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
+"""Ops whose regions hold ordinary ops; bodies of others are taken as they are."""
+
+
+class RefusedFormKind(Kind):
+    """Constants and comparisons in a form that the target refuses."""
+
+    name = op = FORM
+    ops = frozenset({CONSTANT, COMPARE})
+    stage = Stage.TYPES
+    domains = FORM_DOMAINS
+    families = (refused_form.rules,)
+    owned = frozenset({"value", "comparison_direction", "compare_type"})
+
+    def concerns(self, target: Target) -> bool:
+        return bool(target.refused_forms)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None of another form, of dynamic shape, and within a body."""
+        found = _form_of(node)
+        parent = node.parent
+        is_within = parent is not None and parent.name not in AROUND
+        if found is None or is_within or found.value not in context.target.refused_forms:
+            return None
+        if not all(value.is_static for value in (*node.operands, *node.results)):
+            return None
+        return Subject(self, node, node.name, [Candidate(FormFacts(found))], as_it_stands(context, node))
+
+
+def _form_of(node: Node) -> RefusedForm | None:
+    value = node.operand(0) if node.operands else node.result()
+    if not value.is_tensor or value.element_type not in FLOAT_BITS:
+        return None
+    if node.name == COMPARE:
+        return RefusedForm.TOTAL_ORDER if "TOTALORDER" in str(node.attribute("compare_type")) else None
+    numbers = node.constant()
+    return RefusedForm.INFINITE if numbers is not None and bool(np.isinf(numbers).any()) else None

@@ -1,0 +1,104 @@
+"""Constants with infinities and comparisons in the total order, for a target that refuses these forms."""
+
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+import hlo_lower as hl
+from hlo_lower.lowerings import refused_form
+from hlo_lower.verify.run import Executable
+
+DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}
+FINITE = hl.Target("finite", refused_forms=["constant Inf", "compare TOTALORDER"])
+
+
+def numbers(element):
+    """Every number of 16 bits; edges of wider ones, NaN of both signs among them."""
+    dtype = np.dtype(DTYPES[element])
+    if dtype.itemsize == 2:
+        return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    edges = np.asarray([0, 1, 1.5, np.finfo(dtype).max, np.finfo(dtype).tiny, 5e-324, np.inf, np.nan], dtype)
+    return np.concatenate([edges, np.negative(edges)])
+
+
+def compared(direction, element, size):
+    """A module that compares in the total order."""
+    kind = f"tensor<{size}x{element}>"
+    return f"""func.func public @main(%x: {kind}, %y: {kind}) -> tensor<{size}xi1> {{
+      %r = stablehlo.compare {direction}, %x, %y, TOTALORDER : ({kind}, {kind}) -> tensor<{size}xi1>
+      return %r : tensor<{size}xi1>
+    }}"""
+
+
+def rank(values):
+    """The place of floats in IEEE 754's total order, as Python integers."""
+    width = 8 * values.dtype.itemsize
+    bits = [int(n) for n in values.view(f"u{values.dtype.itemsize}")]
+    return [b if b < 1 << (width - 1) else (1 << (width - 1)) - 1 - b for b in bits]
+
+
+@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "EQ", "NE"])
+@pytest.mark.parametrize("element", DTYPES)
+def test_the_total_order_is_that_of_the_bits(element, direction):
+    """Each number against others is compared as their ranks are."""
+    x = numbers(element)
+    y = np.random.default_rng(0).permutation(x)
+    lowered = hl.lower(compared(direction, element, x.size), target=FINITE)
+    assert "TOTALORDER" not in lowered.text
+    [found] = Executable(lowered.text, "exact").run([x, y])
+    by = {"LT": "__lt__", "LE": "__le__", "GT": "__gt__", "GE": "__ge__", "EQ": "__eq__", "NE": "__ne__"}[direction]
+    expected = [getattr(a, by)(b) for a, b in zip(rank(x), rank(y), strict=True)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def constant(element, value):
+    """A module that gives a constant."""
+    return f"""func.func public @main() -> tensor<2x{element}> {{
+      %c = stablehlo.constant dense<{value}> : tensor<2x{element}>
+      return %c : tensor<2x{element}>
+    }}"""
+
+
+@pytest.mark.parametrize("element", DTYPES)
+def test_infinities_keep_their_bits(element):
+    """Both infinities, alone and beside numbers; a finite constant and a NaN stay as they are."""
+    infinite = np.asarray([np.inf, -np.inf], DTYPES[element])
+    bits = [hex(int(b)).upper().replace("X", "x") for b in infinite.view(f"u{infinite.dtype.itemsize}")]
+    for value, expected in ((bits[0], [np.inf] * 2), (f"[{bits[1]}, 1.5]", [-np.inf, 1.5])):
+        source = constant(element, value)
+        lowered = hl.lower(source, target=FINITE)
+        assert "bitcast_convert" in lowered.text
+        [found] = Executable(lowered.text, "exact").run([])
+        np.testing.assert_array_equal(np.asarray(found, np.float64), expected)
+        assert hl.verify(source, lowered).ok
+    assert hl.lower(constant(element, "1.5"), target=FINITE).notes == ()
+
+
+def test_a_body_is_left_as_it_is():
+    """What a reduction's body holds is not looked at: its consumer reads it as a whole."""
+    text = """func.func public @main(%x: tensor<4xf32>) -> tensor<f32> {
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+        reducer(%a: tensor<f32>, %b: tensor<f32>) {
+          %c = stablehlo.constant dense<0x7F800000> : tensor<f32>
+          %m = stablehlo.minimum %a, %c : tensor<f32>
+          %s = stablehlo.add %m, %b : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }
+      return %r : tensor<f32>
+    }"""
+    assert "bitcast_convert" not in hl.lower(text, target=FINITE).text
+
+
+def test_bits_that_are_not_turned_do_not_verify(monkeypatch):
+    """Without it negative numbers stand in opposite order."""
+    bits = {"f32": "i32"}
+    monkeypatch.setattr(refused_form, "ordered", lambda build, value: build.bitcast(value, bits[value.element_type]))
+    source = compared("LT", "f32", 16)
+    assert not hl.verify(source, hl.lower(source, target=FINITE)).ok
+
+
+def test_a_form_that_does_not_exist_is_told():
+    """The error lists those that there are."""
+    with pytest.raises(hl.InputError, match="constant Inf"):
+        hl.Target("npu", refused_forms=["constant NaN"])
