@@ -342,7 +342,8 @@ def test_an_op_that_has_no_form_keeps_its_types_and_is_all_that_is_refused():
     assert hl.verify(text, lowered, accept_runs=True, runs=1).ok
 
 
-PREDICATES = """func.func public @main(%p: tensor<4xi1>, %q: tensor<i1>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i1>) {
+PREDICATES = """func.func public @main(%p: tensor<4xi1>, %q: tensor<i1>, %x: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<i1>) {
   %s = stablehlo.select %p, %x, %x : tensor<4xi1>, tensor<4xf32>
   %w = stablehlo.while(%k = %q) : tensor<i1>
   cond {
