@@ -3,17 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import inf, prod
 
+from hlo_lower.analysis import Combiner
+from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Block, Builder, Node, Value
 from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList, When
+from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, identity
+
+CONSTANT = "stablehlo.constant"
 
 FEW = 64
 """Elements of a window that are combined one by one."""
 
 ASSOCIATIVE = frozenset(f"stablehlo.{op}" for op in ("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
+
+COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS and combiner is not Combiner.SUB}
+"""By the name of an associative operation the combiner whose identity it has."""
 
 rules = RuleList()
 
@@ -65,13 +73,37 @@ def window_elements(node: Node) -> int:
 
 
 def _padded(op: PlainLowering) -> tuple[Windows, list[Value], int]:
-    """The windows, what they lie on, and how many results there are."""
+    """The windows, what they lie on, and how many results there are.
+
+    XLA combines no padding, so what stands there has to change nothing: it is the identity of the region's operation,
+    whatever the windows start from. Of other regions it is what they start from, which is to change nothing, too.
+    """
     windows, count = Windows.of(op.node), len(op.node.results)
     values, starts = op.node.operands[:count], op.node.operands[count:]
     if 0 in op.node.result().static_shape:
         raise DoesNotApply("there is no window")
-    padded = [windows.padded(op.build, value, start) for value, start in zip(values, starts, strict=True)]
+    fills = [_padding(op, start) for start in starts]
+    padded = [windows.padded(op.build, value, fill) for value, fill in zip(values, fills, strict=True)]
     return windows, padded, count
+
+
+def _padding(op: PlainLowering, start: Value) -> Value:
+    """The identity of the operation of the region; what windows start from where that is it, or none is known."""
+    [body, *_] = op.node.blocks
+    if len(op.node.results) != 1 or not is_one_op(body):
+        return start
+    name, element = next(iter(body.nodes)).name.removeprefix("stablehlo."), start.element_type
+    if element not in SUMMED_FLOATS and type_range(element) is None:
+        return start
+    return start if _is_identity(start, name) else identity(op.build, COMBINERS[name], element)
+
+
+def _is_identity(start: Value, name: str) -> bool:
+    """Whether a start changes nothing; of a sum a zero of either sign is one: after a start of 0.0 no zero shows."""
+    given = start.node.constant() if start.node is not None and start.node.name == CONSTANT else None
+    low, high = type_range(start.element_type) or (-inf, inf)
+    wanted = {"multiply": 1, "maximum": low, "minimum": high, "and": -1 if low < 0 else high}.get(name, 0)
+    return given is not None and given.reshape(-1)[0] == wanted
 
 
 @rules.lowers(

@@ -114,7 +114,7 @@ def apply(
     scatter_dims = [d for d in range(len(updates_shape)) if d not in numbers.update_window_dims]
     positions = [updates_shape[d] for d in scatter_dims]
     vectors = np.moveaxis(indices, ivd, -1) if ivd < indices.ndim else indices[..., None]
-    vectors = vectors.reshape(prod(positions), -1) if vectors.size else np.zeros((prod(positions), 0), indices.dtype)
+    vectors = vectors.reshape(prod(positions), len(numbers.scatter_dims_to_operand_dims))
     starts: Integers = np.zeros((prod(positions), rank), np.int64)
     for k, dim in enumerate(numbers.scatter_dims_to_operand_dims):
         starts[:, dim] = _cut(vectors[:, k])

@@ -2,7 +2,9 @@
 
 XLA gives another one, which what a converter made need not give. The first version's sorts are therefore taken as
 stable ones, which is one of the orders that it allows. Those of the second version are taken as stable only where the
-first one has as many of the same, not stable either: a sort that was stable and no longer is stays what it is.
+first one has as many of the same, not stable either: a sort that was stable and no longer is stays what it is. Where
+the first version has stable ones of that kind, too, it is not known which of them is left in the second: then nothing
+is taken for another, in neither version.
 """
 
 from collections import Counter
@@ -14,28 +16,30 @@ SORT, IS_STABLE = "stablehlo.sort", "is_stable"
 
 
 def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
-    """Take the sorts of two versions as stable ones, in place, as far as that is right; whether there was any.
+    """Take the sorts of two versions as stable ones, in place, as far as that is right; whether any was taken so.
 
     Args:
       first, second: the versions, of one context.
     """
-    own, others = _unstable(first), _unstable(second)
+    own, others = (_sorts(module, is_stable=False) for module in (first, second))
     if not own:
         return False
     with mlir.active(first.context):
         true = mlir.parse_attribute("true")
         allowed, found = Counter(map(_kind, own)), Counter(map(_kind, others))
-        changed = [*own, *(sort for sort in others if found[_kind(sort)] <= allowed[_kind(sort)])]
+        fixed = set(map(_kind, _sorts(first, is_stable=True)))
+        changed = [sort for sort in own if not found[_kind(sort)] or _kind(sort) not in fixed]
+        changed += [sort for sort in others if found[_kind(sort)] <= allowed[_kind(sort)] and _kind(sort) not in fixed]
         for sort in changed:
             sort.attributes[IS_STABLE] = true
-    return True
+    return bool(changed)
 
 
-def _unstable(module: mlir.RawModule) -> list[mlir.RawOperation]:
+def _sorts(module: mlir.RawModule, *, is_stable: bool) -> list[mlir.RawOperation]:
     found: list[mlir.RawOperation] = []
 
     def visit(op: mlir.RawOperation) -> None:
-        if op.name == SORT and not (IS_STABLE in op.attributes and str(op.attributes[IS_STABLE]) == "true"):
+        if op.name == SORT and (IS_STABLE in op.attributes and str(op.attributes[IS_STABLE]) == "true") == is_stable:
             found.append(op)
 
     mlir.walk(module.operation, visit)

@@ -342,6 +342,32 @@ def test_an_op_that_has_no_form_keeps_its_types_and_is_all_that_is_refused():
     assert hl.verify(text, lowered, accept_runs=True, runs=1).ok
 
 
+PREDICATES = """func.func public @main(%p: tensor<4xi1>, %q: tensor<i1>, %x: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<i1>) {
+  %s = stablehlo.select %p, %x, %x : tensor<4xi1>, tensor<4xf32>
+  %w = stablehlo.while(%k = %q) : tensor<i1>
+  cond {
+    stablehlo.return %k : tensor<i1>
+  } do {
+    %n = stablehlo.xor %k, %k : tensor<i1>
+    stablehlo.return %n : tensor<i1>
+  }
+  return %s, %w : tensor<4xf32>, tensor<i1>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "refusing", [{"refused_dtypes": {"i1": "none"}}, {"op_dtypes": {"stablehlo.select": ["f32", "i32"]}}], ids=str
+)
+def test_a_predicate_is_of_i1_whatever_a_target_refuses(refusing):
+    """A select or a loop whose predicate is refused is left and told, not built of another type, which is no module."""
+    lowered = hl.lower(PREDICATES, target=hl.Target("npu", **refusing))
+    assert "stablehlo.select" in {one.op for one in lowered.refused} or "" in {one.op for one in lowered.refused}
+    assert any(note.startswith("left: stablehlo.select") for note in lowered.notes)
+    assert lowered.text.count("tensor<4xi1>") == PREDICATES.count("tensor<4xi1>")
+
+
 # --- the engine, options, the survey ---
 
 

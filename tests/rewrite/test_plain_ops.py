@@ -195,6 +195,16 @@ def test_dilated_windows_are_the_same_bits():
     assert_same("reduce_window", lambda v: lax.reduce_window(v, *args, base_dilation=(2, 1), window_dilation=(2, 2)), x)
 
 
+@pytest.mark.parametrize("combine", [lax.add, lax.mul, lax.bitwise_xor, lax.max], ids=["add", "mul", "xor", "max"])
+@pytest.mark.parametrize("size", [3, 80])
+def test_padding_counts_for_nothing_whatever_windows_start_from(combine, size):
+    """Neither what is around the elements nor what is between them; the start counts once for each window."""
+    x, start = integers("int32", (90,)), np.int32(3)
+    args = (combine, (size,), (2,), ((size - 1, 2),))
+    assert_same("reduce_window", lambda v: lax.reduce_window(v, start, *args, base_dilation=(2,)), x)
+    assert_same("reduce_window", lambda v, s: lax.reduce_window(v, s, *args), x, start)
+
+
 def test_long_sums_of_floats_are_left_unless_they_may_be_in_another_order():
     """More than 64 elements are not added one by one; in float mode reassociate they are, by doubling."""
     x = RNG.standard_normal(100).astype(np.float32)

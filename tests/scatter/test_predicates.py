@@ -108,3 +108,12 @@ def test_every_claim_has_a_predicate():
     named = {field.name for field in fields(Claims)}
     assert named == {*PREDICATES, "is_uniform", "oob", "positions", "batch", "placed"}
     assert set(PREDICATES) == {case[0] for case in CASES}
+
+
+def test_claims_of_a_scatter_without_positions_hold():
+    """Where nothing is written there are no index vectors to look at, of however many components."""
+    nothing = np.zeros((0, 2), np.int64)
+    assert judged(PAIR, nothing.reshape(0, 1, 2), in_bounds="always", is_unique=True) == ()
+    batched = ScatterNumbers((), (1,), (0,), (0,), (1,), 2)
+    applied = apply(batched, (2, 5), (2, 0), np.zeros((2, 0), np.int32))
+    assert applied.starts.shape == (0, 2)

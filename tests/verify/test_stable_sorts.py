@@ -32,6 +32,9 @@ def sorts(*stable, less="%a, %b"):
         ((False,), (True,), True),  # one of the orders that the first version allows
         ((True,), (False,), False),  # it allowed one order only
         ((True, False), (False, False), False),  # and one may not hide behind another
+        ((False, True), (True, False), False),  # that one is fixed does not free another one
+        ((False, True), (True, True), True),
+        ((False, True), (False, True), True),
     ],
 )
 def test_the_second_version_may_fix_an_order_and_not_free_it(before, after, is_ok):

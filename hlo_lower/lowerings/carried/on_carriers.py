@@ -55,6 +55,8 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     how = How.NONE if entry is None else entry.on(carrier.form)
     if entry is None or how is How.NONE or (name, carrier.before) in NOT_AS_F32 or _is_summed_otherwise(node, c):
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
+    if any(_is_carried_as_other(value, c) for value in _always_predicates(node)):
+        raise DoesNotApply(f"{name} has a predicate, which is of i1 by definition")
     if name == "stablehlo.constant":
         return [c.to(node.result())], True
     if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
@@ -89,6 +91,18 @@ def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     carrier = c.carrier(node.operand(0)) if node.name == "stablehlo.dot_general" else None
     is_float = carrier is not None and carrier.form is Form.FLOAT
     return is_float and not c.reassociated and c.carrier(node.result()) is None
+
+
+def _always_predicates(node: Node) -> Sequence[Value]:
+    """What is of i1 by the definition of an op, whatever its other types are."""
+    if node.name == "stablehlo.select":
+        return node.operands[:1]
+    return node.results if node.name in ("stablehlo.compare", "stablehlo.is_finite") else ()
+
+
+def _is_carried_as_other(value: Value, c: Carrying) -> bool:
+    carrier = c.carrier(value)
+    return carrier is not None and carrier.form is not Form.ITSELF
 
 
 def _main(node: Node, c: Carrying) -> Carrier:

@@ -108,8 +108,11 @@ def is_refused_as_such(target: Target, element: str) -> bool:
 
 
 def storage_of(target: Target, element: str) -> Carrier | None:
-    """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits."""
-    if not is_refused_as_such(target, element):
+    """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits.
+
+    Predicates are stored in nothing else: what compares, selects, branches and loops is of i1 by definition.
+    """
+    if element == "i1" or not is_refused_as_such(target, element):
         return None
     found = (carrier for carrier in carriers_of(element) if carrier.form in (Form.SIGNED, Form.WIDER))
     return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
