@@ -14,7 +14,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "what scatters are converted for, or a target's file; default: the consumer's own target, else stablehlo"
     command.add_argument("--target", metavar="T", help=told)
     told = "only modules whose name FORM/COMBINER/TYPE/INDEX-TYPE fits, such as 'rows/add/*'; repeatable"
-    command.add_argument("--only", metavar="PATTERN", action="append", default=[], help=told)
+    command.add_argument("--only", dest="patterns", metavar="PATTERN", action="append", default=[], help=told)
     command.add_argument("--list", action="store_true", help="show the names of the modules and run nothing")
     command.add_argument("--jobs", metavar="N", type=count, default=1, help="modules at a time; default: 1")
     told = "seconds for a version of a module; default: 180"
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.report.progress import progress
     from hlo_lower.targets import TARGETS
 
-    modules = selected(args.only)
+    modules = selected(args.patterns)
     if args.list:
         show("".join(f"{module.name}\n" for module in modules))
         return 0
