@@ -40,26 +40,26 @@ TENSORS = (
     ("x", "2048x64", 20, 60, 22, 140, None),
     ("w", "64x32000", 110, 60, 200, 22, 4),
     ("logits", "2048x32000", 110, 130, 200, 140, 4),
-    ("likely", "2048x32000", 380, 130, 200, 140, 4),
-    ("sums", "2048", 650, 130, 12, 140, None),
-    ("dw", "64x32000", 380, 320, 200, 22, 4),
+    ("likely", "2048x32000", 400, 130, 200, 140, 4),
+    ("sums", "2048", 670, 130, 12, 140, None),
+    ("dw", "64x32000", 400, 320, 200, 22, 4),
 )
 """Name, type, left, top, width and height of each tensor, and the tenth that an iteration takes; None: all of it."""
 
 STEPS = (
-    ("M48,130 C80,130 80,180 106,190", "dot"),
-    ("M194,84 V126", "slice i:+2000"),
-    ("M314,200 H376", "exponential"),
-    ("M584,200 H646", "add to it"),
-    ("M464,274 V316", "write i:+2000"),
+    ("M48,130 C80,130 80,180 106,190", 48, 206, "dot"),
+    ("M200,84 V126", 206, 104, "slice i:+2000"),
+    ("M314,200 H396", 318, 194, "exponential"),
+    ("M604,200 H666", 606, 194, "add to it"),
+    ("M490,274 V316", 496, 298, "write i:+2000"),
 )
-"""How the tile of one follows from that of another."""
+"""How the tile of one follows from that of another, and where that is said."""
 
 
 def loop_svg() -> str:
     """One iteration: the tile of each tensor that is sliced, computed, written or accumulated."""
     parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 370" role="img" font-family="system-ui, sans-serif" '
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 370" role="img" font-family="system-ui, sans-serif" '
         'font-size="12" aria-label="a loop over columns and the subsets that an iteration takes">',
         '<defs><marker id="a" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
         '<path d="M0,0L8,4L0,8z" fill="#333"/></marker></defs>',
@@ -71,11 +71,11 @@ def loop_svg() -> str:
         left, size = (x, width) if tile is None else (x + tile * width // 10, width // 10)
         color = "#c98a1b" if name == "sums" else "#2f6f9f"
         parts.append(f'<rect x="{left}" y="{y}" width="{size}" height="{height}" fill="{color}" fill-opacity="0.8"/>')
-        parts.append(f'<text x="{x}" y="{y - 6}">{name} {shape}</text>')
-    for path, told in STEPS:
-        start = path[1:].split(" ")[0].split(",")
+        label = y + height + 16 if name in ("logits", "dw") else y - 6
+        parts.append(f'<text x="{x}" y="{label}">{name} {shape}</text>')
+    for path, x, y, told in STEPS:
         parts.append(f'<path d="{path}" fill="none" stroke="#333" marker-end="url(#a)"/>')
-        parts.append(f'<text x="{int(start[0]) + 6}" y="{int(start[1]) + (-6 if "H" in path else 20)}">{told}</text>')
+        parts.append(f'<text x="{x}" y="{y}">{told}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -33,6 +33,8 @@ def other_floats(graph: Graph, becomes: Mapping[str, str]) -> Demotion | None:
     Raises:
       NotLoweredError: an op looks at the bits of such a number, or what it does with it is not known.
     """
+    if not becomes:
+        return None
     pairs = {f"complex<{before}>": f"complex<{after}>" for before, after in becomes.items() if before in WITHIN}
     every = {**becomes, **pairs}
     nodes = [n for n in map(Node, mlir.walked(graph.module.operation)) if not every.keys().isdisjoint(dtypes_on(n))]
