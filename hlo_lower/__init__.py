@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from hlo_lower.api import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
     from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
     from hlo_lower.graph import Graph, Source
+    from hlo_lower.installed import PluginError
     from hlo_lower.jit import LoweredFunction
     from hlo_lower.options import Options
     from hlo_lower.pipeline import Lowered
-    from hlo_lower.plugins import PluginError
     from hlo_lower.registry import CompositeLoweringRegistry, RuleList
     from hlo_lower.report import ModuleReport
     from hlo_lower.report.notebook import Records
@@ -89,7 +89,7 @@ _HOMES = {
     "hlo_lower.jit": ("LoweredFunction",),
     "hlo_lower.options": ("Options",),
     "hlo_lower.pipeline": ("Lowered",),
-    "hlo_lower.plugins": ("PluginError",),
+    "hlo_lower.installed": ("PluginError",),
     "hlo_lower.registry": ("CompositeLoweringRegistry", "RuleList"),
     "hlo_lower.report": ("ModuleReport",),
     "hlo_lower.report.notebook": ("Records",),

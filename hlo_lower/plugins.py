@@ -14,24 +14,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 
 from hlo_lower.arguments import shown
-from hlo_lower.errors import HloLowerError, InputError, RegistryError
+from hlo_lower.errors import InputError, RegistryError
+from hlo_lower.installed import WITHOUT, PluginError, installed, unusable
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.rewrite.kinds import default_registry
 
 GROUP = "hlo_lower.rules"
-WITHOUT = "HLO_LOWER_NO_PLUGINS"
-
-
-class PluginError(HloLowerError):
-    """An installed distribution adds rules that cannot be used.
-
-    Example:
-      >>> issubclass(hl.PluginError, hl.HloLowerError)
-      True
-    """
 
 
 @dataclass(frozen=True)
@@ -98,7 +88,7 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
         try:
             registry.extend(plugin.rules, origin=plugin.origin)
         except RegistryError as error:
-            raise _unusable(plugin.distribution, plugin.entry_point, str(error)) from None
+            raise unusable(GROUP, plugin.distribution, plugin.entry_point, str(error)) from None
     try:
         registry.check()
     except RegistryError as error:
@@ -117,30 +107,4 @@ def find_plugins() -> tuple[Plugin, ...]:
     Raises:
       PluginError: one cannot be imported, or is no `RuleList`.
     """
-    found = sorted(entry_points(group=GROUP), key=lambda point: (_distribution(point), point.name, point.value))
-    return tuple(_load(point) for point in found)
-
-
-def _load(point: EntryPoint) -> Plugin:
-    distribution = _distribution(point)
-    try:
-        rules = point.load()
-    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        told = (str(error).splitlines() or [""])[0]
-        reason = f"{point.value} cannot be imported: {type(error).__name__}: {told}"
-        raise _unusable(distribution, point.name, reason) from error
-    if not isinstance(rules, RuleList):
-        raise _unusable(distribution, point.name, f"{point.value} is a {type(rules).__name__}, not a RuleList")
-    return Plugin(distribution, point.name, rules)
-
-
-def _distribution(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "a distribution without a name"
-
-
-def _unusable(distribution: str, entry_point: str, reason: str) -> PluginError:
-    return PluginError(
-        f"{distribution}, entry point {entry_point} of {GROUP}",
-        f"the plug-in cannot be used: {reason}",
-        next_step=f"update or uninstall {distribution.split(' ', maxsplit=1)[0]}; {WITHOUT}=1 runs without plug-ins",
-    )
+    return tuple(Plugin(found.distribution, found.entry_point, found.value) for found in installed(GROUP, RuleList))

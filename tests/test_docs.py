@@ -18,7 +18,9 @@ from hlo_lower.targets.target_file import KEEP_LISTS, KEYS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
-PAGES["examples/plugin/README.md"] = (ROOT / "examples/plugin/README.md").read_text()
+PAGES |= {
+    f"examples/{name}/README.md": (ROOT / f"examples/{name}/README.md").read_text() for name in ("plugin", "consumer")
+}
 README, TARGETS = PAGES["README.md"], PAGES["docs/targets.md"]
 CODE = [p for folder in ("hlo_lower", "tests", "scripts", "models", "examples") for p in (ROOT / folder).rglob("*.py")]
 CODE.remove(Path(__file__))

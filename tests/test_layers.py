@@ -15,6 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *(
         "arguments",
+        "installed",
         "causes",
         "refused_forms",
         "refused",
@@ -32,7 +33,19 @@ ORDER = (
     *("loop", "scatter", "gather"),
     *("sorting", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
     *("linalg", "verify", "report", "export", "pipeline", "tile", "survey", "module_forms", "verified", "converted"),
-    *("selection", "consumers", "testing", "tiling", "jit", "api", "proving", "__init__", "cli", "__main__"),
+    *(
+        "selection",
+        "consumers",
+        "testing",
+        "tiling",
+        "jit",
+        "api",
+        "proving",
+        "conformance",
+        "__init__",
+        "cli",
+        "__main__",
+    ),
 )
 """A layer imports itself, `errors`, `arguments` and what stands before it."""
 

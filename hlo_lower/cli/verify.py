@@ -32,7 +32,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
     command.add_argument(
-        "--on", metavar="NAME", help="run AFTER on this consumer, against BEFORE under XLA: iree, litert, coreml"
+        "--on",
+        metavar="NAME",
+        help="run AFTER on this consumer, against BEFORE under XLA: iree, litert, coreml, or an installed one",
     )
     add_policy(command)
     add_exactness(command)

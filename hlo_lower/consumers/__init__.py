@@ -1,31 +1,73 @@
 """Consumers: compilers that read StableHLO, driven in child processes, and judged by XLA's results.
 
-Each has a file of its own (`iree`, `litert`, `coreml`); `CONSUMERS` is the whole list. The child imports this package,
-too, and is to start without JAX: so nothing here imports it.
+Each has a file of its own (`iree`, `litert`, `coreml`); `CONSUMERS` are those, and `all_consumers` those of installed
+distributions, too, which name theirs in the entry point group `hlo_lower.consumers`:
+
+    [project.entry-points."hlo_lower.consumers"]
+    npu = "my_npu.driver:NPU"  # a Consumer
+
+The child imports this package, too, and is to start without JAX: so nothing here imports it.
 """
 
-from hlo_lower.consumers.consumer import Consumer
-from hlo_lower.consumers.consumer_outcome import ConsumerOutcome, ConsumerRun
+import os
+
+from hlo_lower.consumers.consumer import Consumer, Runner
+from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun, RefusedError, ToolCrashedError
 from hlo_lower.consumers.coreml import COREML
 from hlo_lower.consumers.iree import IREE
 from hlo_lower.consumers.litert import LITERT
 from hlo_lower.errors import InputError
+from hlo_lower.installed import WITHOUT, installed, unusable
 
-__all__ = ["CONSUMERS", "COREML", "IREE", "LITERT", "Consumer", "ConsumerOutcome", "ConsumerRun", "consumer_named"]
+__all__ = [
+    "CONSUMERS",
+    "COREML",
+    "IREE",
+    "LITERT",
+    "Array",
+    "Consumer",
+    "ConsumerOutcome",
+    "ConsumerRun",
+    "RefusedError",
+    "Runner",
+    "ToolCrashedError",
+    "all_consumers",
+    "consumer_named",
+]
 
 CONSUMERS = (IREE, LITERT, COREML)
+"""The built-in ones."""
+
+GROUP = "hlo_lower.consumers"
+
+
+def all_consumers() -> tuple[Consumer, ...]:
+    """The built-in consumers, then those of installed distributions.
+
+    Raises:
+      PluginError: one of those cannot be imported, is no `Consumer`, or has the name of another one.
+    """
+    found = list(CONSUMERS)
+    for one in () if os.environ.get(WITHOUT) else installed(GROUP, Consumer):
+        if any(consumer.name == one.value.name for consumer in found):
+            reason = f"there is another consumer named {one.value.name!r}"
+            raise unusable(GROUP, one.distribution, one.entry_point, reason)
+        found.append(one.value)
+    return tuple(found)
 
 
 def consumer_named(name: str) -> Consumer:
-    """The consumer of this name.
+    """The consumer of this name, built in or of an installed distribution.
 
     Raises:
       InputError: there is none; the message lists those that exist.
+      PluginError: as `all_consumers`.
     """
-    for consumer in CONSUMERS:
+    consumers = all_consumers()
+    for consumer in consumers:
         if consumer.name == name:
             return consumer
-    known = ", ".join(consumer.name for consumer in CONSUMERS)
+    known = ", ".join(consumer.name for consumer in consumers)
     raise InputError(
         "", f"no consumer named {name!r}", facts=f"consumers: {known}", next_step=f"--on {CONSUMERS[0].name}"
     )

@@ -40,7 +40,7 @@ class Consumer:
       driver: the Python module with its `load` and `compile_module`, imported in the child process alone.
       imports: what has to be importable.
       package: the distribution whose version is told.
-      extra: the extra of this project that installs it.
+      extra: the extra of this project that installs it, or "".
       runs: whether it runs modules here, or only converts them.
       modules_per_process: how many modules a child takes before it is replaced. One that runs machine code of its own
         making gets one: what it writes out of bounds is then nobody else's damage.
@@ -85,5 +85,5 @@ class Consumer:
             "",
             f"{self.title} is not installed",
             facts=f"it needs {', '.join(self.imports)}",
-            next_step=f"pip install 'hlo-lower[{self.extra}]'",
+            next_step=f"pip install 'hlo-lower[{self.extra}]'" if self.extra else f"pip install {self.package}",
         )

@@ -479,7 +479,7 @@ def test_version_and_help(command):
     shown = command("--help")
     assert shown.code == 0
     assert "exit codes:" in shown.out
-    for name in ("export", "report", "convert", "verify", "prove", "rules"):
+    for name in ("export", "report", "convert", "verify", "prove", "conformance", "rules"):
         assert command(name, "--help").code == 0
 
 

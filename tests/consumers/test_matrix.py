@@ -202,7 +202,7 @@ def test_a_run_goes_on_where_it_was_stopped(matrix, tmp_path):
 
 ERRORS = [
     ((), "name a folder of modules"),
-    (("--on", "tvm", "zoo"), "should be one of"),
+    (("--on", "tvm", "zoo"), "consumers: iree, litert, coreml"),
     (("--option", "float_mode", "zoo"), "--option float_mode: not KEY=VALUE"),
     (("--only", "nothing", "zoo"), "no module fits --only and --skip"),
     (("--skip", "*", "zoo"), "no module fits --only and --skip"),

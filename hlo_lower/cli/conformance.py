@@ -1,0 +1,55 @@
+"""`hlo-lower conformance`: a suite of scatters on a consumer, as they are and converted, with a table of results."""
+
+import argparse
+import json
+
+from hlo_lower.cli.common_options import add_exactness, add_oob, add_plain, count
+from hlo_lower.cli.streams import show
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `conformance`."""
+    told = "the consumer: iree, litert, coreml, or one of an installed distribution"
+    command.add_argument("--on", metavar="NAME", required=True, help=told)
+    told = "what scatters are converted for, or a target's file; default: the consumer's own target, else stablehlo"
+    command.add_argument("--target", metavar="T", help=told)
+    told = "only modules whose name FORM/COMBINER/TYPE/INDEX-TYPE fits, such as 'rows/add/*'; repeatable"
+    command.add_argument("--only", dest="patterns", metavar="PATTERN", action="append", default=[], help=told)
+    command.add_argument("--list", action="store_true", help="show the names of the modules and run nothing")
+    command.add_argument("--jobs", metavar="N", type=count, default=1, help="modules at a time; default: 1")
+    told = "seconds for a version of a module; default: 180"
+    command.add_argument("--limit", metavar="S", type=float, default=180.0, help=told)
+    command.add_argument("--json", action="store_true", help="all checks as JSON instead of the table")
+    add_oob(command)
+    add_exactness(command)
+    add_plain(command)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge the suite and show the table; 1 where a converted module is wrong, 3 where one is not taken."""
+    from hlo_lower.conformance import Settings, check_conformance, exit_code, lines, selected, to_json
+    from hlo_lower.consumers import consumer_named
+    from hlo_lower.report.progress import progress
+    from hlo_lower.targets import TARGETS
+
+    modules = selected(args.patterns)
+    if args.list:
+        show("".join(f"{module.name}\n" for module in modules))
+        return 0
+    consumer = consumer_named(args.on)
+    consumer.require()
+    if args.target is None:
+        args.target = consumer.name if any(t.name == consumer.name for t in TARGETS) else "stablehlo"
+    from hlo_lower.cli.checks import options_from
+
+    settings = Settings(consumer.name, options_from(args), args.limit)
+    with progress() as tell:
+        checks = check_conformance(modules, settings, jobs=max(args.jobs, 1), progress=tell)
+    version = consumer.version()
+    if args.json:
+        told = {"consumer": consumer.name, "version": version, "target": args.target, "oob": args.oob}
+        show(json.dumps(to_json(checks, told), indent=1) + "\n")
+    else:
+        title = f"{consumer.title} {version}, converted for {args.target}, --oob {args.oob}"
+        show("\n".join(lines(title, checks)) + "\n")
+    return exit_code(checks)

@@ -1,0 +1,128 @@
+"""`hlo-lower conformance`: the suite, the table, and what a consumer that errs looks like in it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hlo_lower.cli import main
+from hlo_lower.conformance import SUITE, Check, exit_code, lines, selected
+from hlo_lower.conformance.suite import FORMS
+from hlo_lower.conformance.suite_arguments import INDICES, runs_of
+from hlo_lower.consumers import IREE, ConsumerOutcome
+from hlo_lower.errors import InputError
+
+FEW = ("--only", "rows/a*/i32/i32", "--only", "tiles/assign/*", "--only", "batched/add/*")
+
+
+@pytest.fixture
+def conformance(capfdbinary):
+    """Run the command; give its exit code and what it printed."""
+
+    def run(*argv):
+        code = main(("conformance", *argv))
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+def test_xla_is_right_by_the_definition(example, conformance):
+    """The reference in NumPy and XLA's own scatter agree, and what is converted computes the same."""
+    code, out, _ = conformance("--on", "xla", "--target", "stablehlo", *FEW)
+    assert code == 0
+    assert "XLA (CPU) " in out
+    assert "|  | native right | converted right |" in out
+    assert "| all | 24 | 24 |" in out
+    assert "| combiner affine | 4 | 4 |" in out
+    assert "Gained by conversion: 0. Lost: 0." in out
+
+
+def test_what_a_consumer_does_wrong_is_found(clamping, conformance):
+    """Each set of indices is judged by itself: clamped ones are wrong out of bounds, a death spoils no other."""
+    only = [f for name in ("assign", "maximum") for f in ("--only", f"rows/{name}/i32/i32")]
+    code, out, _ = conformance("--on", "clamping", "--json", *only)
+    told = json.loads(out)
+    found = {(c["module"].split("/")[1], c["indices"]): c["native"]["result"] for c in told["checks"]}
+    assert code == 3  # it takes nothing that is converted
+    assert told["converted"] == {"refused": 8}
+    assert [found["assign", indices] for indices in INDICES] == ["right", "right", "wrong", "crashed"]
+    assert {"refused"} == {found["maximum", indices] for indices in INDICES}
+
+
+def checks(*results):
+    """A check for each pair of results."""
+    told = [[ConsumerOutcome("npu", result) for result in pair] for pair in results]
+    return [Check("rows/add/f32/i32", "distinct", *pair) for pair in told]
+
+
+def test_the_exit_code_is_that_of_the_converted():
+    """0 right, 1 wrong, 3 not taken; the native version has no say."""
+    assert exit_code(checks(("crashed", "right"), ("refused", "converted"))) == 0
+    assert exit_code(checks(("right", "refused"), ("right", "wrong"))) == 1
+    assert exit_code(checks(("right", "crashed"))) == 3
+
+
+def test_the_table_lists_failures_by_message():
+    """Those that end alike stand in one line, and what was lost is counted."""
+    [first, second] = checks(("right", "refused"), ("crashed", "refused"))
+    told = replace(first.converted, message="no sort")
+    text = "\n".join(lines("NPU 1", [replace(first, converted=told), replace(second, converted=told)]))
+    assert "| all | 1 | 1 | 2 |" in text
+    assert "Lost: 1." in text
+    assert "- refused: no sort: rows/add/f32/i32 (distinct), rows/add/f32/i32 (distinct)" in text
+
+
+def test_indices_are_what_they_are_called():
+    """Distinct windows lie in bounds and do not overlap; duplicates repeat; every other far window is outside."""
+    for name in FORMS:
+        module = next(m for m in SUITE if (m.form, m.combiner) == (name, "add"))
+        case, runs = module.case.form, {run.what: run for run in runs_of(module, "xla")}
+        assert set(INDICES) == set(runs)
+        starts = {what: run.arguments[2] for what, run in runs.items()}
+        flat = {
+            k: (v[..., None] if case.implicit else np.moveaxis(v, case.index_vector_dim, -1)) for k, v in starts.items()
+        }
+        high = np.array([size - window for size, window in (case.extent(c) for c in case.columns)])
+        steps = np.array([window for _, window in (case.extent(c) for c in case.columns)])
+        inside = {what: ((v >= 0) & (v <= high)).all(-1).reshape(-1) for what, v in flat.items()}
+        assert inside["distinct"].all()
+        assert inside["duplicates"].all()
+        batch = case.positions[0] if case.batching else 1
+        cells = (flat["distinct"] // steps).reshape(batch, -1, len(high))
+        assert all(len(np.unique(rows, axis=0)) == len(rows) for rows in cells)
+        assert not inside["out of bounds"][::2].any()
+        assert not inside["far out"][::2].any()
+        assert inside["far out"][1::2].all()
+
+
+def test_the_suite_has_every_form_combiner_and_type():
+    """82 modules, each of a name of its own."""
+    assert len({m.name for m in SUITE}) == len(SUITE) == 82
+    assert {m.form for m in SUITE} == set(FORMS)
+    with pytest.raises(InputError, match="no module of the suite fits lines/"):
+        selected(["lines/*"])
+
+
+def test_a_consumer_that_is_not_there_is_named(conformance):
+    """Exit code 2, with the consumers that there are."""
+    code, _, err = conformance("--on", "tpu")
+    assert code == 2
+    assert "consumers: iree, litert, coreml" in err
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("oob", ["xla", "spec"])
+def test_the_whole_suite_converted_on_xla(example, conformance, oob):
+    """Under both policies each converted scatter computes what the definition says."""
+    code, out, _ = conformance("--on", "xla", "--target", "stablehlo", "--oob", oob)
+    assert code == 0, out
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
+def test_iree_is_right_on_what_is_converted(conformance):
+    """Rows in every combiner on i32, as IREE's target lowers them."""
+    code, out, _ = conformance("--on", "iree", "--only", "rows/*/i32/i32", "--jobs", "2")
+    assert code == 0, out
