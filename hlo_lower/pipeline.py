@@ -26,6 +26,7 @@ from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
@@ -290,6 +291,8 @@ def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
 
     What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
     """
+    if context.target.refused_forms:
+        give_own_initial_values(context.graph)
     changes = run_stage(context, kinds_of(Stage.TYPES))
     if any(change.outcome is Outcome.LEFT for change in changes):
         graph, options, registry = context.graph, context.options, context.registry

@@ -90,6 +90,19 @@ def test_a_body_is_left_as_it_is():
     assert "bitcast_convert" not in hl.lower(text, target=FINITE).text
 
 
+def test_a_reduction_begins_with_the_constant_itself():
+    """A consumer knows a maximum by it; another use of the same constant is written by bits."""
+    text = """func.func public @main(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>) {
+      %z = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %r = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      return %r, %z : tensor<f32>, tensor<f32>
+    }"""  # noqa: E501
+    lowered = hl.lower(text, target=FINITE)
+    assert lowered.text.count("0xFF800000") == 1
+    assert lowered.text.count("bitcast_convert") == 1
+    assert hl.verify(text, lowered).ok
+
+
 def test_bits_that_are_not_turned_do_not_verify(monkeypatch):
     """Without it negative numbers stand in opposite order."""
     bits = {"f32": "i32"}
