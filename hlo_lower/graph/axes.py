@@ -65,6 +65,13 @@ def take_rows(build: Builder, value: Value, places: Value) -> Value:
     return build.reshape(rows, (b, d, *rest))
 
 
+def slice_along(build: Builder, value: Value, axis: int, start: int, length: int) -> Value:
+    """So many neighbours along an axis, from a place on."""
+    lows, highs = [0] * len(value.static_shape), list(value.static_shape)
+    lows[axis], highs[axis] = start, start + length
+    return build.slice(value, lows, highs)
+
+
 def shift_along(build: Builder, value: Value, step: int, filling: Value) -> Value:
     """What stands step places before, along dim 1; the filling, a scalar, where there is nothing."""
     shape = value.static_shape

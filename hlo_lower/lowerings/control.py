@@ -188,7 +188,7 @@ def map_to_elementwise(op: Op) -> Sequence[Value]:
     Equal: an elementwise op on tensors is the op on each element; what the region takes from around it, and its
     constants, are broadcast. A region with other ops is left.
     """
-    return on_tensors(op.build, op.node, op.node.blocks[0], op.node.operands)
+    return on_tensors(op, op.node.blocks[0], op.node.operands)
 
 
 @rules.lowers(CONTROL, named={ControlOp.BARRIER}, form="its operands")

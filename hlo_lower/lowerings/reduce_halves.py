@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Node, Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList
@@ -34,8 +35,8 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     flat = [build.reshape(build.transpose(value, [*others, *dims]), [*kept, count]) for value in values]
     found = [build.broadcast(start, kept) for start in starts]
     for k in range(count):
-        here = [build.reshape(_part(build, value, len(kept), k, 1), kept) for value in flat]
-        found = on_tensors(build, node, node.blocks[0], [*found, *here])
+        here = [build.reshape(slice_along(build, value, len(kept), k, 1), kept) for value in flat]
+        found = on_tensors(op, node.blocks[0], [*found, *here])
     return found
 
 
@@ -64,7 +65,11 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
     form="the same of floats, sums in another order",
 )
 def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
-    """The same of floats, where sums may be in another order (float mode reassociate)."""
+    """The same of floats, where sums may be in another order (float mode reassociate).
+
+    Equal up to the order of sums and products; maxima and minima bit for bit. A sum of n has log2(n) roundings behind
+    each other instead of n.
+    """
     return _halved(op)
 
 
@@ -77,24 +82,18 @@ def _halved(op: PlainLowering) -> list[Value]:
             raise DoesNotApply("there is nothing to reduce")
         while (size := found[0].static_shape[dim]) > 1:
             half = size // 2
-            pairs = [_part(build, value, dim, start, half) for start in (0, half) for value in found]
-            joined = on_tensors(build, node, node.blocks[0], pairs)
+            pairs = [slice_along(build, value, dim, start, half) for start in (0, half) for value in found]
+            joined = on_tensors(op, node.blocks[0], pairs)
             if size % 2:
-                rest = [_part(build, value, dim, size - 1, 1) for value in found]
+                rest = [slice_along(build, value, dim, size - 1, 1) for value in found]
                 joined = [build.concatenate(list(pair), dim) for pair in zip(joined, rest, strict=True)]
             found = joined
     shape = node.result().static_shape
     found = [build.reshape(value, shape) for value in found]
-    return on_tensors(build, node, node.blocks[0], [*(build.broadcast(start, shape) for start in starts), *found])
+    return on_tensors(op, node.blocks[0], [*(build.broadcast(start, shape) for start in starts), *found])
 
 
 def _parts(node: Node) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[int, ...]]:
     """What is reduced, from what, along which dims."""
     count = len(node.results)
     return node.operands[:count], node.operands[count:], node.integers("dimensions")
-
-
-def _part(build: Builder, value: Value, dim: int, start: int, length: int) -> Value:
-    lows, highs = [0] * len(value.static_shape), list(value.static_shape)
-    lows[dim], highs[dim] = start, start + length
-    return build.slice(value, lows, highs)

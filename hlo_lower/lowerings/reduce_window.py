@@ -8,6 +8,7 @@ from math import inf, prod
 from hlo_lower.analysis import Combiner
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Block, Builder, Node, Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList, When
@@ -117,10 +118,10 @@ def reduce_window_to_slices(op: PlainLowering) -> Sequence[Value]:
 
         %r = reduce_window %x, size 2, stride 2, add   ->   (0 + %x[0::2]) + %x[1::2]
 
-    Equal: each window is reduced from the initial value in row-major order, padding included, which is an order that
-    the specification allows. Integers, maxima and minima are the same bits; XLA adds floats of some windows (running
-    sums of more than 16, two-dimensional ones) in an order of its own. Any region of elementwise ops, several operands,
-    strides and dilations. Costs a slice and the region for each place.
+    Equal: each window is reduced from the initial value in row-major order, which is an order that the specification
+    allows; padding holds what changes nothing. Integers, maxima and minima are the same bits; XLA adds floats of some
+    windows (running sums of more than 16, two-dimensional ones) in an order of its own. Any region of elementwise ops,
+    several operands, strides and dilations. Costs a slice and the region for each place.
     """
     build, node = op.build, op.node
     windows, padded, count = _padded(op)
@@ -128,7 +129,7 @@ def reduce_window_to_slices(op: PlainLowering) -> Sequence[Value]:
     found = [build.broadcast(start, shape) for start in node.operands[count:]]
     for place in product(*map(range, windows.sizes)):
         here = [windows.at(build, value, place, shape) for value in padded]
-        found = on_tensors(build, node, node.blocks[0], [*found, *here])
+        found = on_tensors(op, node.blocks[0], [*found, *here])
     return found
 
 
@@ -173,11 +174,11 @@ def _by_doubling(op: PlainLowering) -> list[Value]:
     windows, [value], _ = _padded(op)
     shape = node.result().static_shape
     for dim, size in enumerate(windows.sizes):
-        value = _along(build, node, value, dim, size, windows.dilations[dim])
+        value = _along(op, value, dim, size, windows.dilations[dim])
     limits = [(n - 1) * stride + 1 for n, stride in zip(shape, windows.strides, strict=True)]
     value = build.slice(value, [0] * len(shape), limits, windows.strides)
     start = build.broadcast(node.operand(1), shape)
-    return on_tensors(build, node, block, [start, value])
+    return on_tensors(op, block, [start, value])
 
 
 def is_one_op(block: Block) -> bool:
@@ -187,24 +188,19 @@ def is_one_op(block: Block) -> bool:
     return is_one and first.operands == block.arguments
 
 
-def _along(build: Builder, node: Node, value: Value, dim: int, size: int, dilation: int) -> Value:
+def _along(op: PlainLowering, value: Value, dim: int, size: int, dilation: int) -> Value:
     """Windows of a size along a dim, at every place where one fits."""
-
-    def part(of: Value, start: int, length: int) -> Value:
-        lows, highs = [0] * len(of.static_shape), list(of.static_shape)
-        lows[dim], highs[dim] = start, start + length
-        return build.slice(of, lows, highs)
-
+    build, block = op.build, op.node.blocks[0]
     whole = value.static_shape[dim] - (size - 1) * dilation
     found, covered, power, width = None, 0, value, 1
     while True:
         if size & width:
-            piece = part(power, covered * dilation, whole)
-            found = piece if found is None else on_tensors(build, node, node.blocks[0], [found, piece])[0]
+            piece = slice_along(build, power, dim, covered * dilation, whole)
+            found = piece if found is None else on_tensors(op, block, [found, piece])[0]
             covered += width
         if covered == size:
             assert found is not None
             return found
         length = power.static_shape[dim] - width * dilation
-        pair = [part(power, 0, length), part(power, width * dilation, length)]
-        [power], width = on_tensors(build, node, node.blocks[0], pair), 2 * width
+        pair = [slice_along(build, power, dim, 0, length), slice_along(build, power, dim, width * dilation, length)]
+        [power], width = on_tensors(op, block, pair), 2 * width

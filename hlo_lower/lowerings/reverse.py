@@ -6,7 +6,8 @@ from enum import Enum
 
 import numpy as np
 
-from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph import Node, Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import FactsByName, RuleList
 
@@ -72,16 +73,9 @@ def reverse_to_slices(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
     value = op.node.operand(0)
     for dim in op.facts.dims:
         shape = value.static_shape
-        parts = [_part(op.build, value, dim, k) for k in reversed(range(shape[dim]))]
+        parts = [slice_along(op.build, value, dim, k, 1) for k in reversed(range(shape[dim]))]
         value = op.build.concatenate(parts, dim)
     return [value]
-
-
-def _part(build: Builder, value: Value, dim: int, k: int) -> Value:
-    """Element k along a dim."""
-    lows, highs = [0] * len(value.static_shape), list(value.static_shape)
-    lows[dim], highs[dim] = k, k + 1
-    return build.slice(value, lows, highs)
 
 
 @rules.lowers(REVERSE, form="gather of rows n - 1, ..., 0, dim by dim")

@@ -48,7 +48,7 @@ def select_and_scatter_to_slices(op: PlainLowering) -> Sequence[Value]:
     for number, place in reversed(list(enumerate(places))):
         values = _put(build, source, _zero(build, source), windows, place, padded.static_shape)
         numbers = _put(build, chosen, build.constant(-1, (), "i32"), windows, place, padded.static_shape)
-        [combined] = on_tensors(build, node, node.blocks[1], [found, values])
+        [combined] = on_tensors(op, node.blocks[1], [found, values])
         own = build.broadcast(build.constant(number, (), "i32"), padded.static_shape)
         found = build.select(build.compare(numbers, "EQ", own), combined, found)
     limits = [low + size for low, size in zip(windows.low, shape, strict=True)]
@@ -74,7 +74,7 @@ def _chosen(
             chosen = build.constant_array(np.where(valid, number, -1), "i32")
             seen = valid.copy()
             continue
-        [stays] = on_tensors(build, op.node, op.node.blocks[0], [best, here])
+        [stays] = on_tensors(op, op.node.blocks[0], [best, here])
         if not seen.all():
             stays = build.elementwise("and", stays, build.constant_array(seen, "i1"))
         if not valid.all():

@@ -46,11 +46,24 @@ def lift(
       currents, updates: one window per operand of the scatter.
       captured: for values that the region takes from around it, those to take instead (inside a loop's body).
     """
-    like = updates[0]
-    lifter = _Lifter(build, graph, like, captured or {})
+    values = [*currents, *updates]
+    found = lift_elementwise(build, graph, region, values, captured)
+    return _map(build, graph, region, values, captured or {}) if found is None else found
+
+
+def lift_elementwise(
+    build: Builder, graph: Graph, region: Block, values: Sequence[Value], captured: Mapping[Value, Value] | None = None
+) -> list[Value] | None:
+    """What a region of scalars returns for each element of tensors of one shape; None where an op is not elementwise.
+
+    Args:
+      build, graph, captured: as for `lift`.
+      region: of any op: an update computation, what a map, a reduction or a window computes.
+      values: for each argument a tensor.
+    """
     if not can_lift(graph, region):
-        return _map(build, graph, region, [*currents, *updates], captured or {})
-    return lifter.apply(region, [*currents, *updates])
+        return None
+    return _Lifter(build, graph, values[-1], captured or {}).apply(region, values)
 
 
 def captured_values(region: Block) -> list[Value]:
