@@ -38,6 +38,11 @@ class Installed(Generic[Kind]):
     entry_point: str
     value: Kind
 
+    @property
+    def origin(self) -> str:
+        """For messages and reports: "my-npu 1.2, entry point npu"."""
+        return f"{self.distribution}, entry point {self.entry_point}"
+
 
 def installed(group: str, kind: type[Kind]) -> tuple[Installed[Kind], ...]:
     """The objects of a group of all distributions that Python can import from, by distribution and name.

@@ -267,26 +267,56 @@ def _lower(
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
     floats = other_floats(graph, other_floats_of(options))
-    changes = (*changes, *lower_others(graph, options, known))
-    scatters = lower_scatters(Context(graph, options, known))
-    changes = (*changes, *lower_sorts(Context(graph, options, known)))
-    given = graph.exported
-    more, storage = lower_types(Context(graph, options, known))
-    changes = (*changes, *more)
+    became = lower_stages(graph, options, known)
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
     made_plain: dict[str, Any] = {
-        "changes": changes,
+        "changes": (*changes, *became.changes),
         "demotion": demotion,
-        "storage": storage,
+        "storage": became.storage,
         "floats": floats,
-        "given": given,
+        "given": became.given,
     }
-    return Lowered(graph, scatters, op_count, options, registry=registry, **made_plain)
+    return Lowered(graph, became.scatters, op_count, options, registry=registry, **made_plain)
 
 
-def lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
+@dataclass(frozen=True)
+class LoweredStages:
+    """What became of a module that was plain, stage by stage.
+
+    Attributes:
+      scatters: what became of its scatters.
+      changes: what became of other ops.
+      storage: what values are stored in whose element type the target takes nowhere; None where there are none.
+      given: what it was exported with, before values were stored in other types.
+    """
+
+    scatters: LoweredScatters
+    changes: tuple[Change, ...]
+    storage: Demotion | None
+    given: jax.export.Exported | None
+
+
+def lower_stages(
+    graph: Graph, options: Options, registry: CompositeLoweringRegistry, *, is_trial: bool = False
+) -> LoweredStages:
+    """Lower a plain module in place, in the order of the stages: control flow, single ops, scatters, sorts, types.
+
+    Args:
+      graph, options, registry: the module, and how it is lowered.
+      is_trial: whether what is lowered is thrown away, and records alone count.
+    """
+    changes = run_to_the_end(Context(graph, options, registry), kinds_of(Stage.FLATTENED))
+    changes += run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED))
+    scatters = lower_scatters(Context(graph, options, registry), is_trial=is_trial)
+    changes += lower_sorts(Context(graph, options, registry))
+    given = graph.exported
+    more, storage = _lower_types(Context(graph, options, registry))
+    return LoweredStages(scatters, (*changes, *more), storage, given)
+
+
+def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     """Lower ops on element types that the target refuses, in place, and store what it has no room for.
 
     What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
@@ -329,12 +359,6 @@ def plain_form(source: Graph, options: Options, registry: CompositeLoweringRegis
     text = to_text(graph)
     floats = other_floats(graph, other_floats_of(options))
     return PlainForm(text, changes, demotion, floats, "" if floats is None else to_text(graph))
-
-
-def lower_others(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
-    """Lower what the target refuses besides scatters, in place: control flow, then ops one by one."""
-    flattened = run_to_the_end(Context(graph, options, registry), kinds_of(Stage.FLATTENED))
-    return (*flattened, *run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED)))
 
 
 def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

@@ -12,36 +12,20 @@ module is lowered to must not depend on what happened to import. `HLO_LOWER_NO_P
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError, RegistryError
-from hlo_lower.installed import WITHOUT, PluginError, installed, unusable
+from hlo_lower.installed import WITHOUT, Installed, PluginError, installed, unusable
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.rewrite.kinds import default_registry
 
 GROUP = "hlo_lower.rules"
 
 
-@dataclass(frozen=True)
-class Plugin:
-    """A list of rules, and where it comes from.
-
-    Attributes:
-      distribution: name and version ("my-npu 1.2").
-      entry_point: its name in the group.
-      rules: the list.
-    """
-
-    distribution: str
-    entry_point: str
-    rules: RuleList
-
-    @property
-    def origin(self) -> str:
-        """For messages and reports: "my-npu 1.2, entry point npu"."""
-        return f"{self.distribution}, entry point {self.entry_point}"
+Plugin: TypeAlias = Installed[RuleList]
+"""A list of rules, and where it comes from."""
 
 
 def installed_registry() -> CompositeLoweringRegistry:
@@ -86,7 +70,7 @@ def registry_with(plugins: Sequence[Plugin]) -> CompositeLoweringRegistry:
     registry = default_registry()
     for plugin in plugins:
         try:
-            registry.extend(plugin.rules, origin=plugin.origin)
+            registry.extend(plugin.value, origin=plugin.origin)
         except RegistryError as error:
             raise unusable(GROUP, plugin.distribution, plugin.entry_point, str(error)) from None
     try:
@@ -107,4 +91,4 @@ def find_plugins() -> tuple[Plugin, ...]:
     Raises:
       PluginError: one cannot be imported, or is no `RuleList`.
     """
-    return tuple(Plugin(found.distribution, found.entry_point, found.value) for found in installed(GROUP, RuleList))
+    return installed(GROUP, RuleList)

@@ -11,15 +11,14 @@ from hlo_lower.graph import Graph, bind
 from hlo_lower.legalize.storage import stored_lines
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.options import Options, other_floats_of
-from hlo_lower.pipeline import copied, lower_others, lower_types, make_plain
+from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.change import Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.refused_ops import refused_ops
-from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
-from hlo_lower.rewrite.sorts import lower_sorts
+from hlo_lower.rewrite.scatters import classify_scatters
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
 from hlo_lower.shapes.bind import instances
@@ -133,11 +132,8 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     if not is_built:
         records = classify_scatters(Context(graph, options, known))
     else:
-        changes = lower_others(graph, options, known)
-        records = lower_scatters(Context(graph, options, known), is_trial=True).records
-        changes += lower_sorts(Context(graph, options, known))
-        more, storage = lower_types(Context(graph, options, known))
-        told = (change for change in (*changes, *more) if change.outcome in (Outcome.LOWERED, Outcome.LEFT))
-        notes += tuple(map(str, told))
-        notes += () if storage is None else tuple(f"stored: {line}" for line in stored_lines(storage))
+        became = lower_stages(graph, options, known, is_trial=True)
+        records = became.scatters.records
+        notes += tuple(str(change) for change in became.changes if change.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
     return Survey(records, refused_ops(graph, options.target, records), notes)

@@ -188,6 +188,11 @@ class Node(_View):
         return tuple(Block(block) for region in self.raw.regions for block in region.blocks)
 
     @property
+    def is_static(self) -> bool:
+        """Whether all sizes of its operands and results are known."""
+        return all(value.is_static for value in (*self.operands, *self.results))
+
+    @property
     def has_regions(self) -> bool:
         """Whether it has any region, which may take values from around it."""
         return len(self.raw.regions) > 0

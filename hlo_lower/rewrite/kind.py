@@ -142,7 +142,9 @@ class Kind(ABC):
                 return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
 
     def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
-        """Why an op is left."""
+        """Why an op is left; one without any form is of dynamic shape, where its kind does not say otherwise."""
+        if not subject.candidates:
+            return "of dynamic shape: --bind gives the sizes"
         told = (f"{rule.short_name}: {english.listed(why)}" for rule, why in self.nearest(context, subject, refused))
         return f"{context.target.name} takes no form of it; {'; '.join(told)}"
 

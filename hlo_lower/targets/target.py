@@ -166,8 +166,9 @@ class Target:
 
     @property
     def restricts_only_scatter(self) -> bool:
-        """Whether it takes every op but scatter, on every element type."""
-        return self.ops is None and not self.restricts_dtypes and self.refused.keys() <= {"stablehlo.scatter"}
+        """Whether it takes every op but scatter, on every element type, in every form."""
+        is_free = self.ops is None and not self.restricts_dtypes and not self.refused_forms
+        return is_free and self.refused.keys() <= {"stablehlo.scatter"}
 
     def refusal(self, op: str, dtypes: Collection[str] = ()) -> Cause | None:
         """Why the target does not take an operation with these element types on it, or None if it does."""

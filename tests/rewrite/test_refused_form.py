@@ -6,6 +6,7 @@ from jax import numpy as jnp
 
 import hlo_lower as hl
 from hlo_lower.lowerings import refused_form
+from hlo_lower.survey import survey
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -72,6 +73,15 @@ def test_infinities_keep_their_bits(element):
         np.testing.assert_array_equal(np.asarray(found, np.float64), expected)
         assert hl.verify(source, lowered).ok
     assert hl.lower(constant(element, "1.5"), target=FINITE).notes == ()
+
+
+def test_a_report_tells_of_forms_and_of_what_is_left():
+    """Also where nothing else is refused; of dynamic shape it stays, with the reason."""
+    [note] = survey(hl.read(compared("LT", "f32", 4)), options=hl.Options(FINITE)).notes
+    assert "(total_order_to_bits)" in note
+    [left] = hl.lower(compared("LT", "f32", "?"), target=FINITE).notes
+    assert left.startswith("left: stablehlo.compare")
+    assert "of dynamic shape" in left
 
 
 def test_a_body_is_left_as_it_is():

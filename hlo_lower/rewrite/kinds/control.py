@@ -60,11 +60,9 @@ class ControlKind(Kind):
         return super().tell(context, subject, decision)
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        if not subject.candidates:
-            return "of dynamic shape: --bind gives the sizes"
-        facts = subject.candidates[-1].facts
-        assert isinstance(facts, ControlFacts)
-        return facts.why or super().left(context, subject, refused)
+        facts = subject.candidates[-1].facts if subject.candidates else None
+        why = facts.why if isinstance(facts, ControlFacts) else ""
+        return why or super().left(context, subject, refused)
 
 
 OWNED = frozenset({"dimensions"})

@@ -11,7 +11,7 @@ from hlo_lower.lowerings.dynamic_gather import (
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
-from hlo_lower.rewrite.kinds.gather import GatherKind, is_static, taken_by
+from hlo_lower.rewrite.kinds.gather import GatherKind, taken_by
 
 
 class DynamicGatherKind(GatherKind):
@@ -22,7 +22,7 @@ class DynamicGatherKind(GatherKind):
     families = (dynamic_gather.rules,)
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        if is_static(node):
+        if node.is_static:
             return None
         candidates = (Candidate(DynamicGatherFacts(taken_by(context.target, node))),)
         return Subject(self, node, GATHER, candidates, as_it_stands(context, node))

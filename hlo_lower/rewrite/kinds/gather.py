@@ -29,7 +29,7 @@ class GatherKind(Kind):
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""
         takes = taken_by(context.target, node)
-        if not is_static(node):
+        if not node.is_static:
             return None
         found = read_gather(node)
         if found is None:
@@ -54,8 +54,3 @@ def taken_by(target: Target, node: Node) -> TakenGather:
     if target.refusal(GATHER, dtypes_on(node)) is not None:
         return TakenGather.NOT
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE
-
-
-def is_static(node: Node) -> bool:
-    """Whether all sizes of a node's operands and results are known."""
-    return all(value.is_static for value in (*node.operands, *node.results))

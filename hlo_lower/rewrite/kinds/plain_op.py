@@ -52,17 +52,12 @@ class PlainOpKind(Kind):
             return None
         if not context.is_carried and context.target.refuses_op(node.name) is None:
             return None
-        if not all(value.is_static for value in (*node.operands, *node.results)):
+        if not node.is_static:
             return Subject(self, node, node.name, (), nothing)
         return Subject(self, node, node.name, [Candidate(_facts(context, node))], as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return OWNED
-
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        if not subject.candidates:
-            return "of dynamic shape: --bind gives the sizes"
-        return super().left(context, subject, refused)
 
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""

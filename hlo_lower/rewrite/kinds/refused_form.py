@@ -8,7 +8,7 @@ from hlo_lower.lowerings import refused_form
 from hlo_lower.lowerings.refused_form import FORM, FORM_DOMAINS, FormFacts
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands
+from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
 
@@ -34,7 +34,10 @@ class RefusedFormKind(Kind):
         return bool(target.refused_forms)
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        """What is known of it; None of another form, of dynamic shape, within a body, and where reductions begin."""
+        """What is known of it; without any form where its shape is dynamic.
+
+        None of another form, within a body, and where reductions begin.
+        """
         found = _form_of(node)
         if node.name == CONSTANT and all(user.name in REDUCING for user in node.result().users):
             return None
@@ -42,8 +45,8 @@ class RefusedFormKind(Kind):
         is_within = parent is not None and parent.name not in AROUND
         if found is None or is_within or found.value not in context.target.refused_forms:
             return None
-        if not all(value.is_static for value in (*node.operands, *node.results)):
-            return None
+        if not node.is_static:
+            return Subject(self, node, node.name, (), nothing)
         return Subject(self, node, node.name, [Candidate(FormFacts(found))], as_it_stands(context, node))
 
 

@@ -4,7 +4,6 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings import reverse
 from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, reverse_facts
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
@@ -33,8 +32,3 @@ class ReverseKind(Kind):
             candidates.append(Candidate(facts.as_short()))
 
         return Subject(self, node, REVERSE, candidates, as_it_stands(context, node))
-
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        if not subject.candidates:
-            return "of dynamic shape: --bind gives the sizes"
-        return super().left(context, subject, refused)
