@@ -161,9 +161,10 @@ def composite_to_itself(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
 
         %r = stablehlo.composite "odml.softmax" %x {...}   ->   the same
 
-    The target names it among its `composites`, so its compiler has a kernel for it, which knows more than what can be
-    read from the decomposition. The decomposition stays in the module. A name whose meaning is known has to be that of
-    its decomposition, at a version and with attributes that are known: the kernel goes by nothing else.
+    Equal: nothing is changed. The target names it among its `composites`, so its compiler has a kernel for it, which
+    knows more than what can be read from the decomposition. The decomposition stays in the module. A name whose meaning
+    is known has to be that of its decomposition, at a version and with attributes that are known: the kernel goes by
+    nothing else.
     """
     return op.node.results
 

@@ -213,7 +213,8 @@ def _compared(
 def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
     """Whether the gathers or scatters of a module stay inside, whatever its arguments are."""
     context = mlir.make_context()
-    texts = (with_told_starts(text, ops, clamped=clamped) for clamped in (False, True))
+    how = {"promises": not terms.trust_flags}
+    texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)
     judge = RegionJudge(

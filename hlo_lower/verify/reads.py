@@ -4,7 +4,8 @@ XLA clamps the starts of a gather by itself and drops what a scatter writes outs
 guard computes the same there as one that has it. What is asked here is therefore not about results: whether every start
 lies inside, whatever the arguments are. Starts lie inside just where a clamp is the identity; so the module, with an
 operation with effects before each of these ops that reads its starts, is compared with the same one in which those
-operations read the starts clamped.
+operations read the starts clamped. What the flags of such a scatter promise is asked in the same way: an operation
+reads where a promise is broken, and in the other module that it is nowhere.
 """
 
 from collections.abc import Collection
@@ -13,17 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.verify.scatter_promises import broken_promises, kept_promise
 
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 
 
-def with_told_starts(text: str, ops: Collection[str], *, clamped: bool) -> str:
+def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, promises: bool = True) -> str:
     """The same module with an operation with effects before every such op of static shape that reads its starts.
 
     Args:
       text: the module.
       ops: `GATHER`, `SCATTER` or both.
-      clamped: whether it reads them clamped to where the windows are inside.
+      clamped: whether it reads them clamped to where the windows are inside, and every promise kept.
+      promises: whether the flags of scatters are looked at; not where the user answers for them.
     """
     module = mlir.parse_module(text, mlir.make_context())
     found: list[mlir.RawOperation] = []
@@ -37,6 +40,8 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool) -> str:
         for op in found:
             windows = _windows_of_gather(op) if op.name == GATHER else _windows_of_scatter(op)
             _tell(op, _clamped(op, windows) if clamped else windows.starts)
+            for broken in broken_promises(op) if op.name == SCATTER and promises else ():
+                _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
 
 

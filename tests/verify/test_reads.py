@@ -152,3 +152,42 @@ def test_what_is_converted_for_iree_reads_inside_and_its_clamp_may_not_go():
     bare = hl.verify(source, source, target="iree", level="regions")
     assert bare.differs
     assert hl.verify(source, source, level="regions").ok
+
+
+def adding(rows, unique="false", ascending="false"):
+    """A scatter of rows that adds at indices computed from an argument %i of 6 numbers, with flags."""
+    return f"""func.func public @main(%x: tensor<64x2xf32>, %i: tensor<6xi32>, %u: tensor<6x2xf32>)
+        -> tensor<64x2xf32> {{
+      {rows}
+      %k = stablehlo.reshape %j : (tensor<6xi32>) -> tensor<6x1xi32>
+      %r = "stablehlo.scatter"(%x, %k, %u) <{{indices_are_sorted = {ascending}, unique_indices = {unique},
+        scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }}) : (tensor<64x2xf32>, tensor<6x1xi32>, tensor<6x2xf32>) -> tensor<64x2xf32>
+      return %r : tensor<64x2xf32>
+    }}"""
+
+
+CLAMPED = """%z = stablehlo.constant dense<0> : tensor<i32>
+      %l = stablehlo.constant dense<63> : tensor<i32>
+      %j = stablehlo.clamp %z, %i, %l : (tensor<i32>, tensor<6xi32>, tensor<i32>) -> tensor<6xi32>"""
+COUNTED = "%j = stablehlo.iota dim = 0 : tensor<6xi32>"
+
+
+@pytest.mark.parametrize("flags", [("true", "false"), ("false", "true")], ids=["unique", "sorted"])
+def test_a_false_promise_of_a_scatter_is_found(flags):
+    """XLA computes the same whatever the flags say, and a consumer's kernel may not; what is true is not accused."""
+    inside = {"stablehlo.scatter"}
+    verdict = verify(adding(CLAMPED), adding(CLAMPED, *flags), level="regions", inside=inside)
+    assert "differs" in [region.status for region in verdict.regions if "inside" in region.where]
+    assert verify(adding(CLAMPED), adding(CLAMPED), level="regions", inside=inside).ok
+    assert verify(adding(COUNTED), adding(COUNTED, *flags), level="regions", inside=inside).ok
+
+
+def test_a_promise_that_the_user_answers_for_is_not_looked_at():
+    """With the flags trusted only what is out of bounds is."""
+    text = adding(CLAMPED, "true", "true")
+    assert verify(text, text, level="regions", inside={"stablehlo.scatter"}, trust_flags=True).ok
