@@ -10,6 +10,7 @@ The counter cannot overflow: it is below the limit when one is added.
 
 from dataclasses import dataclass
 
+from hlo_lower import mlir
 from hlo_lower.graph import Block, Node, Value
 
 IN_CONDITION = ("stablehlo.constant", "stablehlo.compare", "stablehlo.return")
@@ -41,7 +42,7 @@ def read_counted(loop: Node) -> CountedLoop | None:
     compared = condition.terminator.operand(0).node
     if compared is None or compared.name != "stablehlo.compare":
         return None
-    if str(compared.attribute("comparison_direction")).split()[-1].rstrip(">") != "LT":
+    if mlir.enum_value(compared.attribute("comparison_direction")) != "LT":
         return None
     low, high = compared.operands
     element = low.element_type

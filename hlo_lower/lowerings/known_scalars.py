@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.graph import Node
 
 Scalar = np.generic
@@ -71,8 +72,7 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
 
 def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
     if node.name == "stablehlo.compare":
-        direction = str(node.attribute("comparison_direction")).split()[-1].rstrip(">")
-        return _COMPARED[direction](*operands)
+        return _COMPARED[comparison_direction(node)](*operands)
     if node.name == "stablehlo.convert":
         return operands[0] != 0 if dtype == np.bool_ else operands[0]
     if node.name == "stablehlo.reshape":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import MARK, bits_of, is_integer, is_unsigned
 from hlo_lower.lowerings.carried.carrying import Carrying
@@ -32,7 +32,7 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]
     if name == "convert":
         return [_converted(c, node, operands[0])]
     if name == "compare":
-        return [_compared(c, node, _split(c, operands[0]), _split(c, operands[1]), _direction(node))]
+        return [_compared(c, node, _split(c, operands[0]), _split(c, operands[1]), comparison_direction(node))]
     if name in ("minimum", "maximum"):
         x, y = (_split(c, value) for value in operands)
         first = _compared(c, node, x, y, "LT" if name == "minimum" else "GT")
@@ -196,12 +196,6 @@ def _amount(node: Node) -> int:
         raise DoesNotApply("it shifts by what is not one known number")
     amount = int(values.reshape(-1)[0])
     return amount if 0 <= amount < 64 else 64
-
-
-def _direction(node: Node) -> str:
-    attribute = node.attribute("comparison_direction")
-    assert attribute is not None
-    return mlir.enum_value(attribute)
 
 
 def _compared(c: Carrying, node: Node, x: Pair, y: Pair, direction: str) -> Value:
