@@ -13,7 +13,7 @@ from hlo_lower import mlir
 from hlo_lower.verify.align import Side
 from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.parts.counted_whiles import Scope
+from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
 from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, shape_of
 from hlo_lower.verify.parts.place_laws import EACH, PLACE_LAWS, whole
 from hlo_lower.verify.parts.positions import ZERO, Position, shifted
@@ -26,6 +26,7 @@ from hlo_lower.verify.parts.sum_laws import (
     summed_runs,
 )
 from hlo_lower.verify.parts.tile_writes import Box, Writes, covers
+from hlo_lower.verify.parts.turned_products import turn_products
 from hlo_lower.verify.parts.window_laws import WINDOW_LAWS
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
@@ -57,7 +58,11 @@ def are_equal_by_parts(first: str, second: str, *, reassociated: bool) -> bool:
       False where it is not shown, which says nothing.
     """
     context = mlir.make_context()
-    programs = Program(mlir.parse_module(first, context)), Program(mlir.parse_module(second, context))
+    modules = mlir.parse_module(first, context), mlir.parse_module(second, context)
+    with mlir.active(context):
+        for module in modules:
+            turn_products(module)
+    programs = Program(modules[0]), Program(modules[1])
     bodies = programs[0].entries["main"], programs[1].entries["main"]
     with _deep():
         try:
@@ -123,7 +128,7 @@ class _Shown:
             return [self._by_law, self._by_tiles, self._by_sums]
         return [
             *(self._is_same, self._is_known, self._counts_alike, self._by_slice, self._of_slice),
-            *(self._by_tiles, self._by_sums, self._in_order, self._by_law, self._by_turned_dot),
+            *(self._by_tiles, self._by_sums, self._in_order, self._by_law),
         ]
 
     def _fits(self, y: ValueId, part: Part) -> bool:
@@ -171,7 +176,7 @@ class _Shown:
 
     def _by_slice(self, y: ValueId, part: Part) -> bool:
         """A slice at o of a part that begins at p - o is the part that begins at p."""
-        offsets = self._sliced(self._b, self._second, y)
+        offsets = sliced_at(self._b, self._second, y)
         if offsets is None:
             return False
         op = self._second.maker(y)
@@ -180,26 +185,12 @@ class _Shown:
 
     def _of_slice(self, y: ValueId, part: Part) -> bool:
         """A part that begins at p of a slice at o begins at p + o of what is sliced."""
-        offsets = self._sliced(self._a, self._first, part.value)
+        offsets = sliced_at(self._a, self._first, part.value)
         if offsets is None:
             return False
         op = self._a.makers[part.value]
         assert op is not None
         return self.is_part(y, Part(op.inputs[0], shifted(part.offsets, offsets)))
-
-    def _sliced(self, program: Program, scope: Scope, value: ValueId) -> tuple[Position, ...] | None:
-        """Where a slice without strides begins in what it is of; None of another value."""
-        op = scope.maker(value)
-        if op is None or op.name not in ("stablehlo.slice", "stablehlo.dynamic_slice"):
-            return None
-        if op.name == "stablehlo.slice":
-            strides = mlir.integers_of(op.raw.attributes["strides"])
-            starts = mlir.integers_of(op.raw.attributes["start_indices"])
-            return tuple(map(Position, starts)) if set(strides) <= {1} else None
-        extents, sizes = shape_of(program, op.inputs[0]), shape_of(program, op.results[0])
-        found = [scope.start(v, n - s) for v, n, s in zip(op.inputs[1:], extents, sizes, strict=True)]
-        given = tuple(start for start in found if start is not None)
-        return given if len(given) == len(found) else None
 
     # --- loops ---
 
@@ -294,7 +285,7 @@ class _Shown:
         body = None if op is None else op.parent
         while body is not None:
             for reader in body.ops:
-                for offset in self._sliced(self._b, self._second, reader.results[0]) or () if reader.results else ():
+                for offset in sliced_at(self._b, self._second, reader.results[0]) or () if reader.results else ():
                     found[offset] = None
             loop = self._second.loops.get(body.owner) if body.owner is not None else None
             if loop is not None:
@@ -382,16 +373,6 @@ class _Shown:
         if op.name not in SUM_LAWS or self._may_sum:
             return True
         return all(self._element(value).startswith(("i", "ui")) for value in op.results)
-
-    def _by_turned_dot(self, y: ValueId, part: Part) -> bool:
-        """A product of the factors in the other order, where the first piece exchanges the free dims of its result."""
-        turned, other = self._a.makers[part.value], self._second.maker(y)
-        if turned is None or other is None or turned.name != "stablehlo.transpose":
-            return False
-        dot = self._a.makers[turned.inputs[0]]
-        if dot is None or dot.name != "stablehlo.dot_general" or other.name != dot.name or not self._may_cut(dot):
-            return False
-        return False
 
     def _is_same_body(self, op: Op, other: Op, place: int) -> bool:
         """Whether regions are one function; one that reads what stands in a loop is taken as another."""

@@ -1,5 +1,6 @@
 """The loops of the second piece that count from 0 to a constant, and where the values in them come from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.constant_folding import folded
+from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import LoopCounter, Position, RuntimeStart
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
@@ -185,6 +187,28 @@ class Scope:
         if len(op.inputs) != 2 or operands[0] is None or operands[1] is None:
             return None
         return _combined(op.short_name, operands[0], operands[1])
+
+
+def sliced_at(program: Program, scope: Scope, value: ValueId) -> tuple[Position, ...] | None:
+    """Where a slice without strides begins in what it is of; None of another value, and where that is not known."""
+    op = scope.maker(value)
+    if op is None or op.name not in ("stablehlo.slice", "stablehlo.dynamic_slice"):
+        return None
+    if op.name == "stablehlo.slice":
+        strides = mlir.integers_of(op.raw.attributes["strides"])
+        starts = mlir.integers_of(op.raw.attributes["start_indices"])
+        return tuple(map(Position, starts)) if set(strides) <= {1} else None
+    return starts_of(program, scope, op.inputs[0], op.results[0], op.inputs[1:])
+
+
+def starts_of(
+    program: Program, scope: Scope, whole: ValueId, part: ValueId, starts: Sequence[ValueId]
+) -> tuple[Position, ...] | None:
+    """Where a tile of a value begins that is read or written at some scalars."""
+    extents, sizes = shape_of(program, whole), shape_of(program, part)
+    found = [scope.start(v, n - s) for v, n, s in zip(starts, extents, sizes, strict=True)]
+    given = tuple(start for start in found if start is not None)
+    return given if len(given) == len(found) else None
 
 
 def _combined(name: str, one: Position, other: Position) -> Position | None:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
-from hlo_lower.verify.parts.counted_whiles import Scope
+from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at, starts_of
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import ZERO, LoopCounter, Position
 from hlo_lower.verify.program import Op, Program, ValueId
@@ -36,6 +37,10 @@ class Written:
     writes: list[TileWrite] = field(default_factory=list[TileWrite])
 
 
+Step: TypeAlias = Callable[[Op, Written, ValueId | None], ValueId | None]
+"""What an op writes is noted, on the way back to a value; gives what it is written into, None where it writes nothing."""
+
+
 class Writes:
     """Follow what is written into values of a module.
 
@@ -52,10 +57,10 @@ class Writes:
 
     def added_to(self, value: ValueId, combiner: str, end: ValueId | None = None) -> Written:
         """What is combined into a value by an elementwise op, all of it or tile by tile, back to a value."""
-        return self._followed(value, end, lambda op, into: self._added(op, combiner, into, end))
+        return self._followed(value, end, lambda op, into, to: self._added(op, combiner, into, to))
 
     def _followed(
-        self, value: ValueId, end: ValueId | None, step: Callable[[Op, Written], ValueId | None]
+        self, value: ValueId, end: ValueId | None, step: "Step"
     ) -> Written:
         found = Written(value)
         while found.base != end:
@@ -63,13 +68,13 @@ class Writes:
             op = self._program.makers[found.base]
             if op is None or found.base == end:
                 break
-            following = self._through(op, found, step) if op.name == "stablehlo.while" else step(op, found)
+            following = self._through(op, found, step) if op.name == "stablehlo.while" else step(op, found, end)
             if following is None:
                 break
             found.base = following
         return found
 
-    def _through(self, op: Op, found: Written, step: Callable[[Op, Written], ValueId | None]) -> ValueId | None:
+    def _through(self, op: Op, found: Written, step: "Step") -> ValueId | None:
         """A loop: what an iteration writes into what it carries."""
         loop = self._scope.loops.get(op)
         place = op.results.index(found.base)
@@ -82,23 +87,14 @@ class Writes:
         found.writes += [replace(write, loops=write.loops | {loop.counter}) for write in inner.writes]
         return op.inputs[place]
 
-    def _overwritten(self, op: Op, found: Written) -> ValueId | None:
+    def _overwritten(self, op: Op, found: Written, _: ValueId | None) -> ValueId | None:
         if op.name != "stablehlo.dynamic_update_slice":
             return None
-        offsets = self.starts(op, op.inputs[0], op.inputs[1], op.inputs[2:])
+        offsets = starts_of(self._program, self._scope, op.inputs[0], op.inputs[1], op.inputs[2:])
         if offsets is None:
             return None
         found.writes.append(TileWrite(op.inputs[1], offsets))
         return op.inputs[0]
-
-    def starts(
-        self, op: Op, whole: ValueId, part: ValueId, starts: Sequence[ValueId]
-    ) -> tuple[Position, ...] | None:
-        """Where a tile of a value begins."""
-        extents, sizes = shape_of(self._program, whole), shape_of(self._program, part)
-        found = [self._scope.start(v, n - s) for v, n, s in zip(starts, extents, sizes, strict=True)]
-        given = tuple(start for start in found if start is not None)
-        return given if len(given) == len(found) else None
 
     def _added(self, op: Op, combiner: str, found: Written, end: ValueId | None) -> ValueId | None:
         if op.name == f"stablehlo.{combiner}" and len(op.inputs) == 2:
@@ -115,16 +111,14 @@ class Writes:
     def _added_in_place(self, op: Op, combiner: str, found: Written) -> ValueId | None:
         """A tile that is read, combined with, and written back: right whatever stood there."""
         base, updated = op.inputs[0], self._scope.maker(op.inputs[1])
-        offsets = self.starts(op, base, op.inputs[1], op.inputs[2:])
+        offsets = starts_of(self._program, self._scope, base, op.inputs[1], op.inputs[2:])
+        into = self._scope.resolved(base)
         if updated is None or offsets is None or updated.name != f"stablehlo.{combiner}":
             return None
         for place in (0, 1):
             read = self._scope.maker(updated.inputs[place])
-            if read is None or read.name != "stablehlo.dynamic_slice":
-                continue
-            if self._scope.resolved(read.inputs[0]) != self._scope.resolved(base):
-                continue
-            if self.starts(read, read.inputs[0], read.results[0], read.inputs[1:]) == offsets:
+            its = sliced_at(self._program, self._scope, updated.inputs[place])
+            if read is not None and its == offsets and self._scope.resolved(read.inputs[0]) == into:
                 found.writes.append(TileWrite(updated.inputs[1 - place], offsets))
                 return base
         return None
