@@ -225,8 +225,8 @@ class _Case:
         self._zeros_asked, self._xla_loses_signs = 0, False
         self._stepwise = self._reference()
         self._is_exact = not any(_is_inexact(region, op) for op in ops_within(region.first))
-        work = _work(region.pair.second, region.second)
-        self._work, self._spent = _work(region.pair.first, region.first), 0
+        work = work_of(region.pair.second, region.second)
+        self._work, self._spent = work_of(region.pair.first, region.first), 0
         self._interpreted_runs = next((runs for most, runs in INTERPRETED if work <= most), 0)
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
@@ -514,14 +514,14 @@ def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool
     return True
 
 
-def _work(side: Side, ops: Sequence[Op]) -> int:
+def work_of(side: Side, ops: Sequence[Op]) -> int:
     """How many elements operations give, those of loops several times."""
     total = 0
     for op in ops:
         for value in op.results:
             tensor = side.program.type_of(value)
             total += prod(int(n or 0) for n in tensor.shape) if tensor is not None else 0
-        inner = sum(_work(side, body.ops) for body in op.bodies)
+        inner = sum(work_of(side, body.ops) for body in op.bodies)
         total += inner * (LOOP_WORK if op.name == "stablehlo.while" else 1)
     return total
 

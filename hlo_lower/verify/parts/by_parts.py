@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -47,11 +48,12 @@ SUMMED = ("f32", "f64")
 """Floats of which parts of sums may be rounded to the type itself."""
 
 
-def are_equal_by_parts(first: str, second: str, *, reassociated: bool) -> bool:
-    """Whether two modules of one signature are shown to give the same, whatever their arguments are.
+def are_equal_by_parts(first: str, second: str, *, reassociated: bool, name: str = "main") -> bool:
+    """Whether a function of two modules is shown to give the same, whatever its arguments are.
 
     Args:
-      first, second: the pieces, each a function `main`.
+      first, second: the modules. What the first one's function returns behind the second one's results is not looked at.
+      name: the function.
       reassociated: whether float sums may be in another order; else no op that sums floats is cut.
 
     Returns:
@@ -63,11 +65,13 @@ def are_equal_by_parts(first: str, second: str, *, reassociated: bool) -> bool:
         for module in modules:
             turn_products(module)
     programs = Program(modules[0]), Program(modules[1])
-    bodies = programs[0].entries["main"], programs[1].entries["main"]
+    bodies = programs[0].entries[name], programs[1].entries[name]
+    if any(op.has_effects for body in bodies for op in body.ops):
+        return False
     with _deep():
         try:
             shown = _Shown(programs, bodies, reassociated=reassociated)
-            outputs = zip(bodies[0].returned, bodies[1].returned, strict=True)
+            outputs = zip(bodies[0].returned, bodies[1].returned, strict=False)
             return all(shown.is_part(y, shown.all_of(x)) for x, y in outputs)
         except (_TooManyGoalsError, RecursionError):
             return False
@@ -124,6 +128,8 @@ class _Shown:
 
     def _ways(self, part: Part) -> "list[Any]":
         """How a part may be shown, cheap ones first."""
+        if part.dropped:
+            return [self._by_slice, self._by_reshape]
         if part.summed:
             return [self._by_law, self._by_tiles, self._by_sums]
         return [
@@ -136,9 +142,9 @@ class _Shown:
         one, other = self._a.type_of(part.value), self._b.type_of(y)
         if one is None or other is None or not (one.is_static and other.is_static):
             return False
-        if one.element_name != other.element_name or len(one.shape) != len(other.shape):
+        extents, sizes = shape_of(self._a, part.value), part.sizes(shape_of(self._b, y))
+        if one.element_name != other.element_name or sizes is None:
             return False
-        extents, sizes = shape_of(self._a, part.value), shape_of(self._b, y)
         bounds = [offset.bounds for offset in part.offsets]
         return all(low >= 0 and high + s <= n for (low, high), s, n in zip(bounds, sizes, extents, strict=True))
 
@@ -181,7 +187,17 @@ class _Shown:
             return False
         op = self._second.maker(y)
         assert op is not None
-        return self.is_part(op.inputs[0], Part(part.value, shifted(part.offsets, offsets, -1)))
+        places = iter(offsets)
+        moved = tuple(ZERO if d in part.dropped else next(places) for d in range(len(part.offsets)))
+        return self.is_part(op.inputs[0], replace(part, offsets=shifted(part.offsets, moved, -1)))
+
+    def _by_reshape(self, y: ValueId, part: Part) -> bool:
+        """A part without its dims of one position is the part, reshaped."""
+        op = self._second.maker(y)
+        if op is None or op.name != "stablehlo.reshape":
+            return False
+        is_alike = shape_of(self._b, op.inputs[0]) == part.sizes(shape_of(self._b, y))
+        return is_alike and self.is_part(op.inputs[0], replace(part, dropped=()))
 
     def _of_slice(self, y: ValueId, part: Part) -> bool:
         """A part that begins at p of a slice at o begins at p + o of what is sliced."""
@@ -346,7 +362,14 @@ class _Shown:
     # --- laws ---
 
     def _asked(self, op: Op, other: Op, part: Part) -> OpParts:
-        return OpParts((self._a, self._b), op, other, part, lambda place: self._is_same_body(op, other, place))
+        return OpParts(
+            (self._a, self._b),
+            op,
+            other,
+            part,
+            lambda place: self._is_same_body(op, other, place),
+            lambda which, value, last: (self._first, self._second)[which].unclamped(value, last),
+        )
 
     def _by_law(self, y: ValueId, part: Part) -> bool:
         """The op that makes the value is the first one's on parts of its operands."""

@@ -139,10 +139,10 @@ class Scope:
             if low >= 0 and high <= last:
                 return found
             return Position(min(max(found.constant, 0), last)) if found.is_constant else None
-        number = self.number(self._unclamped(value, last))
+        number = self.number(self.unclamped(value, last))
         return None if number is None else Position.of(RuntimeStart(number, last))
 
-    def _unclamped(self, value: ValueId, last: int) -> ValueId:
+    def unclamped(self, value: ValueId, last: int) -> ValueId:
         """What a clamp reads that clamps no more than a slice does: to [0, last], or the greatest of its type."""
         op = self.maker(value)
         if op is None or op.name != "stablehlo.clamp":

@@ -1,7 +1,7 @@
 """What a law is asked: an op of each piece, of which one gives a part of what the other gives; and what it answers."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -20,11 +20,20 @@ class Part:
       value: the value.
       offsets: where the part begins in each dim.
       summed: of a sum the runs of what is summed, for each summed dim; () for all of it, and where nothing is summed.
+      dropped: dims of one position that the value which is compared does not have.
     """
 
     value: ValueId
     offsets: tuple[Position, ...]
     summed: tuple[Run, ...] = ()
+    dropped: tuple[int, ...] = ()
+
+    def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """How many positions of each dim a value of a shape has; None where that is not of as many dims."""
+        if len(shape) + len(self.dropped) != len(self.offsets):
+            return None
+        left = iter(shape)
+        return tuple(1 if d in self.dropped else next(left) for d in range(len(self.offsets)))
 
 
 Goal: TypeAlias = tuple[ValueId, Part]
@@ -40,13 +49,16 @@ class OpParts:
       first, second: the ops.
       part: the part of the first one's result.
       is_same_body: whether the region at a place is one function in both.
+      unclamped: what a scalar is before it is clamped to [0, last], where the op that reads it clamps it so anyway; of
+        the module of a number, 0 or 1.
     """
 
     programs: tuple[Program, Program]
     first: Op
     second: Op
     part: Part
-    is_same_body: Callable[[int], bool] = field(default=lambda place: False)
+    is_same_body: Callable[[int], bool]
+    unclamped: Callable[[int, ValueId, int], ValueId]
 
     def shape(self, number: int) -> tuple[int, ...]:
         """The shape of the first op's operand."""
@@ -79,15 +91,24 @@ class OpParts:
         first, second = (without(op, others) for op in (self.first, self.second))
         return first == second
 
-    def goal(self, number: int, runs: Mapping[int, Run] | None = None) -> Goal | None:
+    def goal(
+        self, number: int, runs: Mapping[int, Run] | None = None, dropped: tuple[int, ...] = ()
+    ) -> Goal | None:
         """An operand of the second op is some runs of that of the first, all of the other dims; None where its shape
         tells otherwise."""
         shape, given = self.shape(number), runs or {}
         expected = tuple(given[d][1] if d in given else n for d, n in enumerate(shape))
-        if self.its_shape(number) != expected:
-            return None
-        offsets = tuple(given[d][0] if d in given else ZERO for d in range(len(shape)))
-        return self.second.inputs[number], Part(self.first.inputs[number], offsets)
+        part = Part(
+            self.first.inputs[number],
+            tuple(given[d][0] if d in given else ZERO for d in range(len(shape))),
+            dropped=dropped,
+        )
+        return (self.second.inputs[number], part) if part.sizes(self.its_shape(number)) == expected else None
+
+    def start(self, number: int, last: int) -> Goal:
+        """A start that is clamped to [0, last] by both ops is the same one."""
+        mine = self.unclamped(0, self.first.inputs[number], last)
+        return self.unclamped(1, self.second.inputs[number], last), Part(mine, ())
 
 
 def shape_of(program: Program, value: ValueId) -> tuple[int, ...]:

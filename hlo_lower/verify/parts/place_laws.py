@@ -35,13 +35,17 @@ def each(asked: OpParts) -> list[Goal] | None:
 
 
 def broadcast_in_dim(asked: OpParts) -> list[Goal] | None:
-    """Result[p] = operand[p of its dims, 0 where it has one position]: a part of the result needs the same part."""
-    if not asked.has_same_attributes():
+    """Result[p] = operand[p of its dims, 0 where it has one position]: a part of the result needs the same part.
+
+    Dims of one position may be gone from the second one's operand.
+    """
+    operand, dims = asked.shape(0), integers(asked.first, "broadcast_dimensions")
+    of_result = {d: k for k, d in enumerate(dims)}
+    kept = [of_result.get(d, -1) for d in integers(asked.second, "broadcast_dimensions")]
+    if kept != sorted(kept) or -1 in kept:
         return None
-    operand = asked.shape(0)
-    dims = integers(asked.first, "broadcast_dimensions")
-    follows = {k: asked.run(d) for k, d in enumerate(dims) if operand[k] == asked.result[d]}
-    return all_goals([asked.goal(0, follows)])
+    runs = {k: asked.run(d) for k, d in enumerate(dims) if operand[k] == asked.result[d]}
+    return all_goals([asked.goal(0, runs, tuple(k for k in range(len(dims)) if k not in kept))])
 
 
 def transpose(asked: OpParts) -> list[Goal] | None:

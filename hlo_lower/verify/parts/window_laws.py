@@ -1,4 +1,5 @@
-"""Laws of ops that read or write windows: gathers and updates of slices. Slices are looked through by `by_parts`."""
+"""Laws of ops that read or write windows: gathers and updates of slices, slices at places that
+are known only when they run. Other slices are looked through by `by_parts`."""
 
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
@@ -38,8 +39,22 @@ def dynamic_update_slice(asked: OpParts) -> list[Goal] | None:
     if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
         return None
     runs = {d: asked.run(d) for d in covered}
-    starts = [asked.goal(k) for k in range(2, len(asked.first.inputs)) if k - 2 not in covered]
+    starts = [asked.start(d + 2, operand[d] - update[d]) for d in range(len(operand)) if d not in covered]
     return all_goals([asked.goal(0, runs), asked.goal(1, runs), *starts])
 
 
-WINDOW_LAWS = {"stablehlo.gather": gather, "stablehlo.dynamic_update_slice": dynamic_update_slice}
+def dynamic_slice(asked: OpParts) -> list[Goal] | None:
+    """Dims of which it takes everything are cut alike; a start there is clamped to 0. The others are whole."""
+    operand = asked.shape(0)
+    covered = [d for d in range(len(operand)) if operand[d] == asked.result[d]]
+    if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
+        return None
+    starts = [asked.start(d + 1, operand[d] - asked.result[d]) for d in range(len(operand)) if d not in covered]
+    return all_goals([asked.goal(0, {d: asked.run(d) for d in covered}), *starts])
+
+
+WINDOW_LAWS = {
+    "stablehlo.gather": gather,
+    "stablehlo.dynamic_update_slice": dynamic_update_slice,
+    "stablehlo.dynamic_slice": dynamic_slice,
+}
