@@ -1,7 +1,7 @@
 """Equality of two pieces shown by the structure of the second one's loops, tile by tile: no run, at any size.
 
-The second piece is read backwards from its outputs. A goal is "this value of the second piece is that part of a value of
-the first one"; each op has a law that says which parts of its operands its result's part is computed from
+The second piece is read backwards from its outputs. A goal is "this value of the second piece is that part of a value
+of the first one"; each op has a law that says which parts of its operands its result's part is computed from
 (`place_laws`, `sum_laws`, `window_laws`), and a loop shows its results by what one iteration writes, wherever the
 counter stands, and by the places that all iterations write (`tile_writes`). Nothing of the tiler is used.
 

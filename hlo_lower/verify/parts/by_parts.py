@@ -1,7 +1,7 @@
 """Show that two pieces are equal: each value of the second one is a part of one of the first, laws all the way."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -16,7 +16,7 @@ from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
 from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, shape_of
-from hlo_lower.verify.parts.place_laws import EACH, PLACE_LAWS, whole
+from hlo_lower.verify.parts.place_laws import PLACE_LAWS, whole
 from hlo_lower.verify.parts.positions import ZERO, Position, shifted
 from hlo_lower.verify.parts.sum_laws import (
     NEUTRAL,
@@ -24,7 +24,6 @@ from hlo_lower.verify.parts.sum_laws import (
     combiner_of,
     outermost_position,
     summed_extents,
-    summed_runs,
 )
 from hlo_lower.verify.parts.tile_writes import Box, Writes, covers
 from hlo_lower.verify.parts.turned_products import turn_products
@@ -52,7 +51,7 @@ def are_equal_by_parts(first: str, second: str, *, reassociated: bool, name: str
     """Whether a function of two modules is shown to give the same, whatever its arguments are.
 
     Args:
-      first, second: the modules. What the first one's function returns behind the second one's results is not looked at.
+      first, second: the modules. What the first one returns behind the second one's results is not looked at.
       name: the function.
       reassociated: whether float sums may be in another order; else no op that sums floats is cut.
 
@@ -82,7 +81,7 @@ class _TooManyGoalsError(Exception):
 
 
 @contextmanager
-def _deep() -> Iterator[None]:
+def _deep() -> Generator[None]:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, DEEPEST))
     try:
@@ -94,8 +93,8 @@ def _deep() -> Iterator[None]:
 class _Shown:
     """What is shown of two pieces so far.
 
-    By induction over the goals: each is reduced to goals about what its values are computed from. What an iteration of a
-    loop writes is shown for a counter that may be any; carried values are read nowhere but where they are written into.
+    By induction over the goals: each is reduced to goals about what its values are computed from. What an iteration of
+    a loop writes is shown for a counter that may be any; what it carries is read only where it is written into.
     """
 
     def __init__(self, programs: tuple[Program, Program], bodies: tuple[Body, Body], *, reassociated: bool) -> None:
@@ -313,13 +312,13 @@ class _Shown:
         return sorted(inside, key=lambda p: p.is_constant)
 
     def _in_order(self, y: ValueId, part: Part) -> bool:
-        """A scatter whose updates go in run after run, from the first to the last, each into what the ones before left."""
+        """A scatter whose updates go in run after run, first to last, each into what the ones before left."""
         op = self._a.makers[part.value]
         if op is None or op.name != "stablehlo.scatter" or len(op.results) != 1 or not self._may_cut(op):
             return False
         place = outermost_position(self._a, op)
         chain = self._threaded(y, None)
-        if place is None or chain is None or len(chain[0]) < 2 and not any(loop for _, loop in chain[0]):
+        if place is None or chain is None or (len(chain[0]) < 2 and not any(loop for _, loop in chain[0])):
             return False
         length = shape_of(self._a, op.inputs[1])[place]
         following = 0

@@ -91,9 +91,7 @@ class OpParts:
         first, second = (without(op, others) for op in (self.first, self.second))
         return first == second
 
-    def goal(
-        self, number: int, runs: Mapping[int, Run] | None = None, dropped: tuple[int, ...] = ()
-    ) -> Goal | None:
+    def goal(self, number: int, runs: Mapping[int, Run] | None = None, dropped: tuple[int, ...] = ()) -> Goal | None:
         """An operand of the second op is some runs of that of the first, all of the other dims; None where its shape
         tells otherwise."""
         shape, given = self.shape(number), runs or {}

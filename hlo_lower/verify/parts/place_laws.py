@@ -1,26 +1,41 @@
 """Laws of ops that compute each element by itself, or move elements: elementwise ops, broadcasts, reshapes, sorts."""
 
+from math import prod
+
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 from hlo_lower.verify.parts.positions import ZERO
 
-EACH = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine"),
-        *("count_leading_zeros", "divide", "exponential", "exponential_minus_one", "floor", "imag", "is_finite", "log"),
-        *("log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
-        *("real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even", "rsqrt", "select"),
-        *("shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan"),
-        *("tanh", "xor"),
+EACH = (
+    frozenset(
+        f"stablehlo.{name}"
+        for name in (
+            *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine"),
+            *(
+                "count_leading_zeros",
+                "divide",
+                "exponential",
+                "exponential_minus_one",
+                "floor",
+                "imag",
+                "is_finite",
+                "log",
+            ),
+            *("log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
+            *("real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even", "rsqrt", "select"),
+            *("shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan"),
+            *("tanh", "xor"),
+        )
     )
-) | {f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cosh", "digamma")} | {
-    f"chlo.{name}"
-    for name in (
-        *("erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma"),
-        *("sinh", "square", "tan", "zeta", "bessel_i1e"),
-    )
-}
+    | {f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cosh", "digamma")}
+    | {
+        f"chlo.{name}"
+        for name in (
+            *("erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma"),
+            *("sinh", "square", "tan", "zeta", "bessel_i1e"),
+        )
+    }
+)
 """Ops whose element p is computed from the elements p of their operands; a scalar operand is one for all."""
 
 
@@ -67,23 +82,15 @@ def reshape(asked: OpParts) -> list[Goal] | None:
         first = next((d for d in its if asked.result[d] != 1), None)
         if first is None or any(not asked.takes_all(d) for d in its if d != first):
             return None
-        inner = product(asked.result[d] for d in its if d > first)
+        inner = prod(asked.result[d] for d in its if d > first)
         outer = next(d for d in mine if asked.shape(0)[d] != 1)
-        unit = product(asked.shape(0)[d] for d in mine if d > outer)
+        unit = prod(asked.shape(0)[d] for d in mine if d > outer)
         offset, size = asked.run(first)
         begin = offset.times(inner).over(unit)
         if begin is None or size * inner % unit:
             return None
         runs[outer] = begin, size * inner // unit
     return all_goals([asked.goal(0, runs)])
-
-
-def product(numbers: "object") -> int:
-    """The product of some numbers."""
-    found = 1
-    for number in numbers:  # type: ignore[attr-defined]
-        found *= number
-    return found
 
 
 def groups(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
@@ -94,7 +101,9 @@ def groups(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[i
     found: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(before) or j < len(after):
-        mine, its, a, b = [], [], 1, 1  # type: list[int], list[int], int, int
+        mine: list[int] = []
+        its: list[int] = []
+        a = b = 1
         while not (mine or its) or a != b:
             if j >= len(after) or (i < len(before) and a <= b):
                 mine.append(i)

@@ -4,6 +4,8 @@ What is summed is cut, too: a part of a sum is a sum of part of it, over the run
 summed are those of `summed_extents`. Scatter positions are such a dim: their outermost one, in order.
 """
 
+from collections.abc import Sequence
+
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers, shape_of
 from hlo_lower.verify.parts.positions import ZERO
@@ -20,7 +22,8 @@ def summed_extents(program: Program, op: Op) -> tuple[int, ...]:
         return tuple(shape[d] for d in integers(op, "dimensions"))
     if op.name == "stablehlo.dot_general":
         shape = shape_of(program, op.inputs[0])
-        return tuple(shape[d] for d in mlir.dot_dimension_numbers(op.raw).lhs_contracting_dimensions)
+        summed: Sequence[int] = mlir.dot_dimension_numbers(op.raw).lhs_contracting_dimensions
+        return tuple(shape[d] for d in summed)
     if op.name == "stablehlo.scatter":
         place = outermost_position(program, op)
         return () if place is None else (shape_of(program, op.inputs[len(op.results)])[place],)
@@ -81,7 +84,7 @@ def convolution(asked: OpParts) -> list[Goal] | None:
     numbers = mlir.convolution_dimension_numbers(asked.first.raw)
     may_cut = {numbers.output_batch}
     if integers_of_one(asked.first, "batch_group_count") != 1:
-        may_cut = set()
+        may_cut = set[int]()
     elif integers_of_one(asked.first, "feature_group_count") == 1:
         may_cut.add(numbers.output_feature)
     if not asked.has_same_attributes():
@@ -110,9 +113,7 @@ def reduce_window(asked: OpParts) -> list[Goal] | None:
     edges = [0] * (2 * rank)
     if "padding" in asked.first.raw.attributes:
         edges = list(mlir.dense_integers(asked.first.raw.attributes["padding"]))
-    single = [
-        d for d in range(rank) if all(values[d] == 1 for values in given) and not any(edges[2 * d : 2 * d + 2])
-    ]
+    single = [d for d in range(rank) if all(values[d] == 1 for values in given) and not any(edges[2 * d : 2 * d + 2])]
     if not all(asked.takes_all(d) for d in range(rank) if d not in single):
         return None
     runs = {d: asked.run(d) for d in single}

@@ -38,7 +38,7 @@ class Written:
 
 
 Step: TypeAlias = Callable[[Op, Written, ValueId | None], ValueId | None]
-"""What an op writes is noted, on the way back to a value; gives what it is written into, None where it writes nothing."""
+"""What an op writes is noted, on the way back to a value; gives what that is written into, None where nothing is."""
 
 
 class Writes:
@@ -59,9 +59,7 @@ class Writes:
         """What is combined into a value by an elementwise op, all of it or tile by tile, back to a value."""
         return self._followed(value, end, lambda op, into, to: self._added(op, combiner, into, to))
 
-    def _followed(
-        self, value: ValueId, end: ValueId | None, step: "Step"
-    ) -> Written:
+    def _followed(self, value: ValueId, end: ValueId | None, step: "Step") -> Written:
         found = Written(value)
         while found.base != end:
             found.base = self._scope.resolved(found.base)
