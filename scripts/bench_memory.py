@@ -4,6 +4,7 @@
     python scripts/bench_memory.py --only attention --rounds 3
     python scripts/bench_memory.py --only cross_entropy_128k --norun   # temporaries alone: 12 GiB
     python scripts/bench_memory.py --small                        # whether it works
+    python scripts/bench_memory.py --exports --seconds 60         # benchmark/memory_exports.py, at a half and a quarter
 
 Temporaries are XLA's `temp_size_in_bytes` under the schedule that needs least memory; resident sizes grow over what is
 there before the first run, results included, under XLA's defaults. Both versions run interleaved in one process; the
@@ -25,18 +26,25 @@ import jax
 import numpy as np
 from absl import app, flags
 from benchmark.memory_chart import memory_chart
+from benchmark.memory_exports import EXPORTS
 from benchmark.memory_workloads import WORKLOADS, Workload
 from benchmark.resident import arguments, resident
 from benchmark.timing import interleave
 
 import hlo_lower as hl
+from hlo_lower.tile.entry import tile
+from hlo_lower.tile.measure import known, measured
+from hlo_lower.tile.plan_search import SearchLimits
 from hlo_lower.tile.tiled_module import shown_bytes
+from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.run import exported_from_module
 
 _ONLY = flags.DEFINE_list("only", [], "Workloads; by default all.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower_bound=1)
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
 _RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
+_EXPORTS = flags.DEFINE_bool("exports", False, "Exports in the place of workloads, each at a half and at a quarter.")
+_SECONDS = flags.DEFINE_float("seconds", 600.0, "Seconds of a search, with --exports.")
 _SVG = flags.DEFINE_string("svg", None, "Draw the temporaries as a chart into this file.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
 
@@ -77,10 +85,36 @@ def measure(workload: Workload) -> dict[str, Any]:
     entry: dict[str, Any] = {"workload": workload.name, "tiling_seconds": round(seconds, 1), **found.to_json()}
     if not _RUN.value:
         return entry
-    runs = [compiled(version) for version in (text, found.text)]
-    entry["close"] = are_close(*(run(*given) for run, given in runs))
+    timed(entry, text, found.text)
     if not entry["close"]:
         return entry
+    entry["resident"] = [resident(version) for version in (text, found.text)]
+    return entry
+
+
+def measure_export(name: str, share: int) -> dict[str, Any]:
+    """All figures of an export that is asked for a share of its temporaries."""
+    text = EXPORTS[name].text()
+    [(_, size)] = measured([text])
+    start = time.perf_counter()
+    bound = known(size, name) // share
+    found = tile(text, max_temp=bound, name=name, effort=SearchLimits(seconds=_SECONDS.value))
+    entry: dict[str, Any] = {"workload": f"{name}, 1/{share}", "share": share, **found.to_json()}
+    entry["tiling_seconds"] = round(time.perf_counter() - start, 1)
+    start = time.perf_counter()
+    entry["shown_equal"] = are_equal_by_parts(text, found.text, reassociated=True)
+    entry["shown_seconds"] = round(time.perf_counter() - start, 1)
+    if EXPORTS[name].runs and _RUN.value and found.is_changed:
+        timed(entry, text, found.text)
+    return entry
+
+
+def timed(entry: dict[str, Any], before: str, after: str) -> None:
+    """Run both versions, and note whether they are close and how long they take."""
+    runs = [compiled(version) for version in (before, after)]
+    entry["close"] = are_close(*(run(*given) for run, given in runs))
+    if not entry["close"]:
+        return
     calls = {
         name: (lambda run=run, given=given: jax.block_until_ready(run(*given)))
         for name, (run, given) in zip(("before", "after"), runs, strict=True)
@@ -88,8 +122,18 @@ def measure(workload: Workload) -> dict[str, Any]:
     times = interleave(calls, _ROUNDS.value)
     entry["seconds"] = {name: timing.seconds for name, timing in times.items()}
     entry["time_ratio"] = times["after"].median / times["before"].median
-    entry["resident"] = [resident(version) for version in (text, found.text)]
-    return entry
+
+
+def export_line(entry: dict[str, Any]) -> str:
+    """An entry of an export, readable."""
+    told = "reached" if entry["reached"] else "not reached"
+    sizes = f"{shown_bytes(entry['before'])} -> {shown_bytes(entry['after'])}, asked {shown_bytes(entry['max_temp'])}"
+    ratio = f"{entry['time_ratio']:.2f}x" if "time_ratio" in entry else "not timed"
+    if entry.get("close") is False:
+        ratio = "results are not close"
+    shown = "shown equal" if entry["shown_equal"] else "not shown equal"
+    search = f"{len(entry['loops'])} loops in {entry['tiling_seconds']} s{', ' * bool(entry['ended'])}{entry['ended']}"
+    return "\n   ".join([f"{entry['workload']}: {told}, {sizes}, {ratio}, {shown}, {search}", *entry["left"]])
 
 
 def line(entry: dict[str, Any]) -> str:
@@ -105,11 +149,11 @@ def line(entry: dict[str, Any]) -> str:
 
 def main(_: Sequence[str]) -> int:
     """Measure and show."""
-    names = _ONLY.value or list(WORKLOADS)
+    names = _ONLY.value or list(EXPORTS if _EXPORTS.value else WORKLOADS)
     entries: list[dict[str, Any]] = []
-    for name in names:
-        entries.append(measure(WORKLOADS[name]))
-        print(line(entries[-1]), flush=True)
+    for name, share in [(name, share) for name in names for share in ((2, 4) if _EXPORTS.value else (1,))]:
+        entries.append(measure_export(name, share) if _EXPORTS.value else measure(WORKLOADS[name]))
+        print(export_line(entries[-1]) if _EXPORTS.value else line(entries[-1]), flush=True)
         if _JSON.value:
             machine = {"cores": os.cpu_count(), "platform": platform.platform(), "jaxlib": version("jaxlib")}
             Path(_JSON.value).write_text(json.dumps({"machine": machine, "workloads": entries}, indent=1) + "\n")
