@@ -463,6 +463,13 @@ def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers
 # --- locations --------------------------------------------------------------------------------------------------
 
 
+def convolution_spatial_dimensions(operation: RawOperation) -> tuple[tuple[int, int, int], ...]:
+    """The spatial dims of a `stablehlo.convolution`, each as those of its input, kernel and output."""
+    read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    lists = (read.input_spatial_dimensions, read.kernel_spatial_dimensions, read.output_spatial_dimensions)
+    return tuple((int(a), int(b), int(c)) for a, b, c in zip(*lists, strict=True))
+
+
 def _location_kind(location: Any) -> str:
     """ "name", "callsite", "file", "fused" or "" (unknown): classes in jax 0.10, predicates in jax 0.9."""
     kind = type(location).__name__

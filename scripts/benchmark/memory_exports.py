@@ -136,7 +136,7 @@ EXPORTS = {
     export.name: export
     for export in (
         MemoryExport("train sgd", "train_step:sgd", {**TRAIN, "layers": 1, "vocab": 16384, "batch": 4}),
-        MemoryExport("train adam, tied", "train_step:adam", {**TRAIN, "vocab": 8192, "batch": 6, "tied_head": True}),
+        MemoryExport("train adam tied", "train_step:adam", {**TRAIN, "vocab": 8192, "batch": 6, "tied_head": True}),
         MemoryExport("llama prefill", "llama:prefill", {**LLAMA, "max_length": 2048, "prompt": 2048, "batch": 1}),
         MemoryExport("scan prefill", "scan_layers:prefill_slices", {**LLAMA, "max_length": 2048, "prompt": 2048}),
         MemoryExport("moe capacity", "moe:capacity", {**MOE, "tokens": 8192, "slots": 4096}),
