@@ -44,6 +44,7 @@ _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
 _RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
 _EXPORTS = flags.DEFINE_bool("exports", False, "Exports in the place of workloads, each at a half and at a quarter.")
+_SHARES = flags.DEFINE_list("shares", ["2", "4"], "With --exports: the parts of their temporaries that are asked for.")
 _SECONDS = flags.DEFINE_float("seconds", 600.0, "Seconds of a search, with --exports.")
 _SVG = flags.DEFINE_string("svg", None, "Draw the temporaries as a chart into this file.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
@@ -151,7 +152,9 @@ def main(_: Sequence[str]) -> int:
     """Measure and show."""
     names = _ONLY.value or list(EXPORTS if _EXPORTS.value else WORKLOADS)
     entries: list[dict[str, Any]] = []
-    for name, share in [(name, share) for name in names for share in ((2, 4) if _EXPORTS.value else (1,))]:
+    for name, share in [
+        (name, share) for name in names for share in (map(int, _SHARES.value) if _EXPORTS.value else (1,))
+    ]:
         entries.append(measure_export(name, share) if _EXPORTS.value else measure(WORKLOADS[name]))
         print(export_line(entries[-1]) if _EXPORTS.value else line(entries[-1]), flush=True)
         if _JSON.value:
