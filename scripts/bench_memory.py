@@ -4,6 +4,7 @@
     python scripts/bench_memory.py --only attention --rounds 3
     python scripts/bench_memory.py --only cross_entropy_128k --norun   # temporaries alone: 12 GiB
     python scripts/bench_memory.py --small                        # whether it works
+    python scripts/bench_memory.py --iree                         # what IREE's allocator counts, at middle sizes
     python scripts/bench_memory.py --exports --seconds 60         # benchmark/memory_exports.py, at a half and a quarter
 
 Temporaries are XLA's `temp_size_in_bytes` under the schedule that needs least memory; resident sizes grow over what is
@@ -19,12 +20,14 @@ import platform
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from absl import app, flags
+from benchmark.iree_peak import MIDDLE, iree_peak
 from benchmark.memory_chart import memory_chart
 from benchmark.memory_exports import EXPORTS
 from benchmark.memory_workloads import WORKLOADS, Workload
@@ -44,6 +47,7 @@ _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds of each measurement.", lower
 _SMALL = flags.DEFINE_bool("small", False, "Small sizes, tiled to a quarter of what they need.")
 _RUN = flags.DEFINE_bool("run", True, "Run both versions; else only what XLA plans is told, whatever memory there is.")
 _EXPORTS = flags.DEFINE_bool("exports", False, "Exports in the place of workloads, each at a half and at a quarter.")
+_IREE = flags.DEFINE_bool("iree", False, "Workloads at middle sizes, at a quarter, on IREE: its own peak.")
 _SHARES = flags.DEFINE_list("shares", ["2", "4"], "With --exports: the parts of their temporaries that are asked for.")
 _SECONDS = flags.DEFINE_float("seconds", 600.0, "Seconds of a search, with --exports.")
 _SVG = flags.DEFINE_string("svg", None, "Draw the temporaries as a chart into this file.")
@@ -125,6 +129,22 @@ def timed(entry: dict[str, Any], before: str, after: str) -> None:
     entry["time_ratio"] = times["after"].median / times["before"].median
 
 
+def measure_iree(name: str) -> dict[str, Any]:
+    """What IREE's allocator counts for a workload of middle size, as it is and at a quarter of XLA's temporaries."""
+    text = WORKLOADS[name].text(MIDDLE[name])
+    [(_, size)] = measured([text])
+    found = tile(text, max_temp=known(size, name) // 4, name=name, effort=SearchLimits(seconds=_SECONDS.value))
+    peaks = [iree_peak(version) for version in (text, found.text)]
+    return {"workload": name, "sizes": list(MIDDLE[name]), **found.to_json(), "iree_peak": peaks}
+
+
+def iree_line(entry: dict[str, Any]) -> str:
+    """An entry of IREE's, readable."""
+    told = [shown_bytes(peak) if isinstance(peak, int) else peak for peak in entry["iree_peak"]]
+    by_xla = f"{shown_bytes(entry['before'])} -> {shown_bytes(entry['after'])}"
+    return f"{entry['workload']} {entry['sizes']}: IREE {told[0]} -> {told[1]}, temporaries by XLA {by_xla}"
+
+
 def export_line(entry: dict[str, Any]) -> str:
     """An entry of an export, readable."""
     told = "reached" if entry["reached"] else "not reached"
@@ -148,15 +168,24 @@ def line(entry: dict[str, Any]) -> str:
     return f"{head}, resident {sizes[0]} -> {sizes[1]}, time {entry['time_ratio']:.2f}x, {len(entry['loops'])} loops"
 
 
+def measured_and_told(name: str, share: int) -> tuple[dict[str, Any], str]:
+    """The figures that the flags ask for, and a line of them."""
+    if _EXPORTS.value:
+        entry = measure_export(name, share)
+        return entry, export_line(entry)
+    entry = measure_iree(name) if _IREE.value else measure(WORKLOADS[name])
+    return entry, iree_line(entry) if _IREE.value else line(entry)
+
+
 def main(_: Sequence[str]) -> int:
     """Measure and show."""
-    names = _ONLY.value or list(EXPORTS if _EXPORTS.value else WORKLOADS)
+    names = _ONLY.value or list(EXPORTS if _EXPORTS.value else MIDDLE if _IREE.value else WORKLOADS)
+    shares = [int(share) for share in _SHARES.value] if _EXPORTS.value else [1]
     entries: list[dict[str, Any]] = []
-    for name, share in [
-        (name, share) for name in names for share in (map(int, _SHARES.value) if _EXPORTS.value else (1,))
-    ]:
-        entries.append(measure_export(name, share) if _EXPORTS.value else measure(WORKLOADS[name]))
-        print(export_line(entries[-1]) if _EXPORTS.value else line(entries[-1]), flush=True)
+    for name, share in product(names, shares):
+        entry, told = measured_and_told(name, share)
+        entries.append(entry)
+        print(told, flush=True)
         if _JSON.value:
             machine = {"cores": os.cpu_count(), "platform": platform.platform(), "jaxlib": version("jaxlib")}
             Path(_JSON.value).write_text(json.dumps({"machine": machine, "workloads": entries}, indent=1) + "\n")

@@ -231,6 +231,8 @@ class _Attempts(Sequence[str]):
     def __getitem__(self, number: int | slice) -> str | Sequence[str]:
         if isinstance(number, slice):
             return [self[k] for k in range(*number.indices(self._count))]
+        if not 0 <= number < self._count:
+            raise IndexError(number)
         if number not in self.made:
             choice = (self._choices or self._known())[number]
             self._choices = []  # it belongs to a graph that is changed now

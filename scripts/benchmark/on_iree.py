@@ -73,7 +73,7 @@ class _Measurement:
         (self._folder / f"{name}.mlir").write_text(version.text)
         start, compiled = time.perf_counter(), None
         try:
-            _child(["compile", f"{name}.mlir", f"{name}.vmfb", *FLAGS], self._folder, self._limit, "refused", "compile")
+            child(["compile", f"{name}.mlir", f"{name}.vmfb", *FLAGS], self._folder, self._limit, "refused", "compile")
             compiled = time.perf_counter() - start
             saved = self._folder / f"{name}.npy"
             told = self._run(f"probe_{name}", [name], {"result": str(saved)}, self._limit)
@@ -114,11 +114,11 @@ class _Measurement:
             **wanted,
         }
         (self._folder / f"{job}.json").write_text(json.dumps(request))
-        _child(["run", f"{job}.json"], self._folder, limit, "failed", "run")
+        child(["run", f"{job}.json"], self._folder, limit, "failed", "run")
         return json.loads((self._folder / f"{job}.answer.json").read_text())
 
 
-def _child(arguments: Sequence[str], folder: Path, limit: float, verb: str, doing: str) -> None:
+def child(arguments: Sequence[str], folder: Path, limit: float, verb: str, doing: str) -> None:
     """Run the worker.
 
     Raises:
