@@ -28,10 +28,10 @@ def run(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.report import render_costs_markdown, render_costs_text, render_rules_markdown, render_rules_text
 
-    if args.name is not None:
-        show(_told(args.name, hl.rules(args.target)))
-        return EXIT_OK
     rules, costs = hl.rules(args.target), hl.costs(args.target)
+    if args.name is not None:
+        show(render_rules_text([_named(args.name, rules)], **page_of(sys.stdout), proofs=True))
+        return EXIT_OK
     if args.format == "markdown":
         show(render_rules_markdown(rules) + "\n" + render_costs_markdown(costs))
     else:
@@ -40,20 +40,13 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _told(name: str, rules: "Sequence[RuleRow]") -> str:
-    """One rule: what it is for, what it becomes, and why both are equal.
+def _named(name: str, rules: "Sequence[RuleRow]") -> "RuleRow":
+    """The rule of a name.
 
     Raises:
-      InputError: there is none of that name.
+      InputError: there is none.
     """
     rule = next((rule for rule in rules if rule.name == name), None)
     if rule is None:
         raise no_rule("rules", name, (rule.name for rule in rules))
-    lines = [
-        f"{rule.name}   {rule.place}",
-        f"takes:   {rule.classes}",
-        f"form:    {rule.form}",
-        *([f"builds:  {', '.join(rule.builds)}"] if rule.builds else []),
-        *([f"refused: {rule.refused}"] if rule.refused else []),
-    ]
-    return "\n".join([*lines, "", rule.proof, ""])
+    return rule
