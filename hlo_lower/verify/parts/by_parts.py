@@ -15,6 +15,7 @@ from hlo_lower.verify.align import Side
 from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
+from hlo_lower.verify.parts.counting import counted
 from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, shape_of
 from hlo_lower.verify.parts.place_laws import PLACE_LAWS, whole
 from hlo_lower.verify.parts.positions import ZERO, Position, shifted
@@ -41,7 +42,6 @@ MOST_GOALS = 200_000
 DEEPEST = 60_000
 """Frames of Python: a module's ops follow each other to a depth of thousands."""
 
-EXACT = ("add", "maximum", "minimum", "and", "or", "xor", "multiply")
 
 SUMMED = ("f32", "f64")
 """Floats of which parts of sums may be rounded to the type itself."""
@@ -173,8 +173,8 @@ class _Shown:
 
     def _counts_alike(self, y: ValueId, part: Part) -> bool:
         """Both count along one dim, from where the part begins."""
-        one = _counted(self._a, self._first, part.value)
-        other = None if one is None else _counted(self._b, self._second, y)
+        one = counted(self._a, self._first, part.value)
+        other = None if one is None else counted(self._b, self._second, y)
         if one is None or other is None or one[0] != other[0]:
             return False
         return one[1].plus(part.offsets[one[0]]) == other[1]
@@ -328,7 +328,7 @@ class _Shown:
             trips = 1 if counter is None else counter.trips
             start = Position(following).plus(Position() if counter is None else Position.of(counter).times(size))
             its = Part(part.value, part.offsets, ((start, size),))
-            goals = scatter_goals(self._asked(op, piece, its))
+            goals = SUM_LAWS[op.name](self._asked(op, piece, its))
             if goals is None or not all(self.is_part(*goal) for goal in goals[1:]):
                 return False
             following += trips * size
@@ -406,53 +406,3 @@ class _Shown:
         except KeyError:
             return False
         return numbers[0] == numbers[1]
-
-
-scatter_goals = SUM_LAWS["stablehlo.scatter"]
-
-
-def _counted(program: Program, scope: Scope, value: ValueId) -> tuple[int, Position] | None:
-    """The dim along which a tensor of integers counts, by one, and from where: element p is start + p[dim]."""
-    op = scope.maker(value)
-    tensor = program.type_of(value)
-    if op is None or tensor is None or len(op.results) != 1 or not tensor.is_static:
-        return None
-    found = _counted_by(program, scope, op)
-    element = mlir.dtype_of(tensor.element_name)
-    if found is None or element is None or element.kind not in "iu":
-        return None
-    low, high = found[1].bounds
-    limits = np.iinfo(element)
-    last = high + shape_of(program, value)[found[0]] - 1
-    return found if limits.min <= low and last <= limits.max else None
-
-
-def _counted_by(program: Program, scope: Scope, op: Op) -> tuple[int, Position] | None:
-    if op.name == "stablehlo.iota":
-        return mlir.integer_of(op.raw.attributes["iota_dimension"]), ZERO
-    if op.name == "stablehlo.convert":
-        return _counted(program, scope, op.inputs[0])
-    if op.name == "stablehlo.broadcast_in_dim":
-        inner = _counted(program, scope, op.inputs[0])
-        dims = mlir.integers_of(op.raw.attributes["broadcast_dimensions"])
-        if inner is None or shape_of(program, op.inputs[0])[inner[0]] == 1:
-            return None
-        return dims[inner[0]], inner[1]
-    if op.name in ("stablehlo.add", "stablehlo.subtract"):
-        for place in (0, 1) if op.name == "stablehlo.add" else (0,):
-            counted = _counted(program, scope, op.inputs[place])
-            moved = None if counted is None else _everywhere(program, scope, op.inputs[1 - place])
-            if counted is not None and moved is not None:
-                return counted[0], counted[1].plus(moved, 1 if op.name == "stablehlo.add" else -1)
-    return None
-
-
-def _everywhere(program: Program, scope: Scope, value: ValueId) -> Position | None:
-    """The number that a tensor has everywhere."""
-    known = scope.known(value)
-    if known is not None and known.dtype.kind in "iu" and known.size and is_splat(known):
-        return Position(int(known[(0,) * known.ndim]))
-    op = scope.maker(value)
-    if op is None or op.name != "stablehlo.broadcast_in_dim":
-        return scope.position(value) if shape_of(program, value) == () else None
-    return _everywhere(program, scope, op.inputs[0])
