@@ -13,7 +13,7 @@ from hlo_lower.arguments import shown
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
-from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
+from hlo_lower.legalize import Demotion, assume_nothing, demote_i64, with_original_signature
 from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
@@ -147,6 +147,9 @@ class Lowered:
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+            lines += [f"assumed, checked at run time: {assumption}" for assumption in self.demotion.tested]
+        if self.options.checked:
+            lines.append("the last result of each public function, assumptions_hold: whether what is checked held")
         if self.floats is not None:
             lines += float_lines(self.floats)
         if self.storage is not None:
@@ -367,4 +370,9 @@ def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     In this order: what is demoted has to be plain StableHLO.
     """
     changes = run_stage(context, kinds_of(Stage.LEGALIZED)) if context.options.legalize else ()
-    return changes, demote_i64(context.graph) if context.options.demote_i64 else None
+    checked = context.options.checked
+    if context.options.demote_i64:
+        return changes, demote_i64(context.graph, checked=checked)
+    if checked:
+        assume_nothing(context.graph)
+    return changes, None
