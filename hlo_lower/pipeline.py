@@ -22,6 +22,7 @@ from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
+from hlo_lower.rewrite.branch_captures import read_once
 from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
@@ -335,6 +336,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             again = run_stage(Context(graph, options, registry), kinds_of(Stage.TYPES))
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
+    read_once(context.graph, context.target)
     if changes:
         unmark(context.graph)
     return changes, storage

@@ -8,10 +8,13 @@ class RefusedForm(Enum):
 
     INFINITE: a constant with an infinity among its numbers, which a writer may put down as the largest float.
     TOTAL_ORDER: a comparison of floats by TOTALORDER.
+    TWICE: a branch of a `case` that reads a value from around it twice, which a converter may take for two arguments of
+      one name.
     """
 
     INFINITE = "constant Inf"
     TOTAL_ORDER = "compare TOTALORDER"
+    TWICE = "case reading a value twice"
 
 
 REFUSED_FORMS = tuple(form.value for form in RefusedForm)
