@@ -28,6 +28,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
+from hlo_lower.rewrite.loops_of_calls import call_bodies
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
@@ -337,6 +338,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
+    call_bodies(context.graph, context.target)
     if changes:
         unmark(context.graph)
     return changes, storage

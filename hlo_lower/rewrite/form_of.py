@@ -5,6 +5,7 @@ import numpy as np
 from hlo_lower.graph import Node
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.branch_captures import reads_twice
+from hlo_lower.rewrite.loops_of_calls import WHILE, is_of_calls
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
 
@@ -18,6 +19,8 @@ ENDS = {"stablehlo.maximum": np.less, "stablehlo.minimum": np.greater}
 
 def form_of(node: Node) -> RefusedForm | None:
     """The form in which an op stands; None where it is none of those."""
+    if node.name == WHILE:
+        return None if is_of_calls(node) else RefusedForm.LOOP
     if node.name not in (CONSTANT, COMPARE):
         return RefusedForm.TWICE if reads_twice(node) else None
     value = node.operand(0) if node.operands else node.result()
