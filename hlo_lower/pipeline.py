@@ -28,7 +28,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
-from hlo_lower.rewrite.loops_of_calls import call_bodies
+from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
@@ -318,7 +318,10 @@ def lower_stages(
     changes += lower_sorts(Context(graph, options, registry))
     given = graph.exported
     more, storage = _lower_types(Context(graph, options, registry))
-    return LoweredStages(scatters, (*changes, *more), storage, given)
+    changes = (*changes, *more)
+    if call_bodies(graph, options.target):
+        changes = tuple(map(in_calls, changes))
+    return LoweredStages(scatters, changes, storage, given)
 
 
 def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
@@ -338,7 +341,6 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
-    call_bodies(context.graph, context.target)
     if changes:
         unmark(context.graph)
     return changes, storage

@@ -5,17 +5,19 @@ is marked `no_inline` stays one.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Function, Graph, Node, Value
 from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.targets import Target
 
 WHILE, CONSTANT, CALL = "stablehlo.while", "stablehlo.constant", "func.call"
 NAME = "hlo_lower_loop"
 
 
-def call_bodies(graph: Graph, target: Target) -> None:
+def call_bodies(graph: Graph, target: Target) -> bool:
     """Make the condition and the body of each loop private functions, in place, inner loops first.
 
         while (%i = %0) cond { ... } do { ... }
@@ -24,18 +26,29 @@ def call_bodies(graph: Graph, target: Target) -> None:
 
     Equal: a call is what its function does. What a region takes from around it is carried as it is; constants are
     repeated.
+
+    Returns:
+      Whether there was any loop.
     """
     if RefusedForm.LOOP.value not in target.refused_forms:
-        return
+        return False
     loops = [raw for raw in mlir.walked(graph.module.operation) if raw.name == WHILE]
     if not loops:
-        return
+        return False
     names = iter(name for k in range(10 * len(loops)) if f"{(name := f'{NAME}_{k}')}_body" not in graph.functions)
     with mlir.active(graph.context):
         for raw in reversed(loops):  # those within one come after it
             if not is_of_calls(Node(raw)):
                 _call(graph, _closed(Node(raw)), next(names))
     graph.forget()
+    return True
+
+
+def in_calls(change: Change) -> Change:
+    """What is told of a loop that was left, and then written in calls."""
+    if change.outcome is not Outcome.LEFT or change.op != WHILE:
+        return change
+    return replace(change, outcome=Outcome.LOWERED, why=f"in calls of private functions: {change.why}")
 
 
 def is_of_calls(node: Node) -> bool:
