@@ -32,6 +32,7 @@ from typing import Any
 
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
+from hlo_lower.verify.matrix_ops import is_matrix_op, units_of
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
@@ -54,6 +55,9 @@ UNREACHABLE = "sdy.manual_computation"
 
 MOVING_CALLS = ("topk", "top_k", "sharding", "shard", "annotate")
 PREFIX = "disturbed_"
+
+IRRATIONAL = ("0.6180339", "1.7320508", "0.4142135", "2.2360679")
+"""Of each dim the distance between the numbers of places, so that no two places have the same."""
 
 
 class CannotDisturbError(Exception):
@@ -164,6 +168,9 @@ class _Disturbing:
             target = str(op.attributes["call_target_name"]).lower()
             if any(name in target for name in MOVING_CALLS):
                 return
+        if is_matrix_op(op):
+            for k in range(len(op.operands)):
+                self._disturb_matrix(op, k, place)
         terms = terms_of(op)
         if terms > 1:
             for k in summed_operands(op):
@@ -178,6 +185,40 @@ class _Disturbing:
         if float_format(value.type):
             most = most_of(op, value.type, terms)
             op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
+
+    def _disturb_matrix(self, op: mlir.RawOperation, k: int, place: BuildPlace) -> None:
+        """Move the elements of a factorization's operand: those of a first column by their magnitude alone, so that
+        candidates for the first pivot stay equal, others each by itself."""
+        value = op.operands[k]
+        if not float_format(value.type) or mlir.tensor_element_name(value.type).startswith("complex"):
+            return
+        most, shape = units_of(op), [int(size or 0) for size in mlir.tensor_shape(value.type)]
+
+        def point() -> Any:
+            return mlir.insert_before(op)
+
+        def made(name: str, *operands: mlir.RawValue, of: mlir.RawType = value.type, **attributes: str) -> mlir.RawValue:
+            return built(f"stablehlo.{name}", list(operands), of, place, point, **attributes)
+
+        def splat(number: str) -> mlir.RawValue:
+            return made("constant", value=f"dense<{number}> : {value.type}")
+
+        places = splat("1.37")
+        for d, weight in zip(range(len(shape)), IRRATIONAL * len(shape), strict=False):
+            along = made("iota", iota_dimension=f"{d} : i64")
+            places = made("add", places, made("multiply", along, splat(weight)))
+        each = made("divide", self._moved(places, most, place, point, short=True), places)
+        moved = made("multiply", value, each)
+        if len(shape) > 1:
+            flags = mlir.tensor_type(shape, "i1")
+            sizes = self._moved(made("abs", value), most, place, point, short=True)
+            less = "#stablehlo<comparison_direction LT>"
+            is_negative = made("compare", value, splat("0.0"), of=flags, comparison_direction=less)
+            alike = made("select", is_negative, made("negate", sizes), sizes)
+            column = made("iota", iota_dimension=f"{len(shape) - 1} : i64")
+            is_first = made("compare", column, splat("1.0"), of=flags, comparison_direction=less)
+            moved = made("select", is_first, alike, moved)
+        op.operands[k] = moved
 
     def _disturb_results(self, op: mlir.RawOperation, place: BuildPlace, terms: int) -> None:
         for k, result in enumerate(op.results):
