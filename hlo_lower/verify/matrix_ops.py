@@ -1,12 +1,10 @@
 """Factorizations and solves of matrices: which ops they are, how far LAPACK's results may be off, what drives them.
 
-LAPACK's results are those of matrices that differ a little from the given ones: by about n * eps, element by element
-for triangular systems, beside the norms of columns or of |L| |U| for factorizations. So what bounds another way to
-compute them is how far they move themselves when the matrices are moved so: `disturbed` moves each element of an
-operand by up to `units_of` units in the last place, whatever its place, those of a first column by their magnitude
-alone, so that candidates for the first pivot that are equal stay equal.
+What bounds another way to compute them is how far LAPACK's own results move when its operands are moved a little
+(`perturbed_matrices`): by 2 n units in the last place, at least 16.
 
-NaN and infinities in a matrix are not compared: LAPACK does not say what it makes of them.
+NaN and infinities in a matrix are not compared: LAPACK does not say what it makes of them. Nor is
+what is not finite compared where its own results hold an infinity: then a pivot was zero, or numbers were too large.
 """
 
 from collections.abc import Iterable, Sequence

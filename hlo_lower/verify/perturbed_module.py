@@ -33,6 +33,7 @@ from typing import Any
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
 from hlo_lower.verify.matrix_ops import is_matrix_op, units_of
+from hlo_lower.verify.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
@@ -55,9 +56,6 @@ UNREACHABLE = "sdy.manual_computation"
 
 MOVING_CALLS = ("topk", "top_k", "sharding", "shard", "annotate")
 PREFIX = "disturbed_"
-
-IRRATIONAL = ("0.6180339", "1.7320508", "0.4142135", "2.2360679")
-"""Of each dim the distance between the numbers of places, so that no two places have the same."""
 
 
 class CannotDisturbError(Exception):
@@ -187,38 +185,28 @@ class _Disturbing:
             op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
 
     def _disturb_matrix(self, op: mlir.RawOperation, k: int, place: BuildPlace) -> None:
-        """Move the elements of a factorization's operand: those of a first column by their magnitude alone, so that
-        candidates for the first pivot stay equal, others each by itself."""
+        """Move each element of a factorization's operand, whatever it is: see `matrix_ops`."""
         value = op.operands[k]
         if not float_format(value.type) or mlir.tensor_element_name(value.type).startswith("complex"):
             return
-        most, shape = units_of(op), [int(size or 0) for size in mlir.tensor_shape(value.type)]
 
         def point() -> Any:
             return mlir.insert_before(op)
 
-        def made(name: str, *operands: mlir.RawValue, of: mlir.RawType = value.type, **attributes: str) -> mlir.RawValue:
-            return built(f"stablehlo.{name}", list(operands), of, place, point, **attributes)
+        def moved(matrix: mlir.RawValue) -> mlir.RawValue:
+            return self._moved(matrix, units_of(op), place, point, short=True)
 
-        def splat(number: str) -> mlir.RawValue:
-            return made("constant", value=f"dense<{number}> : {value.type}")
+        def called(name: str, *operands: mlir.RawValue) -> mlir.RawValue:
+            callee = self._known(name, lambda: matrix_functions(name, value.type))
+            return built("func.call", list(operands), value.type, place, point, callee=f"@{callee}")
 
-        places = splat("1.37")
-        for d, weight in zip(range(len(shape)), IRRATIONAL * len(shape), strict=False):
-            along = made("iota", iota_dimension=f"{d} : i64")
-            places = made("add", places, made("multiply", along, splat(weight)))
-        each = made("divide", self._moved(places, most, place, point, short=True), places)
-        moved = made("multiply", value, each)
-        if len(shape) > 1:
-            flags = mlir.tensor_type(shape, "i1")
-            sizes = self._moved(made("abs", value), most, place, point, short=True)
-            less = "#stablehlo<comparison_direction LT>"
-            is_negative = made("compare", value, splat("0.0"), of=flags, comparison_direction=less)
-            alike = made("select", is_negative, made("negate", sizes), sizes)
-            column = made("iota", iota_dimension=f"{len(shape) - 1} : i64")
-            is_first = made("compare", column, splat("1.0"), of=flags, comparison_direction=less)
-            moved = made("select", is_first, alike, moved)
-        op.operands[k] = moved
+        suffix = type_suffix(value.type)
+        places = called(f"{PREFIX}places_{suffix}")
+        how = movement_of(op)
+        moves = [value, moved(places), places]
+        if how is Movement.FIRST_ALIKE:
+            moves.append(moved(called(f"{PREFIX}sizes_{suffix}", value)))
+        op.operands[k] = called(f"{PREFIX}{how.value}_{suffix}", *moves)
 
     def _disturb_results(self, op: mlir.RawOperation, place: BuildPlace, terms: int) -> None:
         for k, result in enumerate(op.results):
@@ -260,12 +248,15 @@ class _Disturbing:
         """The name of the function that moves the elements of this type, made when first needed."""
         shape = [int(size or 0) for size in mlir.tensor_shape(raw_type)]
         element = mlir.tensor_element_name(raw_type)
-        name = PREFIX + "_".join([element, *map(str, shape)])
+        name = PREFIX + type_suffix(raw_type)
+        return self._known(name, lambda: function_text(name, shape, element))
+
+    def _known(self, name: str, text: Callable[[], str]) -> str:
+        """The name of a function, which is made when it is first needed."""
         if name not in self._made:
             self._made.add(name)
-            made = mlir.parse_module(function_text(name, shape, element), self._module.context)
-            function = made.body.operations[0].operation
-            self._module.body.append(function.clone())
+            made = mlir.parse_module(text(), self._module.context)
+            self._module.body.append(made.body.operations[0].operation.clone())
         return name
 
 
