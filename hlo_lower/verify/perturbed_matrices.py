@@ -43,7 +43,7 @@ def type_suffix(raw_type: mlir.RawType) -> str:
 def matrix_functions(name: str, raw_type: mlir.RawType) -> str:
     """The function of this name: the numbers of places, the magnitudes, or a movement of matrices.
 
-    A movement takes the matrices, the moved numbers of places, these numbers, and of `FIRST_ALIKE` the moved magnitudes.
+    A movement takes the matrices, the moved numbers of places, these numbers, and `FIRST_ALIKE` the moved magnitudes.
     """
     shape, element = [int(size or 0) for size in mlir.tensor_shape(raw_type)], mlir.tensor_element_name(raw_type)
     kind = name.split("_", 1)[1].removesuffix(f"_{type_suffix(raw_type)}")
@@ -65,7 +65,7 @@ def matrix_functions(name: str, raw_type: mlir.RawType) -> str:
         f"  %kept = stablehlo.select %none, %v0, %moved : {flags}, {of}",
     ]
     if kind != Movement.FIRST_ALIKE.value:
-        return _function(name, of, 3, [*lines, f"  %r = stablehlo.select %none, %v0, %kept : {flags}, {of}"])
+        return _function(name, of, 3, lines, "%kept")
     lines += [
         f"  %negative = stablehlo.compare LT, %v0, %zero : ({of}, {of}) -> {flags}",
         f"  %minus = stablehlo.negate %v3 : {of}",
@@ -77,9 +77,9 @@ def matrix_functions(name: str, raw_type: mlir.RawType) -> str:
     return _function(name, of, 4, lines)
 
 
-def _function(name: str, of: str, count: int, lines: list[str]) -> str:
+def _function(name: str, of: str, count: int, lines: list[str], returned: str = "%r") -> str:
     arguments = ", ".join(f"%v{k}: {of}" for k in range(count))
-    return "\n".join([f"func.func private @{name}({arguments}) -> {of} {{", *lines, f"  return %r : {of}", "}"])
+    return "\n".join([f"func.func private @{name}({arguments}) -> {of} {{", *lines, f"  return {returned} : {of}", "}"])
 
 
 def _places(name: str, of: str, shape: list[int]) -> str:

@@ -33,8 +33,8 @@ from typing import Any
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
 from hlo_lower.verify.matrix_ops import is_matrix_op, units_of
-from hlo_lower.verify.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
+from hlo_lower.verify.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
     EXACT,

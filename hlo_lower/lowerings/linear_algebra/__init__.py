@@ -1,1 +1,1 @@
-"""Factorizations and solves of matrices, which most consumers do not know, as loops over rows and columns."""
+"""What an op of linear algebra computes, and stacks of matrices, for the rules that write it out row by row."""

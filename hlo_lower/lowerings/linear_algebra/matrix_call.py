@@ -3,10 +3,10 @@
     %1:3 = stablehlo.custom_call @lapack_sgetrf_ffi(%0) {operand_layouts = [dense<[0, 1]> : ...], ...}
 
 LAPACK reads columns one after the other, so the layouts of such a call say that it means the matrices as they are; with
-any other layout it would read the transposed ones, and is not known. Nor is one with an attribute that has no meaning here.
+any other layout it would read the transposed ones, and is not known. Nor is one with an attribute that is not read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -35,8 +35,6 @@ class Routine(Enum):
     TRIANGULAR_SOLVE = "triangular solve"
     QR = "qr"
     ORTHOGONAL = "q of qr"
-    TRIDIAGONAL_SOLVE = "tridiagonal solve"
-    EIGENVALUES = "eigenvalues"
     UNKNOWN = "unknown"
 
 
@@ -74,7 +72,6 @@ class _Signature:
       routine: what it is.
       operands, results: "m" for a matrix, "v" for a vector, "s" for a number, of each matrix of a batch.
       flags: for each key of its configuration the name of the flag, and for each letter whether that holds.
-      unread: results that are not computed here, so nothing may read them.
     """
 
     routine: Routine
@@ -83,7 +80,6 @@ class _Signature:
     flags: Mapping[str, tuple[str, Mapping[str, bool]]] = field(
         default_factory=dict[str, tuple[str, Mapping[str, bool]]]
     )
-    unread: tuple[int, ...] = ()
 
 
 UPLO = ("lower", {"L": True, "U": False})
@@ -104,20 +100,14 @@ SIGNATURES: Mapping[str, _Signature] = {
             "diag": ("unit", {"U": True, "N": False}),
         },
     ),
-    "gtsv": _Signature(Routine.TRIDIAGONAL_SOLVE, "vvvm", "vvvms", unread=(0, 1, 2)),
-    "syevd": _Signature(Routine.EIGENVALUES, "m", "mvs", {"uplo": UPLO, "mode": ("vectors", {"V": True, "N": False})}, (0,)),
 }
 """The routines that are known, by their names without the letter of the element type."""
 
 LETTERS = {"s": "f32", "d": "f64"}
 
-ONLY_UP_TO = {
-    "syevd": "eigenvectors are only defined up to their signs, and of equal eigenvalues up to a rotation",
-    "gtsv": "it reads what LAPACK overwrites its diagonals with",
-}
-"""Why there is no rule where results are read that are not computed here."""
-
 NOT_ONE = {
+    "syevd": "eigenvectors are only defined up to their signs, of equal eigenvalues up to a rotation: no rule",
+    "gtsv": "there is no rule for tridiagonal systems",
     "gesdd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
     "gesvd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
     "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
@@ -167,8 +157,6 @@ def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=NOT_ONE.get(called, "no rule is known for it"))
     flags: dict[str, bool] = {}
     why = _why_unknown(node, letter, signature) or _read_flags(node, signature, flags)
-    if not why and any(node.result(k).is_used for k in signature.unread):
-        why = ONLY_UP_TO[called]
     if why:
         return MatrixFacts(Routine.UNKNOWN, numbers, name, why=why)
     return MatrixFacts(signature.routine, numbers, name, flags)
@@ -221,5 +209,3 @@ def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> st
             return f"its {key} is {letter}"
         flags[flag] = meanings[letter]
     return ""
-
-

@@ -106,9 +106,7 @@ class Stack:
         if count == 1:
             return list(step(self, self.build.constant(0, (), COUNTER), tuple(carried)))
 
-        def body(
-            inner: Builder, number: Value, values: tuple[Value, ...], _: tuple[Value, ...]
-        ) -> Sequence[Value]:
+        def body(inner: Builder, number: Value, values: tuple[Value, ...], _: tuple[Value, ...]) -> Sequence[Value]:
             return step(Stack(inner, self.batch, self.element), number, values)
 
         return StructuredLoop(count, COUNTER).emit_while(self.build, carried, (), body) if count else list(carried)

@@ -20,7 +20,7 @@ from hlo_lower.rewrite.kinds.composite import LegalizedKind
 
 
 class CustomCallKind(LegalizedKind):
-    """Custom calls, but those that only say where a tensor is to live, and those to LAPACK, which are linear algebra."""
+    """Custom calls, but those that only say where a tensor is to live, and those to LAPACK (`linear_algebra`)."""
 
     name = op = CUSTOM_CALL
     domains = CUSTOM_CALL_DOMAINS

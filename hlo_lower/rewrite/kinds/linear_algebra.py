@@ -1,10 +1,12 @@
 """LAPACK's routines, as JAX calls them, `stablehlo.cholesky` and `stablehlo.triangular_solve`, for targets without."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
-from hlo_lower.lowerings.linear_algebra import cholesky, lu, qr, triangular_solve
+from hlo_lower.lowerings import cholesky, lu, qr, triangular_solve
+from hlo_lower.lowerings.custom_call import target_name
 from hlo_lower.lowerings.linear_algebra.matrix_call import (
     CHOLESKY,
     CUSTOM_CALL,
@@ -16,16 +18,13 @@ from hlo_lower.lowerings.linear_algebra.matrix_call import (
     is_lapack,
     matrix_facts,
 )
-from hlo_lower.lowerings.custom_call import target_name
 from hlo_lower.lowerings.plain_op import Numbers
-from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.kinds.chlo import CARRIED
 from hlo_lower.rewrite.legality import Refusal, dtypes_on, refused_by_name
 from hlo_lower.targets import Target
-from collections.abc import Sequence
 
 LOOP = "stablehlo.while"
 
@@ -78,7 +77,3 @@ class LinearAlgebraKind(Kind):
         ):
             return "other roundings than LAPACK's have to be allowed: --float-mode reassociate"
         return super().left(context, subject, refused)
-
-    def title(self, rule: Rule) -> str:
-        """ "lu"."""
-        return super().title(rule)

@@ -25,8 +25,8 @@ def cholesky_to_columns(op: MatrixLowering) -> Sequence[Value]:
     Equal up to rounding: both are the exact factor of a matrix that differs from the given one by at most about
     n * eps of its norm (Higham, theorem 10.3). Only the triangle that is asked for is read; the other one is given back
     as it was, as LAPACK does, and is zero in `stablehlo.cholesky`, as XLA gives it. `info` is the number of the first
-    pivot that is not above zero (NaN is not), 0 where there is none. Then LAPACK leaves the rest unfinished, and here it
-    is NaN: JAX replaces both by NaN. Costs n steps over the matrix.
+    pivot that is not above zero (NaN is not), 0 where there is none. Then LAPACK leaves the rest unfinished, and here
+    that is NaN: JAX replaces all of both by NaN. Costs n steps over the matrix.
     """
     node, lower = op.node, op.facts.flags["lower"]
     stack = Stack.of(op.build, node.operand(0), 2)
