@@ -107,13 +107,7 @@ SIDES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("side", "uplo", "trans", "diag"),
-    [
-        pytest.param(*s, marks=() if s in (("L", "L", "N", "N"), ("R", "L", "T", "U")) else pytest.mark.sweep)
-        for s in SIDES
-    ],
-)
+@pytest.mark.parametrize(("side", "uplo", "trans", "diag"), SIDES)
 def test_a_triangular_system_is_solved(side, uplo, trans, diag, target):
     """X solves it within 4 n eps of |A| |X|, whatever stands in the other triangle, be it NaN."""
     n = 5
