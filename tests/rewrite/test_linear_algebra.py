@@ -191,12 +191,12 @@ def test_a_target_that_takes_a_call_keeps_it():
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("operand_layouts = [dense<[0, 1]>", "operand_layouts = [dense<[1, 0]>", "columns one after the other"),
-        ("uplo = 76", "uplo = 77", "its uplo is M"),
-        ("{mhlo.backend_config", "{has_side_effect = true, mhlo.backend_config", "it has an effect"),
+        ("operand_layouts = [dense<[0, 1]>", "operand_layouts = [dense<[1, 0]>", "its operand_layouts"),
+        ("uplo = 76", "uplo = 77", "its uplo is not known"),
+        ("{mhlo.backend_config", "{has_side_effect = true, mhlo.backend_config", "its effect is not known"),
         ("{mhlo.backend_config", "{novel = 1 : i32, mhlo.backend_config", "its novel is not known"),
-        ("mhlo.backend_config = {uplo = 76 : ui8}", "mhlo.backend_config = {}", "its configuration is another"),
-        ("lapack_spotrf", "lapack_dpotrf", "it is not of f64"),
+        ("mhlo.backend_config = {uplo = 76 : ui8}", "mhlo.backend_config = {}", "its configuration is not known"),
+        ("lapack_spotrf", "lapack_dpotrf", "its element type is not known"),
         ("lapack_spotrf", "lapack_cpotrf", "complex"),
         ("lapack_spotrf", "lapack_sgehrd", "Hessenberg"),
         ("lapack_spotrf", "lapack_snovel", "no rule is known"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Node
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.plain_op import Numbers
@@ -49,7 +50,7 @@ class MatrixFacts(FactsByName):
       routine, numbers: the facts that rules constrain; numbers is whether floats may be rounded otherwise.
       named: the op, or what it calls.
       flags: what it is asked for ("lower": True).
-      why: why it is not known what it computes; "" where it is.
+      why: why it is not known what it computes, or has no rule; None where it has one.
     """
 
     domains = DOMAINS
@@ -58,7 +59,7 @@ class MatrixFacts(FactsByName):
     numbers: Numbers
     named: str
     flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    why: str = ""
+    why: Cause | None = None
 
 
 MatrixLowering = OpLowering[MatrixFacts]
@@ -105,17 +106,6 @@ SIGNATURES: Mapping[str, _Signature] = {
 
 LETTERS = {"s": "f32", "d": "f64"}
 
-NOT_ONE = {
-    "syevd": "eigenvectors are only defined up to their signs, of equal eigenvalues up to a rotation: no rule",
-    "gtsv": "there is no rule for tridiagonal systems",
-    "gesdd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
-    "gesvd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
-    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
-    "gees": "a Schur form is not the only one, and there is no rule for it",
-    "gehrd": "there is no rule for a Hessenberg form",
-}
-"""Why there is no rule for other routines of LAPACK that JAX calls."""
-
 SAID = frozenset(
     {"call_target_name", "backend_config", "mhlo.backend_config", "mhlo.frontend_attributes", "api_version"}
     | {"operand_layouts", "result_layouts", "output_operand_aliases", "has_side_effect", "called_computations"}
@@ -135,8 +125,7 @@ def matrix_facts(node: Node, numbers: Numbers) -> MatrixFacts:
         return _of_call(node, numbers)
     attributes = mlir.attributes_of(node.raw)
     if node.operand(0).element_type not in LETTERS.values():
-        told = f"it is of {node.operand(0).element_type}"
-        return MatrixFacts(Routine.UNKNOWN, numbers, node.name, why=told)
+        return MatrixFacts(Routine.UNKNOWN, numbers, node.name, why=Code.NAME_IN_DOUBT("element type"))
     flags = {"lower": _is_true(attributes, "lower")}
     if node.name == CHOLESKY:
         return MatrixFacts(Routine.CHOLESKY, numbers, node.name, flags)
@@ -154,7 +143,7 @@ def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
     letter, called = name[len(BEGINS)], name[len(BEGINS) + 1 : -len(ENDS)]
     signature = SIGNATURES.get(called)
     if signature is None:
-        return MatrixFacts(Routine.UNKNOWN, numbers, name, why=NOT_ONE.get(called, "no rule is known for it"))
+        return MatrixFacts(Routine.UNKNOWN, numbers, name, why=Code.ROUTINE_LEFT(called))
     flags: dict[str, bool] = {}
     why = _why_unknown(node, letter, signature) or _read_flags(node, signature, flags)
     if why:
@@ -162,16 +151,16 @@ def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
     return MatrixFacts(signature.routine, numbers, name, flags)
 
 
-def _why_unknown(node: Node, letter: str, signature: _Signature) -> str:
-    """Why a call may be something else than its name says, or ""."""
+def _why_unknown(node: Node, letter: str, signature: _Signature) -> Cause | None:
+    """Why a call may be something else than its name says; None where it is what it says."""
     attributes = mlir.attributes_of(node.raw)
     more = sorted(set(attributes) - SAID)
     if more:
-        return f"its {more[0]} is not known to leave it what its name says"
+        return Code.NAME_IN_DOUBT(more[0])
     if letter not in LETTERS:
-        return "it is of complex numbers"
+        return Code.ROUTINE_LEFT("complex")
     if _is_true(attributes, "has_side_effect") or str(attributes.get("called_computations", "[]")) != "[]":
-        return "it has an effect, or calls a function"
+        return Code.NAME_IN_DOUBT("effect")
     sides = (
         (node.operands, signature.operands, "operand_layouts"),
         (node.results, signature.results, "result_layouts"),
@@ -180,12 +169,12 @@ def _why_unknown(node: Node, letter: str, signature: _Signature) -> str:
     for values, kinds, key in sides:
         ranks = [batch + {"m": 2, "v": 1, "s": 0}[kind] for kind in kinds]
         if [len(value.static_shape) for value in values] != ranks:
-            return "it does not take and give what the routine does"
+            return Code.NAME_IN_DOUBT("signature")
         known = [mlir.dense_integers(one) for one in mlir.entries_in(attributes[key])] if key in attributes else None
         if known != [_layout(kind, rank) for kind, rank in zip(kinds, ranks, strict=True)]:
-            return f"its {key} are not those of columns one after the other"
+            return Code.NAME_IN_DOUBT(key)
     floats = [v.element_type for v in (*node.operands, *node.results) if not v.element_type.startswith("i")]
-    return "" if set(floats) == {LETTERS[letter]} else f"it is not of {LETTERS[letter]}"
+    return None if set(floats) == {LETTERS[letter]} else Code.NAME_IN_DOUBT("element type")
 
 
 def _layout(kind: str, rank: int) -> tuple[int, ...]:
@@ -194,18 +183,18 @@ def _layout(kind: str, rank: int) -> tuple[int, ...]:
     return (dims[1], dims[0], *dims[2:]) if kind == "m" else dims
 
 
-def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> str:
-    """Read the configuration into flags; why that cannot be done, or ""."""
+def _read_flags(node: Node, signature: _Signature, flags: dict[str, bool]) -> Cause | None:
+    """Read the configuration into flags; why that cannot be done, None where it is."""
     attributes = mlir.attributes_of(node.raw)
     given: dict[str, mlir.RawAttribute] = {}
     for key in ("backend_config", "mhlo.backend_config"):
         if key in attributes and str(attributes[key]).startswith("{"):
             given.update(mlir.entries_of(attributes[key]))
     if set(given) != set(signature.flags):
-        return "its configuration is another than that of the routine"
+        return Code.NAME_IN_DOUBT("configuration")
     for key, (flag, meanings) in signature.flags.items():
         letter = chr(mlir.integer_of(given[key]))
         if letter not in meanings:
-            return f"its {key} is {letter}"
+            return Code.NAME_IN_DOUBT(key)
         flags[flag] = meanings[letter]
-    return ""
+    return None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import cholesky, lu, qr, triangular_solve
 from hlo_lower.lowerings.custom_call import target_name
@@ -64,16 +65,16 @@ class LinearAlgebraKind(Kind):
         """By names: element types come later, and so do loops, which are unrolled in this stage."""
         return refused_by_name(target, graph, [node for node in built if node.name != LOOP])
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not subject.candidates:
             return super().left(context, subject, refused)
         facts = subject.candidates[0].facts
         assert isinstance(facts, MatrixFacts)
         if facts.routine is Routine.UNKNOWN:
-            return facts.why
+            return facts.why or super().left(context, subject, refused)
         allowed = replace(facts, numbers=Numbers.BOUNDED)
         if facts.numbers is Numbers.EXACT and any(
             not rule.misses(allowed) for rule in context.registry.rules(LINEAR_ALGEBRA)
         ):
-            return "other roundings than LAPACK's have to be allowed: --float-mode reassociate"
+            return Code.OTHER_ROUNDINGS()
         return super().left(context, subject, refused)
