@@ -142,7 +142,7 @@ def test_what_fails_is_told_as_lapack_does(target):
 def test_the_first_of_equal_pivots_is_taken(target):
     """As by LAPACK, whatever its sign."""
     a = np.float32([[1, 2, 0], [-4, 1, 1], [4, 0, 1]])
-    assert results(call("getrf", [a.shape]), [a], target)[1].tolist() == [2, 3, 3]
+    assert results(call("getrf", [a.shape]), [a], target)[1].tolist() == [2, 2, 3]
 
 
 @pytest.mark.parametrize(("left", "transposed"), [(True, True), pytest.param(False, False, marks=pytest.mark.sweep)])
