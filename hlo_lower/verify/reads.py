@@ -53,8 +53,9 @@ def with_told_starts(
 def _function_of(op: mlir.RawOperation) -> str | None:
     """The function whose own body an op stands in; None where it stands in a region of another op."""
     parent = op.parent
-    is_own = parent is not None and parent.name == "func.func"
-    return mlir.symbol_name(parent.attributes["sym_name"]) if is_own else None
+    if parent is None or parent.name != "func.func":
+        return None
+    return mlir.symbol_name(parent.attributes["sym_name"])
 
 
 def _functions_in_loops(module: mlir.RawModule) -> set[str]:
