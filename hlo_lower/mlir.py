@@ -841,6 +841,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
 
 
+def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
+    """The entries of an array attribute, in order."""
+    return list(attribute)
+
+
 def set_type(value: RawValue, raw_type: RawType) -> None:
     """Give a value another type; whoever uses it sees the new one."""
     value.set_type(raw_type)

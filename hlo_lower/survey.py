@@ -23,10 +23,13 @@ from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
 from hlo_lower.shapes.bind import instances
 
+MATRICES = ("stablehlo.custom_call @lapack_", "stablehlo.cholesky", "stablehlo.triangular_solve")
+"""What is lowered with other roundings alone."""
+
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
     "--demote-i64": ({"demote_i64": True}, ("",)),
-    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER, *MATRICES)),
     "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
     "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
     "--demote-f64": ({"demote_f64": True}, ("",)),

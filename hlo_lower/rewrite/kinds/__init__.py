@@ -10,6 +10,7 @@ from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
+from hlo_lower.rewrite.kinds.linear_algebra import LinearAlgebraKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
 from hlo_lower.rewrite.kinds.refused_form import RefusedFormKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
@@ -30,6 +31,7 @@ KINDS: tuple[Kind, ...] = (
     RefusedFormKind(),
     SortKind(),
     ControlKind(),
+    LinearAlgebraKind(),
     PlainOpKind(),
 )
 
