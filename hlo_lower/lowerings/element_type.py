@@ -115,13 +115,13 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
 
         %r = stablehlo.multiply %x, %y : complex<f32>      ->   (a c - b d, a d + b c), as f32
         %r = stablehlo.gather(%x, %i) : complex<f32>       ->   a gather of the real parts, one of the imaginary parts
-        %r = stablehlo.exponential %x : complex<f32>       ->   as jaxlib writes it out; XLA's own is within a bound
+        %r = stablehlo.exponential %x : complex<f32>       ->   as jaxlib writes it out, for XLA, too
 
     Equal, bit for bit: moves, sums, products, quotients, sizes and signs are written as XLA computes them on a CPU,
-    Inf, NaN and zeros of both signs included. Functions are not: they are made of functions of the parts, within BOUND
-    (`complex_functions`), and matrix products are summed in another order; both are built where floats may come out
-    otherwise (float mode reassociate). What is not taken apart at once, an argument, what a loop carries, stands in one
-    tensor with a last dim of 2.
+    Inf, NaN and zeros of both signs included. So are exp, log, log1p, sqrt, tanh and tan. Other functions are within 4
+    units in the last place of the result's size (`complex_functions`), and matrix products are summed in another order:
+    those are built where floats may come out otherwise (float mode reassociate). What is not taken apart at once, an
+    argument, what a loop carries, stands in one tensor with a last dim of 2.
     """
     return _on_carriers(op)
 

@@ -1,4 +1,4 @@
-"""What an element type is carried in: the same bits or number in another type, a float to be rounded back, two parts."""
+"""What an element type is carried in: the same bits or number in another type, a float rounded back, or two parts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,13 +1,14 @@
-"""Functions of complex numbers by functions of their parts: within a bound, where the float mode allows one.
+"""Functions of complex numbers by functions of their parts: as XLA computes them, or within a bound of the true number.
 
-The exponential, the logarithms and the root are jaxlib's own (`stablehlo-complex-math-expander`); the others are the
-definitions that XLA computes on a CPU.
+The exponential, the logarithms and the root are jaxlib's own (`stablehlo-complex-math-expander`). The others are within
+4 units in the last place of the result's size, if the consumer's functions of the parts are within one; of a power
+times |y log x|, of the others near a pole or a zero times what the function makes of a unit of its argument.
 """
 
 from collections.abc import Callable, Mapping
 
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.carried.complex_arithmetic import Parts, divide, negate
+from hlo_lower.lowerings.carried.complex_arithmetic import Parts, negate, size
 from hlo_lower.lowerings.carried.pairs import Pair, on_each
 
 
@@ -22,24 +23,30 @@ def expm1(at: Parts, x: Pair) -> Pair:
     return real, at.where(b, "EQ", 0.0, 0.0, imag)
 
 
-def _halves_of_exponential(at: Parts, y: Value) -> Pair:
-    """e^y / 2 and e^-y / 2."""
-    grown = at.op("exponential", y)
-    return at.op("multiply", at(0.5), grown), at.op("divide", at(0.5), grown)
+def _hyperbolic(at: Parts, y: Value) -> Pair:
+    """sinh y and cosh y: with m = expm1 |y| they are m (1 + 1/(m + 1)) / 2 and that with the sums the other way round.
+
+    No digits are lost near 0, as they are in (e^y - e^-y) / 2. Where e^|y| overflows both are Inf.
+    """
+    grown = at.op("exponential_minus_one", at.op("abs", y))
+    inverse = at.op("divide", at(1.0), at.op("add", grown, 1.0))
+    sinh = at.op("multiply", at.op("multiply", grown, 0.5), at.op("add", inverse, 1.0))
+    cosh = at.op("multiply", at.op("add", at.op("add", grown, 1.0), inverse), 0.5)
+    signed = at.where(y, "LT", 0.0, at.op("negate", sinh), sinh)
+    return at.where(y, "EQ", 0.0, y, signed), cosh
 
 
 def sine(at: Parts, x: Pair) -> Pair:
     """sin a cosh b + cos a sinh b i."""
-    up, down = _halves_of_exponential(at, x[1])
-    real = at.op("multiply", at.op("sine", x[0]), at.op("add", up, down))
-    return real, at.op("multiply", at.op("cosine", x[0]), at.op("subtract", up, down))
+    sinh, cosh = _hyperbolic(at, x[1])
+    return at.op("multiply", at.op("sine", x[0]), cosh), at.op("multiply", at.op("cosine", x[0]), sinh)
 
 
 def cosine(at: Parts, x: Pair) -> Pair:
     """cos a cosh b - sin a sinh b i."""
-    up, down = _halves_of_exponential(at, x[1])
-    real = at.op("multiply", at.op("cosine", x[0]), at.op("add", up, down))
-    return real, at.op("negate", at.op("multiply", at.op("sine", x[0]), at.op("subtract", up, down)))
+    sinh, cosh = _hyperbolic(at, x[1])
+    imag = at.op("multiply", at.op("sine", x[0]), sinh)
+    return at.op("multiply", at.op("cosine", x[0]), cosh), at.op("negate", imag)
 
 
 def tanh(at: Parts, x: Pair) -> Pair:
@@ -95,47 +102,62 @@ def _zero_of_sign(at: Parts, x: Value) -> Value:
 
 
 def power(at: Parts, x: Pair, y: Pair) -> Pair:
-    """(a^2 + b^2)^(c/2) e^(-d t) (cos q + sin q i), t the angle of a + bi, q = c t + d/2 log(a^2 + b^2).
+    """r^c e^(-d t) (cos q + sin q i), r and t the size and the angle of x, y = c + di, q = c t + d log r.
 
-    0 to a real number from 0 on is 0, and to 0 it is 1.
+    Anything to 0 is 1, 1 to anything is 1; a real power of 0 or of Inf is 0 or Inf.
     """
     (a, b), (c, d) = x, y
-    square = at.op("add", at.op("multiply", a, a), at.op("multiply", b, b))
-    angle = at.op("atan2", b, a)
-    length = at.op("power", square, at.op("multiply", at(0.5), c))
-    length = at.op("multiply", length, at.op("exponential", at.op("multiply", at.op("negate", d), angle)))
-    turned = at.op("multiply", at.op("multiply", at(0.5), d), at.op("log", square))
-    turned = at.op("add", at.op("multiply", c, angle), turned)
-    is_zero = at.all(at.holds(square, "EQ", 0.0), at.holds(d, "EQ", 0.0), at.holds(c, "GE", 0.0))
-    real = at.choose(is_zero, at.where(c, "EQ", 0.0, 1.0, 0.0), at.op("multiply", length, at.op("cosine", turned)))
-    return real, at.choose(is_zero, 0.0, at.op("multiply", length, at.op("sine", turned)))
-
-
-def cbrt(at: Parts, x: Pair) -> Pair:
-    """The power 1/3."""
-    return power(at, x, (at(1.0 / 3.0), at(0.0)))
+    length, angle = size(at, x), at.op("atan2", b, a)
+    scale = at.op(
+        "multiply", at.op("power", length, c), at.op("exponential", at.op("multiply", at.op("negate", d), angle))
+    )
+    turned = at.op("add", at.op("multiply", c, angle), at.op("multiply", d, at.op("log", length)))
+    is_real, is_flat = at.holds(d, "EQ", 0.0), at.holds(b, "EQ", 0.0)
+    is_end = at.all(
+        is_real,
+        at.any(at.holds(c, "LT", 0.0), at.holds(c, "GT", 0.0)),
+        is_flat,
+        at.is_infinite(a),
+        at.holds(a, "GT", 0.0),
+    )
+    is_one = at.any(at.all(is_real, at.holds(c, "EQ", 0.0)), at.all(is_flat, at.holds(a, "EQ", 1.0)))
+    is_zero = at.all(is_real, at.holds(length, "EQ", 0.0), at.holds(c, "GT", 0.0))
+    is_end, parts = at.any(is_end, is_zero), (at.op("cosine", turned), at.op("sine", turned))
+    real, imag = on_each(parts, lambda part: at.op("multiply", scale, part))
+    real = at.choose(is_one, 1.0, at.choose(is_end, at.op("power", length, c), real))
+    return real, at.choose(at.any(is_one, is_end), 0.0, imag)
 
 
 def logistic(at: Parts, x: Pair) -> Pair:
-    """1 / (1 + e^-x)."""
+    """1 / (1 + e^-x), the conjugate of the divisor over its squared size, both in units of its larger part.
+
+    Where that is Inf, or its inverse too small for a float, the quotient is 0.
+    """
     a, b = negate(at, x)
     grown = at.op("exponential", a)
     real, imag = on_each((at.op("cosine", b), at.op("sine", b)), lambda part: at.op("multiply", grown, part))
-    return divide(at, (at(1.0), at(0.0)), (at.op("add", real, 1.0), imag))
+    divisor = at.op("add", real, 1.0), imag
+    large = at.op("maximum", *on_each(divisor, lambda part: at.op("abs", part)))
+    unit = at.op("divide", at(1.0), large)
+    real, imag = on_each(divisor, lambda part: at.op("multiply", part, unit))
+    square = at.op("add", at.op("multiply", real, real), at.op("multiply", imag, imag))
+    scaled = on_each((real, at.op("negate", imag)), lambda part: at.op("multiply", at.op("divide", part, square), unit))
+    is_over = at.any(*on_each(divisor, at.is_infinite), at.holds(square, "EQ", 0.0))
+    return on_each(scaled, lambda part: at.choose(is_over, 0.0, part))
 
+
+EXACT: Mapping[str, Callable[..., Pair]] = {"tanh": tanh, "tan": tan}
+"""By name, of a pair, a pair: those that XLA computes so, bit for bit."""
 
 BOUNDED: Mapping[str, Callable[..., Pair]] = {
     "exponential_minus_one": expm1,
     "sine": sine,
     "cosine": cosine,
-    "tanh": tanh,
-    "tan": tan,
     "rsqrt": rsqrt,
     "power": power,
-    "cbrt": cbrt,
     "logistic": logistic,
 }
-"""By name: of pairs, a pair."""
+"""By name, of pairs, a pair: those that XLA computes otherwise."""
 
 EXPANDED = ("exponential", "log", "log_plus_one", "sqrt")
-"""Those that jaxlib writes out."""
+"""Those that jaxlib writes out: for XLA, too, so that they are its own bit for bit."""

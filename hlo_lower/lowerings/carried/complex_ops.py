@@ -8,7 +8,7 @@ from hlo_lower.graph import Block, Builder, Graph, Node, Value
 from hlo_lower.lowerings.carried.carrier import PARTS, Form
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
-from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXPANDED
+from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
 from hlo_lower.registry import DoesNotApply
@@ -59,9 +59,13 @@ def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> 
         return [size(at, pairs[0])]
     if name in ARITHMETIC:
         return [join(c.build, ARITHMETIC[name](at, *pairs))]
+    if name in EXPANDED:
+        return [join(c.build, _expanded(c, node, pairs[0]))]
+    if name in EXACT:
+        return [join(c.build, EXACT[name](at, *pairs))]
     if not c.reassociated:
         raise DoesNotApply(NOT_EXACT)
-    return [join(c.build, _expanded(c, node, pairs[0]) if name in EXPANDED else BOUNDED[name](at, *pairs))]
+    return [join(c.build, BOUNDED[name](at, *pairs))]
 
 
 def _pair(c: Carrying, value: Value) -> Pair:

@@ -61,8 +61,8 @@ BY_PART = (
 """Moves of complex numbers that are those of their parts."""
 
 FUNCTIONS = (
-    *("sqrt", "rsqrt", "cbrt", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh"),
-    *("tan", "sine", "cosine", "power"),
+    *("sqrt", "rsqrt", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh", "tan"),
+    *("sine", "cosine", "power"),
 )
 """Functions of complex numbers that are made of those of their parts."""
 

@@ -142,8 +142,12 @@ def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
 
 def is_refused_by_name(target: Target, node: Node) -> bool:
     """Whether a target refuses an op whatever its types are; what is made of it of complex numbers may be other ops."""
-    is_complex = any(element in PARTS and is_refused_as_such(target, element) for element in dtypes_on(node))
-    return target.refuses_op(node.name) is not None and not is_complex
+    return target.refuses_op(node.name) is not None and not is_of_parts(target, node)
+
+
+def is_of_parts(target: Target, node: Node) -> bool:
+    """Whether an op is one of complex numbers that the target has no room for."""
+    return any(element in PARTS and is_refused_as_such(target, element) for element in dtypes_on(node))
 
 
 def is_refused_as_such(target: Target, element: str) -> bool:
