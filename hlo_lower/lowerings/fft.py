@@ -158,9 +158,9 @@ class _Transform:
             raise DoesNotApply("its length is not that of its operand")
         if length <= MOST_DENSE:
             once = np.where((np.arange(half) == 0) | (2 * np.arange(half) == length), 1.0, 2.0)[:, None]
-            angles = _angles(np.outer(np.arange(half), np.arange(length)), length)
-            real = self._dot(x[0], once * np.cos(angles) / length)
-            imag = self._dot(x[1], -once * np.sin(angles) / length)
+            cosines, sines = _circle(np.outer(np.arange(half), np.arange(length)), length)
+            real = self._dot(x[0], once * cosines / length)
+            imag = self._dot(x[1], 0.0 - once * sines / length)
             return self.build.elementwise("add", real, imag)
         real, imag = (self._mirrored(part, length, is_odd=k == 1) for k, part in enumerate(x))
         return self._over(self.transformed((real, imag), length)[0], length)
@@ -182,8 +182,8 @@ class _Transform:
         return self.build.slice(x, [0] * (len(shape) - 1) + [start], [*shape[:-1], limit])
 
     def _roots(self, powers: Array, length: int) -> tuple[Array, Array]:
-        angles = _angles(powers, length)
-        return np.cos(angles), np.sin(angles) if self.is_inverse else -np.sin(angles)
+        cosines, sines = _circle(powers, length)
+        return cosines, sines if self.is_inverse else 0.0 - sines
 
     def _multiplied(self, x: Parts, matrix: tuple[Array, Array]) -> Parts:
         real, imag = matrix
@@ -257,9 +257,11 @@ class _Transform:
         return self.build.transpose(x[0], order), self.build.transpose(x[1], order)
 
 
-def _angles(powers: Array, length: int) -> Array:
-    """2 pi times the powers, modulo the length, by the length."""
-    return 2.0 * np.pi * (powers % length) / length
+def _circle(powers: Array, length: int) -> tuple[Array, Array]:
+    """Cosines and sines of a turn times the powers by the length; those of quarter turns are whole."""
+    angles = 2.0 * np.pi * (powers % length) / length
+    cosines, sines = (np.where(np.abs(part) < 1e-15, 0.0, part) for part in (np.cos(angles), np.sin(angles)))
+    return cosines, sines
 
 
 def _short_factor(length: int) -> int:
