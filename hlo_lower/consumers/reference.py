@@ -165,7 +165,7 @@ def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:
     if array.dtype == dtype and array.shape == wanted.shape:
         return array
     if array.dtype.kind == "c" and wanted.shape == (*array.shape, 2) and dtype.itemsize * 2 == array.dtype.itemsize:
-        parts = np.stack([array.real, array.imag], axis=-1)
+        parts: Array = np.stack([np.real(array), np.imag(array)], axis=-1)
         return parts if what == "argument" else array  # of what is computed the numbers are compared
     if array.shape != wanted.shape or not {array.dtype.kind, dtype.kind} <= set("iu"):
         told = f"{array.dtype}{list(array.shape)} and {dtype}{list(wanted.shape)}"

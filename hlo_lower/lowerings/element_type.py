@@ -120,8 +120,10 @@ def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     Equal, bit for bit: moves, sums, products, quotients, sizes and signs are written as XLA computes them on a CPU,
     Inf, NaN and zeros of both signs included. So are exp, log, log1p, sqrt, tanh and tan. Other functions are within 4
     units in the last place of the result's size (`complex_functions`), and matrix products are summed in another order:
-    those are built where floats may come out otherwise (float mode reassociate). What is not taken apart at once, an
-    argument, what a loop carries, stands in one tensor with a last dim of 2.
+    those are built where floats may come out otherwise (float mode reassociate). What XLA contracts within its own
+    product or quotient it contracts of the parts, too, where it fuses them: elsewhere these differ by a rounding, which
+    the verification tells in the exact mode. What is not taken apart at once, an argument, what a loop carries, stands
+    in one tensor with a last dim of 2.
     """
     return _on_carriers(op)
 
