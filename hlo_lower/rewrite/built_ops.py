@@ -22,6 +22,7 @@ cholesky_to_columns: add broadcast_in_dim compare constant divide dynamic_slice 
     subtract while
 clamp_to_minimum: broadcast_in_dim maximum minimum
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
+complex_to_parts: builtin.unrealized_conversion_cast add concatenate multiply reshape slice subtract
 composite_to_call: func.call
 composite_to_softmax: add broadcast_in_dim constant divide exponential maximum reduce subtract
 constant_gather: broadcast_in_dim constant gather reshape select
@@ -42,6 +43,7 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+fft_to_dot_general: complex constant dot_general
 float_to_f32: add convert
 expm1_to_exponential: abs add compare constant exponential multiply select subtract
 float_sign_to_select: compare constant select

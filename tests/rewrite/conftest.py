@@ -24,6 +24,7 @@ TARGETS = {
     ),
     "plain": hl.Target("plain", refused=SCATTER, legalize=True),
     "signed_only": hl.Target("signed_only", refused=SCATTER, op_dtypes=SIGNED),
+    "real_only": hl.Target("real_only", refused=SCATTER, refused_dtypes={"complex<f32>": "none"}),
     "only_xor": hl.Target("only_xor", refused=SCATTER, op_dtypes={"stablehlo.and": ["i1"]}),
     "no_matrices": hl.Target(
         "no_matrices",

@@ -8,7 +8,7 @@ from hlo_lower.rewrite.kinds.control import ControlKind
 from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
-from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
+from hlo_lower.rewrite.kinds.element_type import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.linear_algebra import LinearAlgebraKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
@@ -26,6 +26,7 @@ KINDS: tuple[Kind, ...] = (
     CompositeKind(),
     CustomCallKind(),
     ChloKind(),
+    ComplexTypeKind(),
     IntegerTypeKind(),
     FloatTypeKind(),
     RefusedFormKind(),
