@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_lower import mlir
+from hlo_lower.causes import Code
+from hlo_lower.change import Change, Outcome
 from hlo_lower.graph import Block, Builder, Function, Graph, Node, Value
 from hlo_lower.refused_forms import RefusedForm
-from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.targets import Target
 
 WHILE, CONSTANT, CALL = "stablehlo.while", "stablehlo.constant", "func.call"
@@ -48,7 +49,9 @@ def in_calls(change: Change) -> Change:
     """What is told of a loop that was left, and then written in calls."""
     if change.outcome is not Outcome.LEFT or change.op != WHILE:
         return change
-    return replace(change, outcome=Outcome.LOWERED, why=f"in calls of private functions: {change.why}")
+    return replace(
+        change, outcome=Outcome.LOWERED, why=Code.SAID("its regions as calls of functions that are not inlined")
+    )
 
 
 def is_of_calls(node: Node) -> bool:

@@ -7,47 +7,22 @@ one with the number's sign.
 
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.pairs import Pair
+from hlo_lower.lowerings.carried.pairs import join as join_pair
+from hlo_lower.lowerings.carried.pairs import split as split_pair
 from hlo_lower.lowerings.carried.written_ops import half_of
-
-Pair = tuple[Value, Value]
-"""The lower and the upper half."""
 
 HALF = "i32"
 
 
 def split(c: Carrying, x: Value) -> Pair:
     """The halves of a value; of one that was put together those that it was made of."""
-    shape = x.static_shape
-    if (known := _joined(x)) is not None:
-        return known
-    starts = [0] * (len(shape) - 1)
-
-    def part(k: int) -> Value:
-        return c.build.reshape(c.build.slice(x, [*starts, k], [*shape[:-1], k + 1]), shape[:-1])
-
-    return part(0), part(1)
-
-
-def _joined(x: Value) -> Pair | None:
-    """The halves that `join` made a value of."""
-    node = x.node
-    if node is None or node.name != "stablehlo.concatenate" or len(node.operands) != 2:
-        return None
-    shape, parts = x.static_shape, list[Value]()
-    for half in node.operands:
-        made = half.node
-        if half.static_shape != (*shape[:-1], 1) or made is None or made.name != "stablehlo.reshape":
-            return None
-        if made.operand(0).static_shape != shape[:-1] or node.integer("dimension") != len(shape) - 1:
-            return None
-        parts.append(made.operand(0))
-    return parts[0], parts[1]
+    return split_pair(c.build, x)
 
 
 def join(c: Carrying, pair: Pair) -> Value:
     """A value of its halves."""
-    shape = pair[0].static_shape
-    return c.build.concatenate([c.build.reshape(half, (*shape, 1)) for half in pair], len(shape))
+    return join_pair(c.build, pair)
 
 
 def _one_where(c: Carrying, predicate: Value, like: Value) -> Value:
