@@ -81,8 +81,6 @@ func.func public @main(%o: tensor<64x{dtype}>, %i: tensor<{windows}x1x{index}>, 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("litert", point("complex<f32>"), "litert refuses for complex<f32>"),
-        ("litert", point("complex<f32>", combiner="add"), "litert refuses for complex<f32>"),
         ("litert", point("f32", combiner="power"), "emits stablehlo.while, which litert refuses: it is not exported"),
         ("litert", point("f32", index="ui64"), "litert refuses for ui64"),
         ("coreml", point("bf16"), "needs bf16, which coreml refuses"),
