@@ -114,6 +114,14 @@ def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mappi
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
+def has_spare_row(flat: FlatScatter) -> bool:
+    """Whether combined writes that are dropped get a row of their own in the consumer's scatter, behind the last one.
+
+    Two passes over the operand, to put it there and to cut it off, in the place of one over the updates.
+    """
+    return flat.rows <= flat.writes
+
+
 def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:
     """What the consumer's own scatter costs, of rows that leave the operand's dims where they are."""
     rows = flat.in_order
