@@ -8,7 +8,7 @@ import numpy as np
 
 import hlo_lower as hl
 from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.rewrite.kinds import new_registry
+from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.scatter.canonical import canonicalize
 from hlo_lower.scatter.classify import classify
 from hlo_lower.scatter.costs import CostTable
@@ -75,7 +75,7 @@ def work_of(text: str, target: Target, *, is_sum: bool) -> dict[str, dict[str, f
 def forms_by_rule() -> dict[str, str]:
     """The rules of scatters that are for one strategy, each with it; the loop is for many windows."""
     found = {"while": Strategy.MANY.value}
-    for rule in new_registry().rules("stablehlo.scatter"):
+    for rule in default_registry().rules("stablehlo.scatter"):
         forms = rule.constraints.get("strategy", ())
         if len(forms) == 1:
             (form,) = forms
