@@ -74,7 +74,7 @@ def _timed(outcome: Outcome) -> dict[str, float]:
     found: dict[str, float] = {}
     for entry in outcome.entries:
         if entry.timing is not None and not entry.wrong and len(entry.rules) == 1:
-            found.setdefault(entry.rules[0], entry.timing.median)
+            found.setdefault(entry.rules[0], entry.timing.low)
     return found
 
 

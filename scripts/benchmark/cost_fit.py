@@ -1,10 +1,11 @@
-"""Fit the costs of a table to measured forms: what each form takes of each entry, in nanoseconds, by least squares."""
+"""Fit the costs of a table to measured forms: what each form takes of each entry, in nanoseconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import exp, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hlo_lower as hl
 from hlo_lower.analysis import IndexAnalysis
@@ -21,8 +22,11 @@ FITTED = (
 ).split()
 """The entries that are fitted; the others are limits, and costs of sorts."""
 
-FITS_ONLY = 1e-3
+HELD = 0.05
 """How much a table is held to what it was: what no measurement tells stays as it is."""
+
+LEAST = 1e-4
+"""An entry that is no more is taken for 0."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Measurement:
       case: which scatter.
       form: its strategy.
       work: how much of each entry the form takes.
-      seconds: median of a call.
+      seconds: of a call, the lowest round: what else the machine does makes a round longer, never shorter.
     """
 
     case: str
@@ -84,20 +88,23 @@ def forms_by_rule() -> dict[str, str]:
 
 
 def fitted(measurements: Sequence[Measurement], before: CostTable) -> CostTable:
-    """The table that fits best: least squares of relative errors, no entry below 0, held weakly to what it was."""
-    from scipy.optimize import nnls
+    """The table that fits best: logarithms of estimates to logarithms of times, so that a factor counts alike either
+    way, outliers less than by their square, and held weakly to what it was."""
+    from scipy.optimize import least_squares
 
-    old = np.array([max(getattr(before, entry), 1e-3) for entry in FITTED])
-    rows = np.array([[m.work.get(entry, 0.0) for entry in FITTED] for m in measurements]) * old
-    nanoseconds = np.array([m.seconds * 1e9 for m in measurements])
-    held = FITS_ONLY * len(measurements) * np.eye(len(FITTED))
-    matrix = np.vstack([rows / nanoseconds[:, None], held])
-    wanted = np.concatenate([np.ones(len(measurements)), np.diag(held)])
-    factors, _ = nnls(matrix, wanted)
+    start = np.log([max(getattr(before, entry), LEAST) for entry in FITTED])
+    works = np.array([[m.work.get(entry, 0.0) for entry in FITTED] for m in measurements])
+    times = np.log([m.seconds * 1e9 for m in measurements])
+
+    def residuals(entries: NDArray[np.float64]) -> NDArray[np.float64]:
+        estimates = np.log(works @ np.exp(entries))
+        return np.concatenate([estimates - times, HELD * (entries - start)])
+
+    found = np.exp(least_squares(residuals, start, loss="soft_l1", f_scale=0.5).x)
     may_be_zero = {f.name for f in fields(CostTable) if f.metadata["may_be_zero"]}
     values = {
-        entry: float(f"{old[n] * (factors[n] if entry in may_be_zero else max(factors[n], 1e-3)):.2g}")
-        for n, entry in enumerate(FITTED)
+        entry: 0.0 if entry in may_be_zero and value <= 2 * LEAST else float(f"{value:.2g}")
+        for entry, value in zip(FITTED, found, strict=True)
     }
     return replace(before, **values)
 
@@ -120,7 +127,7 @@ def between(tables: Sequence[CostTable], before: CostTable) -> CostTable:
     so that the greater one of the two regrets is as small as it can be.
     """
     means = {
-        entry: float(f"{exp(sum(log(max(getattr(t, entry), 1e-3)) for t in tables) / len(tables)):.2g}")
+        entry: float(f"{exp(sum(log(max(getattr(t, entry), LEAST)) for t in tables) / len(tables)):.2g}")
         for entry in FITTED
     }
     return replace(before, **means)
