@@ -115,9 +115,12 @@ def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mappi
 
 
 def _dropped(flat: FlatScatter, operand: int, region: RegionFacts, costs: CostTable) -> float:
-    """What it costs beside that where combined writes may be dropped."""
-    if not region.reads_current or not (flat.by_window or flat.by_row):
+    """What it costs beside that where writes may be dropped: to find the last one that is kept and to write it again,
+    or, of combined ones, passes over the operand or the updates."""
+    if not (flat.by_window or flat.by_row):
         return 0
+    if not region.reads_current:
+        return 2 * costs.step
     updates = flat.batches * flat.writes * flat.width
     return (2 * operand if has_spare_row(flat) else updates) * costs.pass_element
 
