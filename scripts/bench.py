@@ -47,7 +47,9 @@ CLASSES = tuple(case.name for case in suite(SCALES["small"]))
 
 _ONLY = flags.DEFINE_multi_enum("only", None, TABLES, "Tables to measure; repeat the flag for more. All by default.")
 _SCALE = flags.DEFINE_enum("scale", "full", list(SCALES), "Sizes; small ones show that the command works.")
-_CLASSES = flags.DEFINE_list("classes", None, f"Classes of the xla, iree and litert tables, of {', '.join(CLASSES)}. All.")
+_CLASSES = flags.DEFINE_list(
+    "classes", None, f"Classes of the xla, iree and litert tables, of {', '.join(CLASSES)}. All."
+)
 _PREFER = flags.DEFINE_list(
     "prefer", [], "Rules; each is one more candidate, taken wherever it is right: last_writer. every: all."
 )
@@ -55,7 +57,9 @@ _TARGET = flags.DEFINE_string("target", None, "Target of the lowered versions: b
 _LAYERS = flags.DEFINE_integer("layers", None, "Decoder layers that are converted and stepped: 80.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 9, "Rounds of each measurement.", lower_bound=7)
 _BUDGET = flags.DEFINE_float("budget", 10, "Seconds that all rounds of one candidate of a class may take.", 0.01)
-_LIMIT = flags.DEFINE_float("limit", 180, "Seconds that IREE or LiteRT may take to compile a version or to call it once.", 1)
+_LIMIT = flags.DEFINE_float(
+    "limit", 180, "Seconds that IREE or LiteRT may take to compile a version or to call it once.", 1
+)
 _STEPS = flags.DEFINE_integer("steps", 20, "Steps timed together in a round of the step table.", lower_bound=1)
 _CACHE = flags.DEFINE_list("cache", None, "Heads, length and head width of the step table's cache: 32,4096,128.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")

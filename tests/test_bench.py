@@ -334,7 +334,9 @@ def test_costs_are_found_again():
     true = replace(CostTable(), loop=50.0, element=2.0, step=500.0)
     random = np.random.default_rng(0)
     forms = [
-        Measurement(str(n // 2), "", dict(zip(("loop", "element", "step"), 10 ** random.uniform(0, 4, 3), strict=True)), 0.0)
+        Measurement(
+            str(n // 2), "", dict(zip(("loop", "element", "step"), 10 ** random.uniform(0, 4, 3), strict=True)), 0.0
+        )
         for n in range(40)
     ]
     forms = [replace(m, seconds=m.cost(true) / 1e9) for m in forms]

@@ -59,9 +59,7 @@ class RefusedError(Exception):
     """A child that did not do what it was asked for, and why, in a line."""
 
 
-def measure(
-    prepared: Prepared, on: Measured, *, rounds: int, budget: float, sample: float, limit: float
-) -> Outcome:
+def measure(prepared: Prepared, on: Measured, *, rounds: int, budget: float, sample: float, limit: float) -> Outcome:
     """Compile each version, check the result of its first call, then time those that are right, interleaved.
 
     Args:

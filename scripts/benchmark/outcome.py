@@ -69,9 +69,7 @@ class Outcome:
         """
         chosen = self.entry(candidate or self.chosen)
         timed = [
-            (e.timing.median, e)
-            for e in self.entries
-            if e.timing is not None and not e.wrong and e.candidate != NATIVE
+            (e.timing.median, e) for e in self.entries if e.timing is not None and not e.wrong and e.candidate != NATIVE
         ]
         if chosen is None or chosen.timing is None or not timed:
             return None
