@@ -1,5 +1,5 @@
-"""Measure hlo_lower: the classes of scatter of language models, native, lowered and as a loop, under XLA, IREE and LiteRT;
-conversion time and its growth; and the time and memory of a whole decode step.
+"""Measure hlo_lower: the classes of scatter of language models, native, lowered and as a loop, under XLA, IREE and
+LiteRT; conversion time and its growth; and the time and memory of a whole decode step.
 
     python scripts/bench.py --json bench.json --png bench.png     # everything that can run here, about half an hour
     python scripts/bench.py --only xla --only iree --classes decode,paged

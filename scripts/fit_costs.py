@@ -2,12 +2,12 @@
 
     python scripts/fit_costs.py --on xla --cases 40 --json xla.json
     python scripts/fit_costs.py --on iree --cases 24 --json iree.json
-    python scripts/fit_costs.py --on iree --use iree.json                          # fit again, nothing is measured
-    python scripts/fit_costs.py --on xla --use xla.json --use iree.json            # between two consumers, for a default
+    python scripts/fit_costs.py --on iree --use iree.json                   # fit again
+    python scripts/fit_costs.py --on xla --use xla.json --use iree.json  # between two consumers
 
 The scatters are random ones (`benchmark.family`), not the classes of `bench.py`, on which the table is tested. Every
-third is left out of the fit; the regrets (chosen / best) are printed for those that were fitted and those that were not,
-with the table as it was and as fitted. `bench.py --prefer every` measures the same of the classes.
+third is left out of the fit. The regrets (chosen / best) are printed for those that were fitted and those that were
+not, with the table as it was and as fitted. `bench.py --prefer every` measures the same of the classes.
 """
 
 import json

@@ -372,7 +372,7 @@ def test_what_is_chosen_was_measured(target, scale, name, rule):
 
 
 def test_each_form_of_a_scatter_has_a_rule():
-    """The scatters that costs are fitted to have forms that are measured by the rules for them, and are of all forms."""
+    """The forms that costs are fitted to are measured by the rules for them, of scatters of four kinds in turn."""
     forms = set(forms_by_rule().values())
     assert {"many", "inversion", "reduction", "own_scatter", "few_windows", "short_axis"} <= forms
     assert len({case.name.split(" ", 1)[1] for case in family(3, 8)}) == 4

@@ -128,7 +128,8 @@ def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Va
     The row's end is known before the scatter, so that no consumer has to keep the operand beside the result.
     """
     build, element = op.build, numbers.element_type
-    (writes, width), one = update.static_shape, (1, update.static_shape[1])
+    writes, width = update.static_shape
+    one = (1, width)
     none, zero = build.constant(-1, (), element), build.constant(0, (), element)
     place = build.select(kept, build.iota((writes,), 0, element), build.broadcast(none, (writes,)))
     last = reduce_along(build, place, none, 0, "maximum")

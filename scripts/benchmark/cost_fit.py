@@ -18,8 +18,9 @@ from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.targets import Target
 
 FITTED = (
-    "window loop copy_element element step fill_element pass_element compare reduce multiply sort sort_pair find own_row"
-).split()
+    *("window", "loop", "copy_element", "element", "step", "fill_element", "pass_element", "compare", "reduce"),
+    *("multiply", "sort", "sort_pair", "find", "own_row"),
+)
 """The entries that are fitted; the others are limits, and costs of sorts."""
 
 HELD = 0.05
@@ -123,8 +124,8 @@ def regrets(measurements: Sequence[Measurement], costs: CostTable) -> dict[str, 
 def between(tables: Sequence[CostTable], before: CostTable) -> CostTable:
     """The geometric mean of tables, entry by entry.
 
-    Of two forms it chooses the one whose cost, relative to the other one, is less where the consumers are weighed alike:
-    so that the greater one of the two regrets is as small as it can be.
+    Of two forms it chooses the one whose cost, relative to the other one, is less where the consumers are weighed
+    alike: so that the greater one of the two regrets is as small as it can be.
     """
     means = {
         entry: float(f"{exp(sum(log(max(getattr(t, entry), LEAST)) for t in tables) / len(tables)):.2g}")

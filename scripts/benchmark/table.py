@@ -51,8 +51,8 @@ def class_lines(outcome: Outcome) -> Iterator[str]:
     if (regret := outcome.regret()) is not None:
         default = outcome.regret(DEFAULT)
         by_default = f"; by the default costs {_ratio(default[0])}" if default is not None else ""
-        native = _ratio(outcome.ratio(outcome.chosen))
-        yield f"    chosen / best       {_ratio(regret[0])} (the best is {regret[1]}){by_default}; chosen / native {native}"
+        native = f"; chosen / native {_ratio(outcome.ratio(outcome.chosen))}"
+        yield f"    chosen / best       {_ratio(regret[0])} (the best is {regret[1]}){by_default}{native}"
 
 
 def _figures(outcome: Outcome, entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""The versions of one class that are compared: native, lowered, with sums in any order, by the default costs, the loop."""
+"""The versions of one class: native, lowered, lowered with sums in any order, by the default costs, and the loop."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
