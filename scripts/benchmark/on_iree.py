@@ -1,24 +1,9 @@
-"""Measure a class on IREE: each step in a child process with a time limit, so that a crash is an entry of the table."""
+"""IREE as it is measured."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
-
-from benchmark.outcome import Entry, Outcome, difference, repeated
-from benchmark.timing import Timing
-from benchmark.versions import Prepared, Version
+from benchmark.in_children import FOLDER, Measured
 from hlo_lower.consumers.iree import DEVICE, FLAGS, IREE
 
+<<<<<<< HEAD
 WORKER = Path(__file__).with_name("iree_worker.py")
 COUNTING_DEVICE = "local-sync"
 """The same code on one thread; its allocator counts what a call takes, that of local-task only part of it."""
@@ -153,3 +138,14 @@ def _reason(told: str, code: int) -> str:
     if code < 0:
         return f"ended by {signal.Signals(-code).name}"
     return lines[-1][:200] if lines else f"exit code {code}"
+=======
+ON_IREE = Measured(
+    f"IREE llvm-cpu {DEVICE}",
+    IREE,
+    FOLDER / "iree_worker.py",
+    flags=FLAGS,
+    suffix="vmfb",
+    device=DEVICE,
+    counting_device="local-sync",  # the same code on one thread; of local-task the allocator counts only a part
+)
+>>>>>>> main
