@@ -1,13 +1,15 @@
 """What IREE's own allocator says that a call takes beyond its arguments, results included."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import hlo_lower as hl
-from benchmark.on_iree import COUNTING_DEVICE, RefusedError, child
+from benchmark.on_iree import ON_IREE
 from benchmark.resident import arguments
 from hlo_lower.consumers.iree import FLAGS
 from hlo_lower.verify.run import exported_from_module
@@ -36,12 +38,15 @@ def iree_peak(text: str) -> int | str:
         folder = Path(name)
         (folder / "a.mlir").write_text(converted)
         np.savez(folder / "arguments.npz", *given)
-        job = {"device": COUNTING_DEVICE, "modules": {"a": "a.vmfb"}, "arguments": "arguments.npz"}
+        job = {"device": ON_IREE.counting_device, "modules": {"a": "a.vmfb"}, "arguments": "arguments.npz"}
         (folder / "job.json").write_text(json.dumps({**job, "donated": False, "result": ""}))
-        try:
-            child(["compile", "a.mlir", "a.vmfb", *FLAGS], folder, LIMIT, "refused", "compile")
-            child(["run", "job.json"], folder, LIMIT, "failed", "run")
-        except RefusedError as error:
-            return str(error)
+        for work in (["compile", "a.mlir", "a.vmfb", *FLAGS], ["run", "job.json"]):
+            command = [sys.executable, str(ON_IREE.worker), *work]
+            try:
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+            except subprocess.TimeoutExpired:
+                return f"{work[0]}: not done within {LIMIT:g} s"
+            if done.returncode:
+                return f"{work[0]}: {(done.stderr.strip().splitlines() or ['exit code'])[-1][:200]}"
         memory = json.loads((folder / "job.answer.json").read_text())["memory"]
     return "not counted" if memory is None else int(memory)
