@@ -4,6 +4,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+
 from recall.attention_patterns import ADDED, HALF_ROWS, PATTERNS, QUARTER, ROWS, heads_first
 from recall.case import bf16, boolean, f16, f32, finds
 

@@ -1,13 +1,14 @@
 """Thirty forms of attention, one to fifteen: how scores are scaled, masked and cast.
 
-They are the forms for which the compiler of PyTorch has patterns (its tests of fused attention name the models that they
-come from), written anew in JAX. Dropout is that of inference, so it is not there.
+They are the forms for which the compiler of PyTorch has patterns (its tests of fused attention name the models that
+have them), written anew in JAX. Dropout is that of inference, so it is not there.
 """
 
 import math
 
 import jax
 import jax.numpy as jnp
+
 from recall.case import Suite, boolean, f16, f32, finds
 
 PATTERNS = Suite("inductor patterns")

@@ -1,14 +1,15 @@
-"""Attention as people write it in JAX: groups, caches in prefill and decode, windows, soft caps, masks of every kind."""
+"""Attention as people write it in JAX: groups, caches in prefill and decode, windows, soft caps, all masks."""
 
 import math
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+
 from recall.case import Suite, bf16, boolean, f32, finds, i32
 
 JAX_NN = Suite("jax.nn")
-LAYERS = Suite("linen, haiku, equinox")
+LAYERS = Suite("layer libraries")
 NUMPY = Suite("numpy-like")
 DECODE = Suite("torch.export")
 

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 from jax import lax
+
 from recall.case import Suite, bf16, f16, f32, finds
 
 LINEN = Suite("linen")

@@ -3,12 +3,13 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
-from recall.case import Suite, bf16, boolean, f16, f32, finds, i32
+
+from recall.case import Suite, bf16, f16, f32, finds, i32
 
 JAX = Suite("JAX models")
 NUMPY = Suite("numpy-like")
 TORCH = Suite("torch.export")
-LAYERS = Suite("linen, haiku, equinox")
+LAYERS = Suite("layer libraries")
 
 X = f32(4, 8)
 
@@ -140,9 +141,3 @@ def kv_cache_update_of_index_copy(cache, new, positions):
 @NUMPY.case(CACHE, NEW, i32(), finds=ROWS)
 def kv_cache_update_by_mask(cache, new, position):
     return jnp.where((jnp.arange(32) == position)[None, :, None, None], new, cache)
-
-
-@LAYERS.case(CACHE, NEW, i32(), boolean(), finds=ROWS)
-def kv_cache_update_by_one_hot_sum(cache, new, position, _):
-    hot = jax.nn.one_hot(position, 32, dtype=cache.dtype)[None, :, None, None]
-    return cache * (1 - hot) + new * hot

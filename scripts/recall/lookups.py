@@ -3,12 +3,13 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
+
 from recall.case import Suite, bf16, f16, f32, finds, i32
 
 JAX = Suite("JAX models")
 NUMPY = Suite("numpy-like")
 TORCH = Suite("torch.export")
-LAYERS = Suite("linen, haiku, equinox")
+LAYERS = Suite("layer libraries")
 
 X = f32(4, 8)
 

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
+
 from recall.case import Suite, bf16, f16, f32, finds
 
 LINEN = Suite("linen")
