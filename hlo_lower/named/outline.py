@@ -125,6 +125,7 @@ class Outliner:
         )
         block = mlir.append_block(function, 0, [value.type for value in region.inputs], location)
         instead = dict(zip(region.inputs, block.arguments, strict=True))
+        instead.update({other: instead[value] for other, value in region.aliases.items() if value in instead})
         for operation in region.operations:
             if operation in region.copied:
                 copy = mlir.clone_into(operation, block, instead)
@@ -197,6 +198,8 @@ def _key(region: Region) -> Hashable:
     numbers: dict[RawValue, int] = {}
     for value in region.inputs:
         numbers.setdefault(value, len(numbers))
+    for other, value in region.aliases.items():
+        numbers[other] = numbers.get(value, -1)
     lines: list[Hashable] = [region.match.name, tuple(sorted(region.match.attributes.items())), tuple(region.match.inputs)]
     lines.append(tuple(value.type for value in region.inputs))
     for operation in region.operations:

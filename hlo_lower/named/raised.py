@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from hlo_lower import mlir
 from hlo_lower.graph import Function, Functional, Graph, Node
@@ -41,8 +42,26 @@ class NamedBlock:
 class NamedModule:
     """What was found in a module: the named ops, block by block, and near misses."""
 
+    graph: Graph
     blocks: list[NamedBlock]
     misses: list[NearMiss]
+
+    def times(self, block: NamedBlock) -> int:
+        """How often a block's function is called from public functions, each call counted."""
+        return self._called.get(block.function.name, 0)
+
+    @cached_property
+    def _called(self) -> dict[str, int]:
+        calls: dict[str, list[str]] = {}
+        for node in self.graph.callers:
+            calls.setdefault(self.graph.function_of(node).name, []).append(node.body_name)
+        found: dict[str, int] = {}
+        pending = [name for name, function in self.graph.functions.items() if function.is_public]
+        while pending:
+            name = pending.pop()
+            found[name] = found.get(name, 0) + 1
+            pending += calls.get(name, [])
+        return found
 
 
 def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = None) -> NamedModule:
@@ -71,7 +90,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
         named += _whole_calls(graph, order, taken_whole)
         if named:
             blocks.append(NamedBlock(order, function, _forest(named, order)))
-    return NamedModule(blocks, misses)
+    return NamedModule(graph, blocks, misses)
 
 
 def raise_graph(graph: Graph, found: NamedModule) -> None:

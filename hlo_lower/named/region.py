@@ -6,7 +6,7 @@ one of them. What else is used outside becomes a further result; a constant, or 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
@@ -71,6 +71,7 @@ class Region:
       copied: those of them that stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
+      aliases: values that are inputs computed once more, and the inputs.
     """
 
     match: Match
@@ -78,6 +79,7 @@ class Region:
     copied: frozenset[RawOperation]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
+    aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -104,7 +106,13 @@ def region_of(
     if any(value is None for value in (*inputs, *results)):
         return None
     inputs, results = ([now(moved, value) for value in values] for values in (inputs, results))
-    covered = _between(inputs, results, order)
+    aliases = {
+        now(moved, other.surface): value
+        for term, value in zip(match.inputs.values(), inputs, strict=True)
+        for other in term.others
+        if other.surface is not None
+    }
+    covered = _between([*inputs, *aliases], results, order)
     if covered is None:
         return None
     inputs = _rim(inputs, covered)
@@ -114,7 +122,8 @@ def region_of(
     copied = _copied(operations, covered, set(results))
     outside = {v for op in operations if op not in copied for v in op.results if _is_used_outside(v, covered)}
     extra = [v for op in operations for v in op.results if v in outside and v not in results]
-    region = Region(match, tuple(operations), frozenset(copied), tuple(inputs), (*results, *extra))
+    aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
+    region = Region(match, tuple(operations), frozenset(copied), tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None

@@ -74,9 +74,9 @@ def rows(outer: View, found: Reduced) -> Axis | None:
     """
     top = outer.root()
     for candidate in (outer, top):
-        inner = found.operand.root(until=candidate.term)
-        if inner.term is candidate.term:
-            return _over(candidate, inner, found.new)
+        for inner in (found.operand.root(until=candidate.term), found.operand):
+            if inner.term.is_same(candidate.term):
+                return _over(candidate, inner, found.new)
     return None
 
 

@@ -64,10 +64,12 @@ class Shifted:
 def softmax(anchor: Term) -> Found:
     """What an exponential of a value less its maximum becomes."""
     less = anchor.operands[0]
-    sums = [user for user in through(anchor, {"convert"}) if user.op == "reduce" and combiner_of(user) == "add"]
-    if not sums or less.op in ("constant", "argument"):
+    if less.op in ("constant", "negate"):
         return None
+    sums = [user for user in through(anchor, {"convert"}) if user.op == "reduce" and combiner_of(user) == "add"]
     if less.op != "subtract":
+        if not sums:
+            return None
         quotient = any(uncast(user.operands[0]) is anchor for user in anchor.users if user.op == "divide")
         return NearMiss("softmax", Code.LACKS("the subtraction of the maximum"), anchor) if quotient else None
     power = View.of(anchor)
@@ -93,7 +95,7 @@ def _shifted(power: View, less: Term) -> Shifted | NearMiss | None:
     at = power.on(value)
     root = _where_finite(power.on(other).root())
     if root.term.op != "reduce" or combiner_of(root.term) != "maximum":
-        return NearMiss("softmax", Code.LACKS("the subtraction of the maximum"), less)
+        return None
     maximum = reduced(root, "maximum")
     assert maximum is not None
     over = rows(at, maximum)
@@ -114,7 +116,7 @@ def _where_finite(view: View) -> View:
 def _sum_of(view: View, shifted: Shifted) -> Reduced | NearMiss | None:
     """The sum of the exponential that a value is, over the rows of the maximum."""
     total = reduced(view, "add")
-    if total is None or uncast(total.operand.root(until=shifted.power.term).term) is not shifted.power.term:
+    if total is None or not uncast(total.operand.root(until=shifted.power.term).term).is_same(shifted.power.term):
         return None
     over = rows(shifted.power, total)
     if over is None or set(leaves(over)) != set(leaves(shifted.over)):

@@ -14,7 +14,10 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.graph import FUNCTIONS, Block, Graph, Node, Value
+
+SAME_STEPS = 12
+"""Most ops one above the other that are compared to see that two values are computed in the same way."""
 
 STEPS = 200
 """Most calls and ops without effect that are looked through for one term."""
@@ -38,6 +41,7 @@ class Term:
       frame: the call through which it is looked at; None in the function where the match is.
       op: the name of the op that makes it, without "stablehlo."; "argument" of an argument.
       surface: the value in the function where the match is that it stands for; None where it is inside of a call only.
+      others: terms that were seen to be the same, computed once more (`is_same`).
     """
 
     terms: "Terms"
@@ -45,6 +49,7 @@ class Term:
     frame: Frame | None
     op: str
     surface: mlir.RawValue | None = None
+    others: "list[Term]" = field(default_factory=list["Term"])
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.raw.type}>"
@@ -85,6 +90,17 @@ class Term:
         """Whether all of its elements are a number, as its type (or f32, converted to its type) rounds it."""
         found = self.scalar
         return found is not None and is_rounded(found, number)
+
+    def is_same(self, other: "Term") -> bool:
+        """Whether another term is this one, or computed once more from the same values in the same way."""
+        if self is other:
+            return True
+        if not self.terms.are_same(self, other, SAME_STEPS):
+            return False
+        if other not in self.others:
+            self.others.append(other)
+            other.others.append(self)
+        return True
 
     @property
     def users(self) -> "Iterator[Term]":
@@ -200,6 +216,22 @@ class Terms:
 
     def _frame(self, call: mlir.RawOperation, caller: Frame | None) -> Frame:
         return self._frames.setdefault((call, caller), Frame(call, caller))
+
+    def are_same(self, one: Term, other: Term, steps: int) -> bool:
+        """See `Term.is_same`."""
+        if one is other:
+            return True
+        if one.op != other.op or not steps or one.op == "argument" or one.raw.type != other.raw.type:
+            return False
+        first, second = one.node.raw, other.node.raw
+        if first == second or first.name not in FUNCTIONS or len(first.operands) != len(second.operands):
+            return False
+        if mlir.attribute_key(first) != mlir.attribute_key(second):
+            return False
+        if len(first.regions) and [str(r) for r in first.regions[0].blocks] != [str(r) for r in second.regions[0].blocks]:
+            return False
+        pairs = zip(one.operands, other.operands, strict=True)
+        return all(self.are_same(a, b, steps - 1) for a, b in pairs)
 
     def users_of(self, term: Term) -> Iterator[Term]:
         """See `Term.users`; what does not change a term is looked through, downwards as well."""
