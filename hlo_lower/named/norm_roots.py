@@ -105,7 +105,7 @@ def _classified(view: View, inverted: bool, epsilon: float, guard: str, variance
         found = centred_of(mean.of.on(centred))
         if isinstance(found, tuple):
             x, about = found
-            if not _same_rows(about, mean):
+            if not _same_rows(mean.of.on(centred.operands[0]), about, mean):
                 return Code.OTHER_AXES("the mean", "the variance")
             return root("layer", mean, x)
         if found is not None:
@@ -132,10 +132,10 @@ def centred_of(view: View) -> tuple[Term, Mean] | Cause | None:
     return uncast(value), mean
 
 
-def _same_rows(one: Mean, other: Mean) -> bool:
+def _same_rows(x: View, about: Mean, variance: Mean) -> bool:
     """Whether the mean within a variance goes over the rows of the variance."""
-    over = rows(other.of, one.total)
-    return over is not None and set(leaves(over)) == set(leaves(other.total.new))
+    over = rows(x, about.total)
+    return over is not None and set(leaves(over)) == set(leaves(variance.total.new))
 
 
 def _fast_variance(variance: View) -> Mean | Cause | None:

@@ -186,7 +186,8 @@ def _grouped(found: Normalized) -> Normalized:
     channel = x.axis(split[0])
     groups = [atom for atom in channel if atom not in over]
     kept = [d for d in range(len(x.axes)) if d != split[0] and not set(x.axis(d)) <= over]
-    if channel[: len(groups)] != tuple(groups) or kept not in ([], [0]):
+    batch = [0] if split[0] and x.axis(0) else []
+    if channel[: len(groups)] != tuple(groups) or kept != batch:
         return found
     return Normalized(found.product, found.root, x, found.over, channel=channel)
 
