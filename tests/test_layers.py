@@ -29,6 +29,8 @@ ORDER = (
         "registry",
         "analysis",
         "subset",
+        "named",
+        "vocabulary",
     ),
     *("loop", "scatter", "gather"),
     *("sorting", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
@@ -37,6 +39,7 @@ ORDER = (
         "selection",
         "consumers",
         "testing",
+        "naming",
         "tiling",
         "jit",
         "api",
@@ -61,7 +64,7 @@ NARROWER = {
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.
     "tile": ("mlir", "graph", "subset", "loop", "processes", "verify.run"),
-    "report": ("causes", "english", "refused", "scatter.record"),
+    "report": ("causes", "english", "refused", "scatter.record", "named.record"),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 
