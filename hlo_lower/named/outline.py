@@ -57,7 +57,7 @@ class Outliner:
         composite = self._composite(region, known or self._free_name(region.match.name))
         _use_instead(region, composite.results)
         _move_behind(after, composite)
-        place = order.place[region.operations[-1]]
+        place = order.place(region.operations[-1])
         self._copied.update(dict.fromkeys(region.copied))
         for operation in region.operations:
             if operation not in region.copied:
@@ -79,7 +79,7 @@ class Outliner:
         )
         for old, new in zip(call.results, composite.results, strict=True):
             old.replace_all_uses_with(new)
-        place = order.place[call]
+        place = order.place(call)
         order.remove(call)
         order.put(place, [composite])
         self._gone.append(call)

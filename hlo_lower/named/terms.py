@@ -192,6 +192,10 @@ class Terms:
             self._known[place] = term
         return term
 
+    def known(self, raw: mlir.RawValue) -> Term | None:
+        """The term of a value of the function where the match is, if it was looked at."""
+        return self._known.get((raw, None))
+
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
         operation = mlir.producer(raw)
