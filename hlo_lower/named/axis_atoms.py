@@ -94,12 +94,12 @@ class View:
         term = self.term
         if term.op == "transpose":
             axes: list[Axis] = [()] * len(self.axes)
-            for i, d in enumerate(term.node.integers("permutation")):
+            for i, d in enumerate(term.integers("permutation")):
                 axes[d] = self.axes[i]
             return View(term.operands[0], tuple(axes))
         if term.op == "broadcast_in_dim":
             operand = term.operands[0]
-            places = term.node.integers("broadcast_dimensions")
+            places = term.integers("broadcast_dimensions")
             return View(operand, tuple(self.axes[d] if n > 1 else () for d, n in zip(places, operand.shape, strict=True)))
         if term.op == "reshape":
             operand = term.operands[0]

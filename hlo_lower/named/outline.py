@@ -45,7 +45,7 @@ class Outliner:
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _gone: list[RawOperation] = field(default_factory=list[RawOperation])
-    _copied: dict[RawOperation, None] = field(default_factory=dict[RawOperation, None])
+    _copied: list[RawOperation] = field(default_factory=list[RawOperation])
 
     def outline(self, region: Region, order: BlockOrder) -> Outlined | None:
         """Put a composite in the place of a region; None where it is no longer possible."""
@@ -58,13 +58,13 @@ class Outliner:
         _use_instead(region, composite.results)
         _move_behind(after, composite)
         place = order.place(region.operations[-1])
-        self._copied.update(dict.fromkeys(region.copied))
-        for operation in region.operations:
-            if operation not in region.copied:
-                order.remove(operation)
+        self._copied += region.kept
+        own = region.own
+        for operation in own:
+            order.remove(operation)
         order.put(place, [composite, *after])
         if known is not None:
-            self._gone += [operation for operation in region.operations if operation not in region.copied]
+            self._gone += own
             return Outlined(composite)
         self.functions[key] = mlir.symbol_name(composite.attributes["decomposition"])
         return Outlined(composite, *self._function(region, self.functions[key]))
@@ -88,9 +88,10 @@ class Outliner:
     def finish(self) -> None:
         """Erase what was taken out and is not needed: until then values that stood there can be asked for."""
         mlir.discard(self._gone)
-        for operation in reversed(self._copied):
-            if not any(map(mlir.is_used, operation.results)):
-                operation.erase()
+        copied = {operation.results[0]: operation for operation in self._copied}
+        for value in reversed(copied):
+            if not mlir.is_used(value):
+                copied[value].erase()
         self.graph.forget()
 
     def _composite(self, region: Region, function: str) -> RawOperation:
@@ -127,7 +128,7 @@ class Outliner:
         instead = dict(zip(region.inputs, block.arguments, strict=True))
         instead.update({other: instead[value] for other, value in region.aliases.items() if value in instead})
         for operation in region.operations:
-            if operation in region.copied:
+            if operation.results[0] in region.copied:
                 copy = mlir.clone_into(operation, block, instead)
                 instead.update(zip(operation.results, copy.results, strict=True))
                 continue
@@ -153,10 +154,9 @@ class Outliner:
 
 def _use_instead(region: Region, results: list[RawValue]) -> None:
     """Let what stands outside of a region take the results of the composite."""
-    inside = {inner for operation in region.operations for inner in mlir.walked(operation)}
     for old, new in zip(region.results, results, strict=True):
         for use in list(old.uses):
-            if (owner := use.owner.operation) not in inside:
+            if not region.holds(owner := use.owner.operation):
                 owner.operands[use.operand_number] = new
 
 

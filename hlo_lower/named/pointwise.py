@@ -80,12 +80,12 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
 def _beneath(term: Term, places: Places) -> Places | None:
     """The places in the operand of an op that moves elements."""
     if term.op == "broadcast_in_dim":
-        dims = term.node.integers("broadcast_dimensions")
+        dims = term.integers("broadcast_dimensions")
         shape = term.operands[0].shape
         return tuple(places[d] if n != 1 else np.zeros_like(places[d]) for d, n in zip(dims, shape, strict=True))
     if term.op == "transpose":
         moved: list[np.ndarray[Any, Any]] = [places[0]] * len(places)
-        for i, d in enumerate(term.node.integers("permutation")):
+        for i, d in enumerate(term.integers("permutation")):
             moved[d] = places[i]
         return tuple(moved)
     if term.op == "reshape":
@@ -93,7 +93,7 @@ def _beneath(term: Term, places: Places) -> Places | None:
         flat = np.ravel_multi_index(places, term.shape) if places else np.zeros(1, np.int64)
         return tuple(np.unravel_index(flat, shape)) if shape else ()
     if term.op == "slice":
-        starts, strides = term.node.integers("start_indices"), term.node.integers("strides")
+        starts, strides = term.integers("start_indices"), term.integers("strides")
         return tuple(s + p * t for p, s, t in zip(places, starts, strides, strict=True))
     return None
 
@@ -108,11 +108,11 @@ def dims_looked_at(term: Term, depth: int = DEEPEST) -> frozenset[int] | None:
         return frozenset([term.node.integer("iota_dimension")])
     if term.op == "broadcast_in_dim":
         inner = dims_looked_at(term.operands[0], depth - 1)
-        places, shape = term.node.integers("broadcast_dimensions"), term.operands[0].shape
+        places, shape = term.integers("broadcast_dimensions"), term.operands[0].shape
         return None if inner is None else frozenset(places[d] for d in inner if shape[d] != 1)
     if term.op == "transpose":
         inner = dims_looked_at(term.operands[0], depth - 1)
-        permutation = term.node.integers("permutation")
+        permutation = term.integers("permutation")
         return None if inner is None else frozenset(i for i, d in enumerate(permutation) if d in inner)
     if term.op == "slice":
         return dims_looked_at(term.operands[0], depth - 1)

@@ -243,7 +243,7 @@ def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) ->
     for operation in order.operations:
         if operation.name == "func.call" and (named := whole.get(Node(operation).callee)) is not None:
             values = tuple(operation.operands), tuple(operation.results)
-            region = Region(named.match, (operation,), frozenset(), *values)
+            region = Region(named.match, (operation,), (), *values)
             found.append(Named(named.match, region, operation))
     return found
 
@@ -251,14 +251,17 @@ def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) ->
 def _forest(named: Sequence[Named], order: BlockOrder) -> list[Named]:
     """The largest first, those that lie within another below it; of two that overlap the smaller is left out."""
     roots: list[Named] = []
-    spans: dict[int, frozenset[int]] = {}
-    kept: list[Named] = []
+    owners: dict[float, tuple[Named, int]] = {}
+    firsts: dict[int, float] = {}
     for one in sorted(named, key=lambda n: -len(n.region.operations)):
-        span = frozenset(order.place(op) for op in one.region.operations if op not in one.region.copied)
-        meeting = [other for other in kept if spans[id(other)] & span]
-        if any(not spans[id(other)] >= span or spans[id(other)] == span for other in meeting):
+        places = [order.place(operation) for operation in one.region.own]
+        around = {id(owner[0]): owner for place in places if (owner := owners.get(place)) is not None}
+        if around and (len(around) > 1 or any(place not in owners for place in places)):
             continue
-        spans[id(one)] = span
-        kept.append(one)
-        (min(meeting, key=lambda o: len(spans[id(o)])).inner if meeting else roots).append(one)
-    return sorted(roots, key=lambda n: min(spans[id(n)]))
+        outer = next(iter(around.values()), None)
+        if not places or (outer is not None and outer[1] <= len(places)):
+            continue
+        firsts[id(one)] = min(places)
+        (roots if outer is None else outer[0].inner).append(one)
+        owners.update(dict.fromkeys(places, (one, len(places))))
+    return sorted(roots, key=lambda n: firsts[id(n)])

@@ -5,8 +5,9 @@ one of them. What else is used outside becomes a further result; a constant, or 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
@@ -80,7 +81,7 @@ class Region:
     Attributes:
       match: whose.
       operations: those that it covers, in program order; constants that others use, too, are among them.
-      copied: those of them that stay where they are as well.
+      copied: the first results of those of them that stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
       aliases: values that are inputs computed once more, and the inputs.
@@ -88,10 +89,30 @@ class Region:
 
     match: Match
     operations: tuple[RawOperation, ...]
-    copied: frozenset[RawOperation]
+    copied: Collection[RawValue | RawOperation]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+
+    def holds(self, operation: RawOperation) -> bool:
+        """Whether an operation is one of its own, or stands in a region of one."""
+        return _name(operation) in self._names or _is_within(operation, self._names)
+
+    @cached_property
+    def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
+        return {_name(operation): operation for operation in self.operations}
+
+    @property
+    def own(self) -> list[RawOperation]:
+        """Those of its operations that are taken out."""
+        if not self.copied:
+            return list(self.operations)
+        return [operation for operation in self.operations if _name(operation) not in self.copied]
+
+    @property
+    def kept(self) -> list[RawOperation]:
+        """Those that stay as well."""
+        return [operation for operation in self.operations if _name(operation) in self.copied]
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -129,14 +150,15 @@ def region_of(
     if covered is None:
         return None
     inputs = _rim(inputs, covered)
-    operations = sorted(covered, key=order.place)
-    if not all(is_function(Node(operation)) for operation in operations):
+    operations = sorted(covered.values(), key=order.place)
+    if not operations or not all(is_function(Node(operation)) for operation in operations):
         return None
-    copied = _copied(operations, covered, set(results))
-    outside = {v for op in operations if op not in copied for v in op.results if _is_used_outside(v, covered)}
-    extra = [v for op in operations for v in op.results if v in outside and v not in results]
+    outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
+    copied = _copied(operations, outside, set(results))
+    names = {_name(operation) for operation in copied}
+    extra = [v for op in operations if _name(op) not in names for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
-    region = Region(match, tuple(operations), frozenset(copied), tuple(inputs), (*results, *extra), aliases)
+    region = Region(match, tuple(operations), names, tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
@@ -148,6 +170,8 @@ def _nearest(
 ) -> list[RawValue]:
     """The inputs as the results take them: behind products with 1 and calls that give them back, where that is one
     value; so what others take as well stays outside."""
+    if not any(term.is_beneath for term in match.inputs.values()):
+        return list(given)
     terms = {id(term): n for n, term in enumerate(match.inputs.values())}
     known = next(iter(match.results)).terms.known
     hits: list[dict[RawValue, None]] = [{} for _ in given]
@@ -169,18 +193,21 @@ def _nearest(
     return [next(iter(hit)) if len(hit) == 1 else value for hit, value in zip(hits, given, strict=True)]
 
 
-def _between(inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder) -> set[RawOperation] | None:
-    """The ops of the block between values; None where something else comes in."""
-    given, covered = set(inputs), set[RawOperation]()
+def _between(
+    inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder
+) -> dict[RawValue | RawOperation, RawOperation] | None:
+    """The ops of the block between values, by their first results; None where something else comes in."""
+    given, covered = set(inputs), dict[RawValue | RawOperation, RawOperation]()
     pending = [value for value in results if value not in given]
     while pending:
         value = pending.pop()
         producer = mlir.producer(value)
         if producer is None or not order.holds(producer):
             return None
-        if producer in covered:
+        name = _name(producer)
+        if name in covered:
             continue
-        covered.add(producer)
+        covered[name] = producer
         pending += [operand for operand in _taken(producer) if operand not in given]
     return covered
 
@@ -201,50 +228,65 @@ def _taken(operation: RawOperation) -> list[RawValue]:
     return found
 
 
-def _rim(inputs: Sequence[RawValue], covered: set[RawOperation]) -> list[RawValue]:
+def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawOperation]) -> list[RawValue]:
     """The inputs, or what a move makes of one, where that is used outside: then the move stays outside."""
+    taken: dict[RawValue, list[RawOperation]] = {}
+    for operation in covered.values():
+        for value in _taken(operation):
+            taken.setdefault(value, []).append(operation)
     found: list[RawValue] = []
     for value in inputs:
         while True:
-            users = {use.owner.operation for use in value.uses} & covered
-            [user] = users if len(users) == 1 else [None]
+            [user] = users if len(users := taken.get(value, [])) == 1 else [None]
             if user is None or user.name not in MOVES or not _is_used_outside(user.results[0], covered):
                 break
-            covered.discard(user)
+            covered.pop(_name(user), None)  # two inputs may be one value
             value = user.results[0]
         found.append(value)
     return found
 
 
-def _is_used_outside(value: RawValue, covered: set[RawOperation]) -> bool:
-    return any(use.owner.operation not in covered and not _is_within(use.owner.operation, covered) for use in value.uses)
+def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
+    for use in value.uses:
+        operation = use.owner.operation
+        if _name(operation) not in covered and not _is_within(operation, covered):
+            return True
+    return False
 
 
-def _is_within(operation: RawOperation, covered: set[RawOperation]) -> bool:
+def _is_within(operation: RawOperation, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
     """Whether an operation stands in a region of a covered one."""
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
-        if parent.operation in covered:
+        if _name(parent.operation) in covered:
             return True
         parent = parent.operation.parent
     return False
 
 
-def _copied(operations: Sequence[RawOperation], covered: set[RawOperation], results: set[RawValue]) -> set[RawOperation]:
+def _copied(
+    operations: Sequence[RawOperation], outside: Collection[RawValue], results: Collection[RawValue]
+) -> list[RawOperation]:
     """The covered constants that are used outside as well, alone or broadcast, with what they are made of."""
-    cheap = {operation for operation in operations if operation.name in CHEAP}
-    found: set[RawOperation] = set()
+    cheap: dict[RawValue | RawOperation, RawOperation] = {}
+    found: dict[RawValue | RawOperation, RawOperation] = {}
     for operation in operations:
-        if operation.name in MOVES and mlir.producer(operation.operands[0]) in cheap:
-            cheap.add(operation)
-        if operation in cheap and not results & set(operation.results):
-            if any(_is_used_outside(value, covered) for value in operation.results):
-                pending = [operation]
-                while pending:
-                    current = pending.pop()
-                    found.add(current)
-                    pending += [p for value in current.operands if (p := mlir.producer(value)) is not None]
-    return found
+        if operation.name in CHEAP:
+            cheap[_name(operation)] = operation
+        elif operation.name in MOVES:
+            if operation.operands[0] not in cheap:
+                continue
+            cheap[_name(operation)] = operation
+        else:
+            continue
+        value = operation.results[0]
+        if value in outside and value not in results:
+            pending = [operation]
+            while pending:
+                current = pending.pop()
+                found[_name(current)] = current
+                pending += [p for taken in current.operands if (p := mlir.producer(taken)) is not None]
+    return list(found.values())
 
 
 def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
@@ -256,11 +298,11 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()
-    covered = set(region.operations)
-    tainted = {value for operation in covered - region.copied for value in operation.results}
+    covered = {_name(operation) for operation in region.operations}
+    tainted = {value for operation in region.own for value in operation.results}
     after: list[RawOperation] = []
     for operation in between:
-        if operation in covered:
+        if _name(operation) in covered:
             continue
         if any(value in tainted for value in _taken(operation)):
             after.append(operation)

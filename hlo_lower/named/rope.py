@@ -14,6 +14,8 @@ ends: what lies between goes the same way, as slices and concatenations are of r
 It is a rotation and nothing else: an element is multiplied by the same table as its partner, the partner by the other
 one, the first of a pair with a minus; both are of one value, at the place itself and at its partner's.
 
+A product of complex numbers has one table, the operand `rotation` of cos + i * sin, in the place of two.
+
 Attributes: `pairs`; `size`, how many elements from the first on are turned, 0 for all.
 """
 
@@ -97,7 +99,8 @@ def _rotation(result: Term, x: Term) -> Match | Cause | None:
             cos, sin = tables
             if cos.op == "sine" or sin.op == "cosine":
                 return Code.OTHER_VALUE("the table of cosines")
-            return Match("rope", {"x": x, "cos": cos, "sin": sin}, [result], {"pairs": pairs, "size": 0})
+            inputs = {"x": x, "rotation": cos} if cos is sin else {"x": x, "cos": cos, "sin": sin}
+            return Match("rope", inputs, [result], {"pairs": pairs, "size": 0})
         if tables is not None:
             return tables
     return None
@@ -236,14 +239,14 @@ def _moved(term: Term, place: Place) -> tuple[Term, Place] | None:
         case "convert":
             return term.operands[0], place
         case "broadcast_in_dim":
-            dims, operand = term.node.integers("broadcast_dimensions"), term.operands[0]
+            dims, operand = term.integers("broadcast_dimensions"), term.operands[0]
             return operand, tuple(place[d] if n != 1 else 0 for d, n in zip(dims, operand.shape, strict=True))
         case "transpose":
-            permutation = term.node.integers("permutation")
+            permutation = term.integers("permutation")
             moved = dict(zip(permutation, place, strict=True))
             return term.operands[0], tuple(moved[d] for d in range(len(place)))
         case "slice":
-            starts, strides = term.node.integers("start_indices"), term.node.integers("strides")
+            starts, strides = term.integers("start_indices"), term.integers("strides")
             return term.operands[0], tuple(s + p * t for p, s, t in zip(place, starts, strides, strict=True))
         case "reshape":
             return term.operands[0], _reshaped(place, term.shape, term.operands[0].shape)
@@ -284,8 +287,8 @@ def _with_the_rest(found: Match) -> Match:
         return found
     size = result.shape[-1]
     starts = [0] * dim
-    if list(x.node.integers("start_indices")) != [*starts, 0]:
+    if list(x.integers("start_indices")) != [*starts, 0]:
         return found
-    if list(rest.node.integers("start_indices")) != [*starts, size] or any(s != 1 for s in rest.node.integers("strides")):
+    if list(rest.integers("start_indices")) != [*starts, size] or any(s != 1 for s in rest.integers("strides")):
         return found
     return Match("rope", {**found.inputs, "x": whole}, [joined], {**found.attributes, "size": size})

@@ -54,7 +54,7 @@ def reduced(view: View, combiner: str) -> Reduced | None:
 
 
 def _opened(root: View) -> Reduced:
-    dims = root.term.node.integers("dimensions")
+    dims = root.term.integers("dimensions")
     operand, kept, new = root.term.operands[0], iter(root.axes), list[Atom]()
     axes: list[Axis] = []
     for dim, size in enumerate(operand.shape):
@@ -127,5 +127,5 @@ def dims_of(view: View, atoms: Iterable[Atom]) -> tuple[int, ...] | None:
 def axes_attribute(view: View, found: Reduced, atoms: Axis) -> tuple[int, ...] | None:
     """The dims that are reduced, as an attribute: those of the reduction where it is of the value itself."""
     if found.operand.term.shape == view.term.shape and dims_of(found.operand, found.new) is not None:
-        return tuple(found.result.term.node.integers("dimensions"))
+        return tuple(found.result.term.integers("dimensions"))
     return dims_of(view, atoms)

@@ -63,6 +63,13 @@ class Shifted:
 @matchers.finds("softmax", "log_softmax", "logsumexp", at=("stablehlo.exponential",))
 def softmax(anchor: Term) -> Found:
     """What an exponential of a value less its maximum becomes."""
+    known = anchor.terms.found
+    if anchor not in known:
+        known[anchor] = _found(anchor)
+    return known[anchor]
+
+
+def _found(anchor: Term) -> Found:
     less = anchor.operands[0]
     if less.op in ("constant", "negate"):
         return None

@@ -41,6 +41,7 @@ class Term:
       frame: the call through which it is looked at; None in the function where the match is.
       op: the name of the op that makes it, without "stablehlo."; "argument" of an argument.
       surface: the value in the function where the match is that it stands for; None where it is inside of a call only.
+      is_beneath: whether other values are this one, once what does not change them is taken off.
       others: terms that were seen to be the same, computed once more (`is_same`).
     """
 
@@ -49,6 +50,7 @@ class Term:
     frame: Frame | None
     op: str
     surface: mlir.RawValue | None = None
+    is_beneath: bool = False
     others: "list[Term]" = field(default_factory=list["Term"])
 
     def __repr__(self) -> str:
@@ -70,6 +72,14 @@ class Term:
     def shape(self) -> tuple[int, ...]:
         """Its sizes; a dynamic one is -1."""
         return tuple(-1 if size is None else size for size in mlir.tensor_shape(self.raw.type))
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The integers of an attribute of its op (`Node.integers`), each attribute read once."""
+        attribute = self.raw.owner.operation.attributes[name]
+        known = self.terms.integers.get(attribute)
+        if known is None:
+            known = self.terms.integers[attribute] = mlir.integers_of(attribute)
+        return known
 
     @property
     def element(self) -> str:
@@ -156,9 +166,18 @@ _MOVED = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "dynami
 
 @dataclass(eq=False)
 class Terms:
-    """The terms of one function, and of what it calls."""
+    """The terms of the functions of a module, and of what these call.
+
+    Attributes:
+      graph: the module.
+      integers, splats: what attributes hold, each read once.
+      found: what a matcher that others ask, too, found at a term.
+    """
 
     graph: Graph
+    integers: dict[mlir.RawAttribute, tuple[int, ...]] = field(default_factory=dict[mlir.RawAttribute, tuple[int, ...]])
+    splats: dict[mlir.RawAttribute, Any] = field(default_factory=dict[mlir.RawAttribute, Any])
+    found: dict[Term, Any] = field(default_factory=dict[Term, Any])
     _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
         default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
     )
@@ -190,6 +209,7 @@ class Terms:
             term.surface = surface
         for place in passed:
             self._known[place] = term
+        term.is_beneath = term.is_beneath or len(passed) > 1
         return term
 
     def known(self, raw: mlir.RawValue) -> Term | None:
@@ -290,7 +310,7 @@ def _splat(term: Term) -> Any:
         attribute = raw.attributes["value"]
     except TypeError:  # the bindings have no class for dense complex elements
         return None
-    known = term.terms.__dict__.setdefault("splats", {})
+    known = term.terms.splats
     if attribute in known:
         return known[attribute]
     found = None
