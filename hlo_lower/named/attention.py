@@ -14,6 +14,9 @@ read from atoms of axes (`axis_atoms`), so there is one matcher and no list of l
 - what only the query has (its positions, groups of heads) is not in key or value; what else the scores have is in both;
 - between the products stand nothing but numbers, a softcap of one constant, and masks.
 
+What masks are left once the causal one is proved are operands: `mask`, boolean or additive, and `bias`, further sums.
+A causal mask that others take as well is the operand `causal_mask`; whoever knows `causal` and `window` need not read it.
+
 The operands are taken where heads, positions and elements are axes of their own; the layout that this leaves them in is
 the attribute `layout`: letters by axis, b what query, key and value share (batch, heads), q what only the query has, k
 positions of keys, h elements of query and key, v elements of values; 1 for an axis of one.
@@ -21,6 +24,7 @@ positions of keys, h elements of query and key, v elements of values; 1 for an a
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
@@ -29,7 +33,11 @@ from hlo_lower.named.attention_masks import Mask, added_masks, causal_window, ma
 from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, fresh, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.softmax import softmax, through
-from hlo_lower.named.terms import Term, is_rounded
+from hlo_lower.named.terms import Term
+
+
+MASKS = ("mask", "bias")
+"""Names of the operands that mask."""
 
 
 @dataclass(frozen=True)
@@ -269,8 +277,8 @@ class _Side:
             return all(len(axis) <= 1 or axis == {"b", "q"} for axis in letters) and set(view.atoms) == set(self.atoms)
 
         fit = [view for view in self.views if is_fit(view)] or [self.views[-1]]
-        most = max(min(len(view.axes), 4) for view in fit)
-        fit = [view for view in fit if len(view.axes) >= most]
+        fewest = min(abs(len(view.axes) - 4) for view in fit)
+        fit = [view for view in fit if abs(len(view.axes) - 4) == fewest]
         behind = [view for view in fit if view.axes and {roles.get(a) for a in view.axis(len(view.axes) - 1)} == {last}]
         return (behind or fit)[0]
 
@@ -308,17 +316,20 @@ def _attention(
         attributes["causal"], attributes["window"] = True, window
         if _is_shared(mask.view):
             inputs["causal_mask"] = mask.term
-    if len(given) > 1:
-        return Code.LACKS("a single mask")
+    boolean = [mask for mask in given if mask.kind == "boolean"]
+    if len(boolean) > 1:
+        return Code.LACKS("a single boolean mask")
+    given = [*boolean, *(mask for mask in given if mask.kind == "additive")]
     if given:
         attributes["mask"] = given[0].kind
-        if given[0].kind == "boolean":
-            attributes["mask_hides"] = given[0].hides
-        inputs["mask"] = given[0].term
+        if boolean:
+            attributes["mask_hides"] = boolean[0].hides
+        inputs.update({MASKS[n] if n < len(MASKS) else f"bias_{n}": mask.term for n, mask in enumerate(given)})
     result = _ended(second.result)
     attributes["layout"] = ",".join(_letters(view, roles) for view in views) + "->" + _letters(result, roles)
-    order = [name for name in ("query", "key", "value", "mask", "causal_mask") if name in inputs]
-    return Match("attention", {name: inputs[name] for name in order}, [result.term], attributes)
+    if "causal_mask" in inputs:
+        inputs["causal_mask"] = inputs.pop("causal_mask")  # the last one
+    return Match("attention", inputs, [result.term], attributes)
 
 
 def _is_shared(view: View) -> bool:
@@ -345,12 +356,19 @@ def _above(view: View) -> Iterator[Term]:
 def _ended(view: View) -> View:
     """The result with its axes apart: a reshape that splits batch and heads again, or a conversion, belongs to it."""
     user = view.term.only_user
-    if user is not None and user.op == "reshape" and len(user.shape) > len(view.term.shape) and user.shape[-1:] == view.term.shape[-1:]:
+    if user is not None and _splits(view.term, user):
         above = View.of(user)
         below = above.beneath()
         if below is not None and all(len(a) == 1 or not a for a in above.axes):
             return _matched(above, below, view)
     return view
+
+
+def _splits(term: Term, user: Term) -> bool:
+    """Whether what follows only tells axes apart: a reshape, or a broadcast that adds axes of 1."""
+    if user.op not in ("reshape", "broadcast_in_dim") or len(user.shape) <= len(term.shape):
+        return False
+    return user.shape[-1:] == term.shape[-1:] and prod(user.shape) == prod(term.shape)
 
 
 def _matched(above: View, below: View, view: View) -> View:
@@ -367,5 +385,3 @@ def _matched(above: View, below: View, view: View) -> View:
         return view
     return View(above.term, tuple(tuple(pairs[atom] for atom in above.axis(d)) for d in range(len(above.axes))))
 
-
-__all__ = ["attention", "is_rounded", "product_of"]

@@ -59,7 +59,12 @@ class Matchers:
     names: dict[Matcher, tuple[str, ...]] = field(default_factory=dict[Matcher, tuple[str, ...]])
 
     def finds(self, *names: str, at: Iterable[str]) -> Callable[[Matcher], Matcher]:
-        """Register a matcher for the named ops that it may find, and for the ops that it begins at."""
+        """Register a matcher for the named ops that it may find, and for the ops that it begins at.
+
+        Args:
+          names: of the named ops.
+          at: names of ops; "func.call stablehlo.multiply" is a call of a function that gives what a multiply makes.
+        """
 
         def register(matcher: Matcher) -> Matcher:
             self.names[matcher] = names

@@ -183,11 +183,13 @@ def _in_block(
     misses: list[NearMiss] = []
     by_anchor = matchers.by_anchor
     for operation in order.operations:
-        name = operation.name
+        operation_name = name = operation.name
         if name == "func.call":  # what it gives may be what a larger op begins with
             name = "func.call" if not len(operation.results) else _made_by(terms.of(operation.results[0]))
-        tried = by_anchor.get(name)
-        if tried is None:
+        tried = by_anchor.get(name, ())
+        if name is not operation_name:
+            tried = (*tried, *by_anchor.get(f"func.call {name}", ()))
+        if not tried:
             continue
         anchor = terms.of(operation.results[0])
         if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)

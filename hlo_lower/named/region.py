@@ -236,12 +236,14 @@ def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawO
             taken.setdefault(value, []).append(operation)
     found: list[RawValue] = []
     for value in inputs:
-        while True:
-            [user] = users if len(users := taken.get(value, [])) == 1 else [None]
-            if user is None or user.name not in MOVES or not _is_used_outside(user.results[0], covered):
-                break
-            covered.pop(_name(user), None)  # two inputs may be one value
-            value = user.results[0]
+        at, chain = value, list[RawOperation]()
+        while len(users := taken.get(at, [])) == 1 and users[0].name in MOVES:
+            chain.append(users[0])
+            at = users[0].results[0]
+            if _is_used_outside(at, covered):
+                for move in chain:
+                    covered.pop(_name(move), None)  # two inputs may be one value
+                value, chain = at, []
         found.append(value)
     return found
 

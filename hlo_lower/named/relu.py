@@ -25,7 +25,7 @@ def relu_of(term: Term) -> Term | None:
     if term.op != "select" or not term.operands[2].is_number(0):
         return None
     predicate, x, _ = term.operands
-    if predicate.op != "compare" or predicate.operands[0] is not x or not predicate.operands[1].is_number(0):
+    if predicate.op != "compare" or not predicate.operands[0].is_same(x) or not predicate.operands[1].is_number(0):
         return None
     return x if comparison_direction(predicate.node) in ("GT", "GE") else None
 

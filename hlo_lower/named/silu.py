@@ -32,6 +32,20 @@ def denominator_of(term: Term) -> Term | None:
     return power.operands[0].operands[0]
 
 
+def silu_of(term: Term) -> Term | None:
+    """What a value is the silu of."""
+    if term.op == "divide":
+        x = denominator_of(term.operands[1])
+        return x if x is not None and term.operands[0].is_same(x) else None
+    if term.op != "multiply":
+        return None
+    for first, second in (term.operands, term.operands[::-1]):
+        x = sigmoid_of(first)
+        if x is not None and second.is_same(x):
+            return x
+    return None
+
+
 @matchers.finds("silu", at=("stablehlo.logistic", "stablehlo.exponential", "stablehlo.tanh"))
 def silu(anchor: Term) -> Found:
     """x times its own sigmoid."""
@@ -43,7 +57,7 @@ def silu(anchor: Term) -> Found:
     if x is None:
         return None
     for quotient in quotients_of(anchor):
-        if quotient.operands[0] is x:
+        if quotient.operands[0].is_same(x):
             return Match("silu", {"x": x}, [quotient])
         if quotient.operands[0].is_number(1):
             return _times_its_argument(quotient)
@@ -81,7 +95,7 @@ def _times_its_argument(sigmoid: Term) -> Found:
             continue
         first, second = user.operands
         other = second if first is sigmoid else first
-        if other is x:
+        if other.is_same(x):
             return Match("silu", {"x": x}, [user])
         if any(other is operand for operand in x.operands) and x.op == "multiply":
             return NearMiss("silu", Code.OTHER_VALUE("the sigmoid"), user)

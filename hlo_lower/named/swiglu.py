@@ -8,20 +8,26 @@ from collections.abc import Iterator
 
 from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Found, Match, matchers
-from hlo_lower.named.silu import silu
+from hlo_lower.named.silu import silu, silu_of
 from hlo_lower.named.terms import Term
 
 WAY = LAYOUT | {"convert", "slice", "add", "gather", "dynamic_slice", "multiply", "composite"}
 """What may stand between a projection and its gate."""
 
 
-@matchers.finds("swiglu", at=("stablehlo.logistic", "stablehlo.exponential"))
+@matchers.finds(
+    "swiglu",
+    at=("stablehlo.logistic", "stablehlo.exponential", "func.call stablehlo.multiply", "func.call stablehlo.divide"),
+)
 def swiglu(anchor: Term) -> Found:
-    """A silu times another projection."""
-    found = silu(anchor)
-    if not isinstance(found, Match):
+    """A silu, written out or called, times another projection."""
+    if anchor.op in ("multiply", "divide"):
+        activated, gate = anchor, silu_of(anchor)
+    else:
+        found = silu(anchor)
+        activated, gate = (found.results[0], found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
+    if gate is None:
         return None
-    [activated], gate = found.results, found.inputs["x"]
     product = activated.only_user
     if product is not None and product.op == "convert":
         product = product.only_user
