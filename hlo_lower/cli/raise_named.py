@@ -29,8 +29,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Raise, or write out, and tell of it where the module does not go."""
     import hlo_lower as hl
-    from hlo_lower.naming import Raised
     from hlo_lower.named.record import NamedReport
+    from hlo_lower.naming import Raised
 
     form = args.emit or form_for(args.output)
     if form not in FORMS:
@@ -56,7 +56,9 @@ def _tell(args: argparse.Namespace, raised: "Raised", told: str) -> None:
     lines = [f"{args.input}: {told}"]
     if raised.misses:
         count = len(raised.misses)
-        lines.append(f"  {count} almost: hlo-lower report --named {args.input} says what {'it' if count == 1 else 'they'} lacked")
+        lines.append(
+            f"  {count} almost: hlo-lower report --named {args.input} says what {'it' if count == 1 else 'they'} lacked"
+        )
     if args.output == STANDARD:
         complain("\n".join(lines))
     else:

@@ -100,9 +100,15 @@ def _show_named(args: argparse.Namespace) -> int:
         )
     check_writable(args.output)
     sources = [(file, module_source(file)) for file in args.files if not os.path.isdir(file)]
-    sources += [(one.file, one.source) for folder in args.files if os.path.isdir(folder) for one in selected_modules([folder])]
+    sources += [
+        (one.file, one.source) for folder in args.files if os.path.isdir(folder) for one in selected_modules([folder])
+    ]
     reports = [named_report(source, name=name) for name, source in sources]
-    told = json.dumps([one.to_json() for one in reports], indent=1) + "\n" if args.format == "json" else named_text(reports)
+    told = (
+        json.dumps([one.to_json() for one in reports], indent=1) + "\n"
+        if args.format == "json"
+        else named_text(reports)
+    )
     show(told, args.output)
     return EXIT_OK
 

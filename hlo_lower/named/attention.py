@@ -6,8 +6,9 @@
     out    = dot_general(softmax(scores), value)
 
 Whatever lies between: heads before or behind positions, merged into the batch, groups of queries that share a key
-(repeated, broadcast, or kept as an axis), scale on the query, the key or the scores, f32 for the softmax. All of that is
-read from atoms of axes (`axis_atoms`), so there is one matcher and no list of layouts. It is attention and nothing else:
+(repeated, broadcast, or kept as an axis), scale on the query, the key or the scores, f32 for the softmax. All of that
+is read from atoms of axes (`axis_atoms`), so there is one matcher and no list of layouts. It is attention and nothing
+else:
 
 - the softmax goes over exactly the positions over which the second product sums, and these are the free axes of the key
   in the first product: not those of the query, of heads, or of elements;
@@ -15,7 +16,8 @@ read from atoms of axes (`axis_atoms`), so there is one matcher and no list of l
 - between the products stand nothing but numbers, a softcap of one constant, and masks.
 
 What masks are left once the causal one is proved are operands: `mask`, boolean or additive, and `bias`, further sums.
-A causal mask that others take as well is the operand `causal_mask`; whoever knows `causal` and `window` need not read it.
+A causal mask that others take as well is the operand `causal_mask`; whoever knows `causal` and `window` need not read
+it.
 
 The operands are taken where heads, positions and elements are axes of their own; the layout that this leaves them in is
 the attribute `layout`: letters by axis, b what query, key and value share (batch, heads), q what only the query has, k
@@ -35,6 +37,7 @@ from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matche
 from hlo_lower.named.softmax import softmax, through
 from hlo_lower.named.terms import Term
 
+OPERANDS = ("query", "key", "value")
 
 MASKS = ("mask", "bias")
 """Names of the operands that mask."""
@@ -86,7 +89,8 @@ def product_of(view: View) -> Product:
         own: dict[int, Axis] = {pair[number]: axis for pair, axis in zip(batch, shared, strict=True)}
         own.update({pair[number]: axis for pair, axis in zip(summed, new, strict=True)})
         sides.append(View(operand, tuple(own[d] if d in own else next(axes) for d in range(len(operand.shape)))))
-    return Product(view, *sides, tuple(atom for axis in new for atom in axis))
+    left, right = sides
+    return Product(view, left, right, tuple(atom for axis in new for atom in axis))
 
 
 @matchers.finds("attention", at=("stablehlo.exponential",))
@@ -246,8 +250,8 @@ class _Side:
 
     @classmethod
     def of(cls, view: View, *, scales: bool = True) -> "_Side":
-        views, scale = [view], 1.0
-        pending, factor = list[View](), 1.0
+        views: list[View] = [view]
+        scale = factor = 1.0
         for _ in range(30):
             term = view.term
             if term.op == "convert":
@@ -256,11 +260,10 @@ class _Side:
                 view = below
             elif scales and (found := _scale(term)) is not None:
                 view, factor = view.on(found[0]), factor * found[1]
-                views, scale, pending = [view], factor, []
+                views, scale = [view], factor
                 continue
             else:
                 break
-            pending.append(view)
             views.append(view)
         return cls(tuple(views), scale)
 
@@ -299,7 +302,7 @@ def _attention(
 ) -> Match | Cause:
     query, key, value = sides
     views = [query.taken(roles, "h"), key.taken(roles, "h"), value.taken(roles, "v")]
-    inputs = dict(zip(("query", "key", "value"), (view.term for view in views), strict=True))
+    inputs: dict[str, Term] = {name: view.term for name, view in zip(OPERANDS, views, strict=True)}
     attributes: dict[str, AttributeValue] = {
         "scale": found.scale * query.scale * key.scale,
         "causal": False,
@@ -334,10 +337,7 @@ def _attention(
 
 def _is_shared(view: View) -> bool:
     """Whether a mask is used by more than one attention: then it stays outside."""
-    for term in _above(view):
-        if len(list(term.users)) > 1:
-            return True
-    return False
+    return any(len(list(term.users)) > 1 for term in _above(view))
 
 
 def _above(view: View) -> Iterator[Term]:
@@ -384,4 +384,3 @@ def _matched(above: View, below: View, view: View) -> View:
     if len(below.atoms) != len(view.atoms):
         return view
     return View(above.term, tuple(tuple(pairs[atom] for atom in above.axis(d)) for d in range(len(above.axes))))
-

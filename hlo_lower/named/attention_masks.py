@@ -53,7 +53,9 @@ def mask_of(scores: View) -> tuple[Mask, View] | None:
         for low, other, hides in ((second, first, False), (first, second, True)):
             number = low.scalar
             if number is not None and float(number) <= LOW:
-                return Mask("boolean", scores.on(predicate) if predicate.shape else View(predicate, ()), hides), scores.on(other)
+                return Mask(
+                    "boolean", scores.on(predicate) if predicate.shape else View(predicate, ()), hides
+                ), scores.on(other)
     return None
 
 
@@ -123,7 +125,9 @@ def _looked_at(rows: int, keys: int, term: Term) -> "tuple[np.ndarray, np.ndarra
     diagonal = np.arange(rows)[:, None] + band
     steps = np.unique(np.concatenate([np.arange(0, keys, max(1, keys // 64)), [0, 1, keys - 2, keys - 1]]))
     last = np.arange(keys)
-    q = np.concatenate([np.repeat(np.arange(rows), len(band)), np.repeat(np.arange(rows), len(steps)), np.full(keys, rows - 1)])
+    q = np.concatenate(
+        [np.repeat(np.arange(rows), len(band)), np.repeat(np.arange(rows), len(steps)), np.full(keys, rows - 1)]
+    )
     k = np.concatenate([diagonal.ravel(), np.tile(steps, rows), last])
     # The far edge of a window stands where the last row's does, moved along the diagonal.
     edges = np.arange(rows)[:, None] - (rows - 1) + last[None, :: max(1, keys // 512)]

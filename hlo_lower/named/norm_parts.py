@@ -55,5 +55,4 @@ def square(term: Term) -> Term | None:
     found = square_of(uncast(term))
     if found is None:
         return None
-    found = found.operands[0] if found.op == "abs" else found
-    return found
+    return found.operands[0] if found.op == "abs" else found

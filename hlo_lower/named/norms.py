@@ -13,16 +13,16 @@ of it only where nothing else takes what comes before. Attributes are those of `
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast
 from hlo_lower.named.axis_atoms import LAYOUT, Axis, View, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.norm_parts import Mean, mean_of
+from hlo_lower.named.norm_parts import Mean, mean_of, square
 from hlo_lower.named.norm_products import Factor, Parameter, factors, parameter, products_below
 from hlo_lower.named.norm_roots import GIVEN, Root, centred_of, root_of
-from hlo_lower.named.rows import dims_of, rows
+from hlo_lower.named.rows import Reduced, dims_of, rows
 from hlo_lower.named.terms import Term
 
 NAMES = {"layer": "layer_norm", "rms": "rms_norm", "l2": "l2_norm", "given": "batch_norm"}
@@ -136,16 +136,12 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
     return _grouped(Normalized(product, root, x, over))
 
 
-def _below(mean: Mean):  # noqa: ANN202 (a Reduced)
+def _below(mean: Mean) -> Reduced:
     """The reduction of a mean of squares as one of the value itself, which has the same atoms."""
-    from dataclasses import replace
-
-    from hlo_lower.named.norm_parts import square
-
     base = square(mean.of.term)
     assert base is not None
     base = uncast(base)
-    if base.op == "subtract" and (inner := centred_of(mean.of.on(base))) is not None and isinstance(inner, tuple):
+    if isinstance(centred_of(mean.of.on(base)), tuple):
         base = base.operands[0]
     return replace(mean.total, operand=mean.of.on(base))
 
@@ -203,7 +199,9 @@ def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
     return None if weight is None else _with(found, found.product, weight=weight)
 
 
-def _with(found: Normalized, product: View, weight: Parameter | None = None, bias: Parameter | None = None) -> Normalized:
+def _with(
+    found: Normalized, product: View, weight: Parameter | None = None, bias: Parameter | None = None
+) -> Normalized:
     return Normalized(
         *(product, found.root, found.x, found.over, found.mean),
         *(weight or found.weight, bias or found.bias, found.channel),

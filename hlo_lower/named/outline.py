@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.named.found import AttributeValue, Match
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind
 
@@ -138,9 +138,7 @@ class Outliner:
                     if operand in instead:
                         inner.operands[number] = instead[operand]
         returned = [instead.get(value, value) for value in region.results]
-        mlir.create_operation(
-            "func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block)
-        )
+        mlir.create_operation("func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block))
         return function, instead
 
     def _free_name(self, name: str) -> str:
@@ -200,7 +198,11 @@ def _key(region: Region) -> Hashable:
         numbers.setdefault(value, len(numbers))
     for other, value in region.aliases.items():
         numbers[other] = numbers.get(value, -1)
-    lines: list[Hashable] = [region.match.name, tuple(sorted(region.match.attributes.items())), tuple(region.match.inputs)]
+    lines: list[Hashable] = [
+        region.match.name,
+        tuple(sorted(region.match.attributes.items())),
+        tuple(region.match.inputs),
+    ]
     lines.append(tuple(value.type for value in region.inputs))
     for operation in region.operations:
         lines.append(_line(operation, numbers))

@@ -1,7 +1,7 @@
 """What was found, as data: for reports and programs, apart from the module."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from hlo_lower.causes import Cause
 from hlo_lower.graph import Graph, Node
@@ -41,7 +41,11 @@ class NamedRecord:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {**self.__dict__, "inner": list(self.inner), "attributes": {k: _plain(v) for k, v in self.attributes.items()}}
+        return {
+            **self.__dict__,
+            "inner": list(self.inner),
+            "attributes": {k: _plain(v) for k, v in self.attributes.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,10 @@ def report_of(found: NamedModule) -> NamedReport:
     """What was found in a module, before it is raised."""
     graph = found.graph
     named = [
-        _record(graph, one, block.function.name, found.times(block)) for block in found.blocks if not block.is_within for one in block.roots
+        _record(graph, one, block.function.name, found.times(block))
+        for block in found.blocks
+        if not block.is_within
+        for one in block.roots
     ]
     misses = tuple(NearMissRecord(miss.name, _place(graph, miss.at), miss.why) for miss in _telling(found.misses))
     public = (function for function in graph.functions.values() if function.is_public and function.has_body)
@@ -126,4 +133,4 @@ def _place(graph: Graph, term: Term) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return list(cast(tuple[Any, ...], value)) if isinstance(value, tuple) else value

@@ -165,9 +165,7 @@ def region_of(
     return region
 
 
-def _nearest(
-    match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder
-) -> list[RawValue]:
+def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder) -> list[RawValue]:
     """The inputs as the results take them: behind products with 1 and calls that give them back, where that is one
     value; so what others take as well stays outside."""
     if not any(term.is_beneath for term in match.inputs.values()):

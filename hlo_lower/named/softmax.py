@@ -9,8 +9,9 @@ It is that and nothing else: the maximum is proved to be that of the same rows o
 or conversion lies between; exp(x - m) with another m overflows elsewhere, and is none. A maximum that is not finite may
 be replaced by 0, as `jax.nn.logsumexp` does, and the rows of a softmax that are -inf throughout by 0, as PyTorch does.
 
-Attributes: `axis`, or `axes` where there are several (of logsumexp always, with `keepdims`); of softmax `empty_rows` = "zero" where rows of -inf become 0, else
-"nan"; `accumulate`, the type in which it is computed, where that is not the operand's.
+Attributes: `axis`, or `axes` where there are several (of logsumexp always, with `keepdims`); of softmax `empty_rows` =
+"zero" where rows of -inf become 0, else "nan"; `accumulate`, the type in which it is computed, where that is not the
+operand's.
 """
 
 from collections.abc import Iterator
@@ -114,10 +115,9 @@ def _shifted(power: View, less: Term) -> Shifted | NearMiss | None:
 def _where_finite(view: View) -> View:
     """The m of select(is_finite(m), m, 0)."""
     term = view.term
-    if term.op == "select" and term.operands[0].op == "is_finite" and term.operands[2].is_number(0):
-        if term.operands[0].operands[0] is term.operands[1]:
-            return view.on(term.operands[1]).root()
-    return view
+    if term.op != "select" or term.operands[0].op != "is_finite" or not term.operands[2].is_number(0):
+        return view
+    return view.on(term.operands[1]).root() if term.operands[0].operands[0] is term.operands[1] else view
 
 
 def _sum_of(view: View, shifted: Shifted) -> Reduced | NearMiss | None:
@@ -161,9 +161,10 @@ def _with_rim(shifted: Shifted, quotient: Term, attributes: dict[str, AttributeV
     """The softmax with what follows it: zeros for empty rows, and the conversion back."""
     result, attributes = quotient, {**attributes, "empty_rows": "nan"}
     for user in quotient.users:
-        if user.op == "select" and user.operands[2] is quotient and user.operands[1].is_number(0):
-            if _is_empty(View(user.operands[0], shifted.power.axes), shifted):
-                result, attributes["empty_rows"] = user, "zero"
+        if user.op != "select" or user.operands[2] is not quotient or not user.operands[1].is_number(0):
+            continue
+        if _is_empty(View(user.operands[0], shifted.power.axes), shifted):
+            result, attributes["empty_rows"] = user, "zero"
     following = result.only_user
     if following is not None and following.op == "convert" and following.element == shifted.x.element:
         result = following
@@ -220,8 +221,10 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
         return None
     total = _sum_of(_of_log(logarithm), shifted)
     attributes = shifted.attributes
-    if isinstance(total, NearMiss) or total is None or attributes is None:
+    if isinstance(total, NearMiss):
         return total
+    if total is None or attributes is None:
+        return None
     following = user.only_user
     if following is not None and following.op == "exponential":
         return _with_rim(shifted, following, attributes)

@@ -131,7 +131,11 @@ def is_rounded(found: Any, number: float) -> bool:
         return bool(found == number)
     with np.errstate(over="ignore"):
         once, twice = np.array(number).astype(dtype), np.array(number).astype(np.float32).astype(dtype)
-    return bool(found == once or found == twice)
+    return bool(found in (once, twice))
+
+
+def _inverse_root(x: Any) -> Any:
+    return (1 / np.sqrt(x)).astype(x.dtype)
 
 
 _FOLDED: dict[str, Any] = {
@@ -143,7 +147,7 @@ _FOLDED: dict[str, Any] = {
     "minimum": np.minimum,
     "power": np.power,
     "sqrt": np.sqrt,
-    "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
+    "rsqrt": _inverse_root,
     "negate": np.negative,
     "exponential": np.exp,
     "log": np.log,
@@ -191,7 +195,7 @@ class Terms:
         if known is not None:
             return known
         passed: list[tuple[mlir.RawValue, Frame | None]] = []
-        surface = None
+        surface, last = None, (raw, frame)
         at: tuple[mlir.RawValue, Frame | None] | None = (raw, frame)
         term = None
         while at is not None and term is None and len(passed) < STEPS:
@@ -252,7 +256,9 @@ class Terms:
             return False
         if mlir.attribute_key(first) != mlir.attribute_key(second):
             return False
-        if len(first.regions) and [str(r) for r in first.regions[0].blocks] != [str(r) for r in second.regions[0].blocks]:
+        if len(first.regions) and [str(r) for r in first.regions[0].blocks] != [
+            str(r) for r in second.regions[0].blocks
+        ]:
             return False
         pairs = zip(one.operands, other.operands, strict=True)
         return all(self.are_same(a, b, steps - 1) for a, b in pairs)

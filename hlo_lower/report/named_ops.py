@@ -1,6 +1,7 @@
 """The named ops of modules as text, and what was almost one and what it lacked."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from hlo_lower import english
 from hlo_lower.named.record import NamedRecord, NamedReport
@@ -19,7 +20,9 @@ def _lines(report: NamedReport) -> list[str]:
     lines = [f"{report.file}: {count} named op{'s' * (count != 1)}, {covered:,} ops, {flops:,}{of} FLOPs"]
     groups: dict[tuple[object, ...], list[NamedRecord]] = {}
     for one in report.named:
-        groups.setdefault((one.name, str(one.inputs), str(one.attributes), one.ops, one.inner, one.further), []).append(one)
+        groups.setdefault((one.name, str(one.inputs), str(one.attributes), one.ops, one.inner, one.further), []).append(
+            one
+        )
     for same in groups.values():
         lines += _group(same)
     lines += [f"  almost {miss.name} at {miss.place}: {english.told(miss.why)}" for miss in report.misses]
@@ -36,8 +39,13 @@ def _group(same: list[NamedRecord]) -> list[str]:
     tail = f"{first.ops} ops, {first.flops:,} FLOPs each"
     tail += f"; holds {', '.join(first.inner)}" if first.inner else ""
     tail += f"; {first.further} values in between are used outside" if first.further else ""
-    return [f"  {times} {first.name}({inputs})" + (f" {{{attributes}}}" if attributes else ""), f"      {tail}; {shown}"]
+    return [
+        f"  {times} {first.name}({inputs})" + (f" {{{attributes}}}" if attributes else ""),
+        f"      {tail}; {shown}",
+    ]
 
 
-def _value(value: object) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(list(value)) if isinstance(value, tuple) else str(value)
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return str(list(cast(tuple[Any, ...], value)))
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
