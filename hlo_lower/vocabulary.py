@@ -161,8 +161,8 @@ NAMED_OPS: Final = (
             AttributeOfOp(
                 "pairs",
                 str,
-                "which elements are a pair: i and i + size/2, or 2i and 2i + 1",
-                choices=("halves", "interleaved"),
+                "which elements are a pair: i and i + size/2, or 2i and 2i + 1, or these, written as i and i + size/2",
+                choices=("halves", "interleaved", "interleaved_to_halves"),
             ),
             AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
         ),
