@@ -15,6 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *(
         "arguments",
+        "vocabulary",
         "installed",
         "causes",
         "refused_forms",
@@ -39,6 +40,8 @@ ORDER = (
         "testing",
         "tiling",
         "jit",
+        "named_attributes",
+        "naming",
         "api",
         "proving",
         "conformance",
