@@ -1,0 +1,229 @@
+"""The ops that a match covers: all that lies between its inputs and its results, and whether they can be taken out.
+
+They can where they stand in one block, take nothing from outside but the inputs and constants, and no input depends on
+one of them. What else is used outside becomes a further result; a constant, or a constant broadcast, is copied.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hlo_lower import mlir
+from hlo_lower.graph import Functional, Node
+from hlo_lower.named.found import Match
+
+RawOperation = mlir.RawOperation
+RawValue = mlir.RawValue
+
+CHEAP = frozenset({"stablehlo.constant", "stablehlo.iota"})
+"""Ops that are copied where others use them as well."""
+
+MOVES = frozenset(f"stablehlo.{op}" for op in ("broadcast_in_dim", "reshape", "transpose", "convert"))
+"""Ops at the rim of a match that stay outside where others use them as well."""
+
+
+class BlockOrder:
+    """The operations of one block in program order, kept while some are taken out and moved.
+
+    Attributes:
+      place: for each operation a number that grows along the block.
+    """
+
+    def __init__(self, operations: Sequence[RawOperation]) -> None:
+        self.place: dict[RawOperation, float] = {operation: float(n) for n, operation in enumerate(operations)}
+        self._keys = list(self.place.values())
+        self._operations: list[RawOperation | None] = list(operations)
+
+    @property
+    def operations(self) -> list[RawOperation]:
+        """Those that stand there now."""
+        return [operation for operation in self._operations if operation is not None]
+
+    def between(self, first: float, last: float) -> list[RawOperation]:
+        """Those whose places lie between two, the two included."""
+        found = self._operations[bisect_left(self._keys, first) : bisect_right(self._keys, last)]
+        return [operation for operation in found if operation is not None]
+
+    def remove(self, operation: RawOperation) -> None:
+        """It is about to be taken out."""
+        self._operations[bisect_left(self._keys, self.place.pop(operation))] = None
+
+    def put(self, place: float, operations: Sequence[RawOperation]) -> None:
+        """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
+        for operation in operations:
+            if operation in self.place:
+                self.remove(operation)
+        number = bisect_right(self._keys, place)
+        following = self._keys[number] if number < len(self._keys) else place + 1
+        keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
+        self._keys[number:number] = keys
+        self._operations[number:number] = operations
+        self.place.update(zip(operations, keys, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What is taken out.
+
+    Attributes:
+      match: whose.
+      operations: those that it covers, in program order; constants that others use, too, are among them.
+      copied: those of them that stay where they are as well.
+      inputs: what they take.
+      results: what is taken of them: of the match, then others.
+      aliases: values that are inputs computed once more, and the inputs.
+    """
+
+    match: Match
+    operations: tuple[RawOperation, ...]
+    copied: frozenset[RawOperation]
+    inputs: tuple[RawValue, ...]
+    results: tuple[RawValue, ...]
+    aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+
+
+def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
+    """What stands for a value now."""
+    while value in moved:
+        value = moved[value]
+    return value
+
+
+def region_of(
+    match: Match, order: BlockOrder, is_function: Functional, moved: Mapping[RawValue, RawValue] | None = None
+) -> Region | None:
+    """The region of a match in a block; None where it cannot be taken out.
+
+    Args:
+      match: the match.
+      order: the block that holds it.
+      is_function: whether an op is a function of its operands.
+      moved: what stands for a value since the match was found.
+    """
+    moved = moved or {}
+    inputs = [term.surface for term in match.inputs.values()]
+    results = [term.surface for term in match.results]
+    if any(value is None for value in (*inputs, *results)):
+        return None
+    inputs, results = ([now(moved, value) for value in values] for values in (inputs, results))
+    aliases = {
+        now(moved, other.surface): value
+        for term, value in zip(match.inputs.values(), inputs, strict=True)
+        for other in term.others
+        if other.surface is not None
+    }
+    covered = _between([*inputs, *aliases], results, order)
+    if covered is None:
+        return None
+    inputs = _rim(inputs, covered)
+    operations = sorted(covered, key=order.place.__getitem__)
+    if not all(is_function(Node(operation)) for operation in operations):
+        return None
+    copied = _copied(operations, covered, set(results))
+    outside = {v for op in operations if op not in copied for v in op.results if _is_used_outside(v, covered)}
+    extra = [v for op in operations for v in op.results if v in outside and v not in results]
+    aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
+    region = Region(match, tuple(operations), frozenset(copied), tuple(inputs), (*results, *extra), aliases)
+    after = moved_behind(region, order)
+    if after is None or not all(is_function(Node(operation)) for operation in after):
+        return None
+    return region
+
+
+def _between(inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder) -> set[RawOperation] | None:
+    """The ops of the block between values; None where something else comes in."""
+    given, covered = set(inputs), set[RawOperation]()
+    pending = [value for value in results if value not in given]
+    while pending:
+        value = pending.pop()
+        producer = mlir.producer(value)
+        if producer is None or producer not in order.place:
+            return None
+        if producer in covered:
+            continue
+        covered.add(producer)
+        pending += [operand for operand in _taken(producer) if operand not in given]
+    return covered
+
+
+def _taken(operation: RawOperation) -> list[RawValue]:
+    """What an op takes, its regions included; what stands in them is not taken."""
+    if not len(operation.regions):
+        return list(operation.operands)
+    inner = mlir.walked(operation)
+    own = set(inner)
+    found = list(operation.operands)
+    for op in inner[1:]:
+        for value in op.operands:
+            producer = mlir.producer(value)
+            owner = value.owner.owner.operation if producer is None else None
+            if (producer is not None and producer not in own) or (owner is not None and owner not in own):
+                found.append(value)
+    return found
+
+
+def _rim(inputs: Sequence[RawValue], covered: set[RawOperation]) -> list[RawValue]:
+    """The inputs, or what a move makes of one, where that is used outside: then the move stays outside."""
+    found: list[RawValue] = []
+    for value in inputs:
+        while True:
+            users = {use.owner.operation for use in value.uses} & covered
+            [user] = users if len(users) == 1 else [None]
+            if user is None or user.name not in MOVES or not _is_used_outside(user.results[0], covered):
+                break
+            covered.discard(user)
+            value = user.results[0]
+        found.append(value)
+    return found
+
+
+def _is_used_outside(value: RawValue, covered: set[RawOperation]) -> bool:
+    return any(use.owner.operation not in covered and not _is_within(use.owner.operation, covered) for use in value.uses)
+
+
+def _is_within(operation: RawOperation, covered: set[RawOperation]) -> bool:
+    """Whether an operation stands in a region of a covered one."""
+    parent = operation.parent
+    while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
+        if parent.operation in covered:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _copied(operations: Sequence[RawOperation], covered: set[RawOperation], results: set[RawValue]) -> set[RawOperation]:
+    """The covered constants that are used outside as well, alone or broadcast, with what they are made of."""
+    cheap = {operation for operation in operations if operation.name in CHEAP}
+    found: set[RawOperation] = set()
+    for operation in operations:
+        if operation.name in MOVES and mlir.producer(operation.operands[0]) in cheap:
+            cheap.add(operation)
+        if operation in cheap and not results & set(operation.results):
+            if any(_is_used_outside(value, covered) for value in operation.results):
+                pending = [operation]
+                while pending:
+                    current = pending.pop()
+                    found.add(current)
+                    pending += [p for value in current.operands if (p := mlir.producer(value)) is not None]
+    return found
+
+
+def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
+    """What stands between the ops of a region and depends on them, and so comes behind it.
+
+    None where an input of the region depends on them: then they cannot be one op.
+    """
+    first, last = order.place[region.operations[0]], order.place[region.operations[-1]]
+    between = order.between(first, last)
+    if len(between) == len(region.operations):
+        return ()
+    covered = set(region.operations)
+    tainted = {value for operation in covered - region.copied for value in operation.results}
+    after: list[RawOperation] = []
+    for operation in between:
+        if operation in covered:
+            continue
+        if any(value in tainted for value in _taken(operation)):
+            after.append(operation)
+            tainted.update(operation.results)
+    return None if any(value in tainted for value in region.inputs) else tuple(after)

@@ -1,0 +1,75 @@
+"""relu(x) = max(x, 0), relu6(x) = min(max(x, 0), 6), hard_swish(x) = x * relu6(x + 3) / 6.
+
+    relu        maximum(x, 0)      select(x > 0, x, 0)
+    relu6       clamp(0, x, 6)     minimum(maximum(x, 0), 6)
+    hard_swish  x times relu6 of x + 3, divided by 6 or times 1/6, in any order
+
+They are these and nothing else: the bounds are the constants 0 and 6, of floats, and both x of hard_swish are one
+value. No attributes.
+"""
+
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.causes import Code
+from hlo_lower.named.arithmetic import grown, is_product, plus, with_constant
+from hlo_lower.named.found import Found, Match, NearMiss, matchers
+from hlo_lower.named.terms import Term, is_rounded
+
+
+def relu_of(term: Term) -> Term | None:
+    """The x of max(x, 0)."""
+    if not term.is_float:
+        return None
+    found = with_constant(term, "maximum")
+    if found is not None:
+        return found[0] if is_rounded(found[1], 0) else None
+    if term.op != "select" or not term.operands[2].is_number(0):
+        return None
+    predicate, x, _ = term.operands
+    if predicate.op != "compare" or predicate.operands[0] is not x or not predicate.operands[1].is_number(0):
+        return None
+    return x if comparison_direction(predicate.node) in ("GT", "GE") else None
+
+
+def relu6_of(term: Term) -> Term | None:
+    """The x of min(max(x, 0), 6)."""
+    if not term.is_float:
+        return None
+    if term.op == "clamp":
+        low, x, high = term.operands
+        return x if low.is_number(0) and high.is_number(6) else None
+    found = with_constant(term, "minimum")
+    if found is not None:
+        return relu_of(found[0]) if is_rounded(found[1], 6) else None
+    found = with_constant(term, "maximum")
+    if found is not None and is_rounded(found[1], 0):
+        inner = with_constant(found[0], "minimum")
+        return inner[0] if inner is not None and is_rounded(inner[1], 6) else None
+    return None
+
+
+@matchers.finds("relu", at=("stablehlo.maximum", "stablehlo.select"))
+def relu(anchor: Term) -> Found:
+    """The larger of x and 0."""
+    x = relu_of(anchor)
+    return None if x is None else Match("relu", {"x": x}, [anchor])
+
+
+@matchers.finds("relu6", "hard_swish", at=("stablehlo.clamp", "stablehlo.minimum", "stablehlo.maximum"))
+def relu6(anchor: Term) -> Found:
+    """x between 0 and 6; where that is of x + 3 and multiplied by x / 6, hard_swish."""
+    x = relu6_of(anchor)
+    if x is None:
+        return None
+    return _hard_swish(anchor, x) or Match("relu6", {"x": x}, [anchor])
+
+
+def _hard_swish(bounded: Term, moved: Term) -> Found:
+    x = plus(moved, 3)
+    if x is None:
+        return None
+    for found in grown(bounded):
+        if is_product(found, [bounded, x], 1 / 6):
+            return Match("hard_swish", {"x": x}, [found])
+    if any(user.op == "multiply" for user in bounded.users):
+        return NearMiss("hard_swish", Code.LACKS("the product with the value itself and 1/6"), bounded)
+    return None

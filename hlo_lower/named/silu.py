@@ -1,0 +1,67 @@
+"""silu(x) = x * sigmoid(x), and the sigmoid as exports write it.
+
+    stablehlo.logistic                      1 / (1 + exp(-x))      in either order of the sum
+    x * sigmoid(x)                          x / (1 + exp(-x))
+
+It is silu and nothing else: both factors are the same value, and the sigmoid is of that value, neither scaled nor moved
+(x * sigmoid(1.702 * x) is an approximation of gelu). No attributes.
+"""
+
+from hlo_lower.causes import Code
+from hlo_lower.named.arithmetic import plus
+from hlo_lower.named.found import Found, Match, NearMiss, matchers
+from hlo_lower.named.terms import Term
+
+
+def sigmoid_of(term: Term) -> Term | None:
+    """What a value is the sigmoid of."""
+    if term.op == "logistic":
+        return term.operands[0]
+    if term.op == "divide" and term.operands[0].is_number(1):
+        return denominator_of(term.operands[1])
+    return None
+
+
+def denominator_of(term: Term) -> Term | None:
+    """The x of 1 + exp(-x)."""
+    power = plus(term, 1)
+    if power is None or power.op != "exponential" or power.operands[0].op != "negate":
+        return None
+    return power.operands[0].operands[0]
+
+
+@matchers.finds("silu", at=("stablehlo.logistic", "stablehlo.exponential"))
+def silu(anchor: Term) -> Found:
+    """x times its own sigmoid."""
+    if anchor.op == "logistic":
+        return _times_its_argument(anchor)
+    if anchor.operands[0].op != "negate":
+        return None
+    for total in anchor.users:
+        if denominator_of(total) is None:
+            continue
+        for quotient in total.users:
+            if quotient.op != "divide" or quotient.operands[1] is not total:
+                continue
+            x = anchor.operands[0].operands[0]
+            if quotient.operands[0] is x:
+                return Match("silu", {"x": x}, [quotient])
+            if quotient.operands[0].is_number(1):
+                return _times_its_argument(quotient)
+    return None
+
+
+def _times_its_argument(sigmoid: Term) -> Found:
+    x = sigmoid_of(sigmoid)
+    if x is None:
+        return None
+    for user in sigmoid.users:
+        if user.op != "multiply":
+            continue
+        first, second = user.operands
+        other = second if first is sigmoid else first
+        if other is x:
+            return Match("silu", {"x": x}, [user])
+        if any(other is operand for operand in x.operands) and x.op == "multiply":
+            return NearMiss("silu", Code.OTHER_VALUE("the sigmoid"), user)
+    return None
