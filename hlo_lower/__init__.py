@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hlo_lower.graph import Graph, Source
     from hlo_lower.installed import PluginError
     from hlo_lower.jit import LoweredFunction
-    from hlo_lower.naming import named
+    from hlo_lower.named_function import named
     from hlo_lower.options import Options
     from hlo_lower.pipeline import Lowered
     from hlo_lower.registry import CompositeLoweringRegistry, RuleList
@@ -89,7 +89,7 @@ _HOMES = {
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph", "Source"),
     "hlo_lower.jit": ("LoweredFunction",),
-    "hlo_lower.naming": ("named",),
+    "hlo_lower.named_function": ("named",),
     "hlo_lower.options": ("Options",),
     "hlo_lower.pipeline": ("Lowered",),
     "hlo_lower.installed": ("PluginError",),

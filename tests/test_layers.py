@@ -41,7 +41,7 @@ ORDER = (
         "tiling",
         "jit",
         "named_attributes",
-        "naming",
+        "named_function",
         "api",
         "proving",
         "conformance",
