@@ -44,8 +44,10 @@ def log_softmax(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Ar
 def logsumexp(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
     x, axes = given["x"], axes_of(attributes)
     m = x.max(axes, keepdims=True)
-    return (np.log(np.exp(x - m).sum(axes, keepdims=True)) + m) if attributes["keepdims"] else (
-        np.log(np.exp(x - m).sum(axes)) + m.squeeze(axes)
+    return (
+        (np.log(np.exp(x - m).sum(axes, keepdims=True)) + m)
+        if attributes["keepdims"]
+        else (np.log(np.exp(x - m).sum(axes)) + m.squeeze(axes))
     )
 
 

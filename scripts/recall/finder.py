@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recall.case import Finding
-
 from hlo_lower import mlir
 from hlo_lower.graph import read, to_text
+from recall.case import Finding
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from recall.definitions import DEFINITIONS
 
 from hlo_lower import mlir
 from hlo_lower.graph import read
 from hlo_lower.verify.run import compile_all
+from recall.definitions import DEFINITIONS
 
 ROUNDED = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 8e-2}
 """How far a result may lie from its definition, relative to the largest, by the element type that is coarsest."""
@@ -28,12 +28,14 @@ class NamedComposite:
       op: its name without "hl.".
       attributes: without `operands`.
       operands: the names of its operands, in order.
+      values: which operands are the same value: the first place of each.
       function: its decomposition.
     """
 
     op: str
     attributes: dict[str, Any]
     operands: tuple[str, ...]
+    values: tuple[int, ...]
     function: str
 
 
@@ -57,15 +59,17 @@ def wrong_meanings(text: str) -> Iterator[str]:
         alone = entered(text, composite.function)
         [executable] = compile_all([(alone, "quick")])
         told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
-        arguments = [drawn(spec, seed) for seed, spec in enumerate(executable.arguments)]
+        arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
         given = {
             name: np.asarray(argument, np.float64)
             for name, argument in zip(composite.operands, arguments, strict=False)
         }
         if "variance" in given:
-            place = composite.operands.index("variance")
-            arguments[place] = np.abs(arguments[place])
-            given["variance"] = np.abs(given["variance"])
+            same = composite.values[composite.operands.index("variance")]
+            for place, name in enumerate(composite.operands):
+                if composite.values[place] == same:
+                    arguments[place] = np.abs(arguments[place])
+                    given[name] = np.abs(given[name])
         result = np.asarray(executable.run(arguments)[0], np.float64)
         try:
             wanted = np.asarray(definition(given, composite.attributes))
@@ -106,7 +110,14 @@ def _composite(operation: Any) -> NamedComposite:
     }
     operands = attributes.pop("operands", ())
     name = str(_plain(operation.attributes["name"])).removeprefix("hl.")
-    return NamedComposite(name, attributes, tuple(operands), mlir.symbol_name(operation.attributes["decomposition"]))
+    values = list(operation.operands)
+    return NamedComposite(
+        op=name,
+        attributes=attributes,
+        operands=tuple(operands),
+        values=tuple(map(values.index, values)),
+        function=mlir.symbol_name(operation.attributes["decomposition"]),
+    )
 
 
 def _plain(attribute: Any) -> Any:
