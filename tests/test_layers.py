@@ -30,6 +30,8 @@ ORDER = (
         "registry",
         "analysis",
         "subset",
+        "named",
+        "vocabulary",
     ),
     *("loop", "scatter", "gather"),
     *("sorting", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
@@ -38,6 +40,7 @@ ORDER = (
         "selection",
         "consumers",
         "testing",
+        "naming",
         "tiling",
         "jit",
         "named_attributes",
@@ -64,7 +67,7 @@ NARROWER = {
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.
     "tile": ("mlir", "graph", "subset", "loop", "processes", "verify.run"),
-    "report": ("causes", "english", "refused", "scatter.record"),
+    "report": ("causes", "english", "refused", "scatter.record", "named.record"),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from hlo_lower.graph import Graph, Source, read
-from hlo_lower.named import gelu, norms, relu, silu, softmax  # noqa: F401
+from hlo_lower.named import attention, gelu, norms, relu, rope, silu, softmax  # noqa: F401
 from hlo_lower.named.found import Match, NearMiss, matchers
 from hlo_lower.named.raised import NamedModule, find_named, raise_graph
 

@@ -100,7 +100,9 @@ class View:
         if term.op == "broadcast_in_dim":
             operand = term.operands[0]
             places = term.node.integers("broadcast_dimensions")
-            return View(operand, tuple(self.axes[d] if n > 1 else () for d, n in zip(places, operand.shape, strict=True)))
+            return View(
+                operand, tuple(self.axes[d] if n > 1 else () for d, n in zip(places, operand.shape, strict=True))
+            )
         if term.op == "reshape":
             operand = term.operands[0]
             axes_of = dealt(self.atoms, operand.shape)

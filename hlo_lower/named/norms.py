@@ -136,7 +136,7 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
     return _grouped(Normalized(product, root, x, over))
 
 
-def _below(mean: Mean):  # noqa: ANN202 (a Reduced)
+def _below(mean: Mean):
     """The reduction of a mean of squares as one of the value itself, which has the same atoms."""
     from dataclasses import replace
 
@@ -203,7 +203,9 @@ def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
     return None if weight is None else _with(found, found.product, weight=weight)
 
 
-def _with(found: Normalized, product: View, weight: Parameter | None = None, bias: Parameter | None = None) -> Normalized:
+def _with(
+    found: Normalized, product: View, weight: Parameter | None = None, bias: Parameter | None = None
+) -> Normalized:
     return Normalized(
         *(product, found.root, found.x, found.over, found.mean),
         *(weight or found.weight, bias or found.bias, found.channel),

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.named.found import AttributeValue, Match
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind
 
@@ -57,7 +57,7 @@ class Outliner:
         composite = self._composite(region, known or self._free_name(region.match.name))
         _use_instead(region, composite.results)
         _move_behind(after, composite)
-        place = order.place[region.operations[-1]]
+        place = order.place(region.operations[-1])
         self._copied.update(dict.fromkeys(region.copied))
         for operation in region.operations:
             if operation not in region.copied:
@@ -79,7 +79,7 @@ class Outliner:
         )
         for old, new in zip(call.results, composite.results, strict=True):
             old.replace_all_uses_with(new)
-        place = order.place[call]
+        place = order.place(call)
         order.remove(call)
         order.put(place, [composite])
         self._gone.append(call)
@@ -137,9 +137,7 @@ class Outliner:
                     if operand in instead:
                         inner.operands[number] = instead[operand]
         returned = [instead.get(value, value) for value in region.results]
-        mlir.create_operation(
-            "func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block)
-        )
+        mlir.create_operation("func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block))
         return function, instead
 
     def _free_name(self, name: str) -> str:
@@ -200,7 +198,11 @@ def _key(region: Region) -> Hashable:
         numbers.setdefault(value, len(numbers))
     for other, value in region.aliases.items():
         numbers[other] = numbers.get(value, -1)
-    lines: list[Hashable] = [region.match.name, tuple(sorted(region.match.attributes.items())), tuple(region.match.inputs)]
+    lines: list[Hashable] = [
+        region.match.name,
+        tuple(sorted(region.match.attributes.items())),
+        tuple(region.match.inputs),
+    ]
     lines.append(tuple(value.type for value in region.inputs))
     for operation in region.operations:
         lines.append(_line(operation, numbers))

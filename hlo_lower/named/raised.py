@@ -224,7 +224,7 @@ def _forest(named: Sequence[Named], order: BlockOrder) -> list[Named]:
     spans: dict[int, frozenset[int]] = {}
     kept: list[Named] = []
     for one in sorted(named, key=lambda n: -len(n.region.operations)):
-        span = frozenset(order.place[op] for op in one.region.operations if op not in one.region.copied)
+        span = frozenset(order.place(op) for op in one.region.operations if op not in one.region.copied)
         meeting = [other for other in kept if spans[id(other)] & span]
         if any(not spans[id(other)] >= span or spans[id(other)] == span for other in meeting):
             continue

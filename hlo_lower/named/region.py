@@ -25,19 +25,26 @@ MOVES = frozenset(f"stablehlo.{op}" for op in ("broadcast_in_dim", "reshape", "t
 class BlockOrder:
     """The operations of one block in program order, kept while some are taken out and moved.
 
-    Attributes:
-      place: for each operation a number that grows along the block.
+    They are known by their first results: the bindings hash an operation by what it takes, which changes.
     """
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
-        self.place: dict[RawOperation, float] = {operation: float(n) for n, operation in enumerate(operations)}
-        self._keys = list(self.place.values())
+        self._places = {_name(operation): float(n) for n, operation in enumerate(operations)}
+        self._keys = list(self._places.values())
         self._operations: list[RawOperation | None] = list(operations)
 
     @property
     def operations(self) -> list[RawOperation]:
         """Those that stand there now."""
         return [operation for operation in self._operations if operation is not None]
+
+    def holds(self, operation: RawOperation) -> bool:
+        """Whether an operation stands in the block itself."""
+        return _name(operation) in self._places
+
+    def place(self, operation: RawOperation) -> float:
+        """A number that grows along the block."""
+        return self._places[_name(operation)]
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
@@ -46,19 +53,24 @@ class BlockOrder:
 
     def remove(self, operation: RawOperation) -> None:
         """It is about to be taken out."""
-        self._operations[bisect_left(self._keys, self.place.pop(operation))] = None
+        self._operations[bisect_left(self._keys, self._places.pop(_name(operation)))] = None
 
     def put(self, place: float, operations: Sequence[RawOperation]) -> None:
         """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
         for operation in operations:
-            if operation in self.place:
+            if self.holds(operation):
                 self.remove(operation)
         number = bisect_right(self._keys, place)
         following = self._keys[number] if number < len(self._keys) else place + 1
         keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
         self._keys[number:number] = keys
         self._operations[number:number] = operations
-        self.place.update(zip(operations, keys, strict=True))
+        self._places.update(zip(map(_name, operations), keys, strict=True))
+
+
+def _name(operation: RawOperation) -> RawValue | RawOperation:
+    results = operation.results
+    return results[0] if len(results) else operation
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +113,12 @@ def region_of(
       moved: what stands for a value since the match was found.
     """
     moved = moved or {}
-    inputs = [term.surface for term in match.inputs.values()]
     results = [term.surface for term in match.results]
-    if any(value is None for value in (*inputs, *results)):
+    given = [term.surface for term in match.inputs.values()]
+    if any(value is None for value in (*given, *results)):
         return None
-    inputs, results = ([now(moved, value) for value in values] for values in (inputs, results))
+    results = [now(moved, value) for value in results]
+    inputs = _nearest(match, given, results, order) if not moved else [now(moved, value) for value in given]
     aliases = {
         now(moved, other.surface): value
         for term, value in zip(match.inputs.values(), inputs, strict=True)
@@ -116,7 +129,7 @@ def region_of(
     if covered is None:
         return None
     inputs = _rim(inputs, covered)
-    operations = sorted(covered, key=order.place.__getitem__)
+    operations = sorted(covered, key=order.place)
     if not all(is_function(Node(operation)) for operation in operations):
         return None
     copied = _copied(operations, covered, set(results))
@@ -130,6 +143,30 @@ def region_of(
     return region
 
 
+def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder) -> list[RawValue]:
+    """The inputs as the results take them: behind products with 1 and calls that give them back, where that is one
+    value; so what others take as well stays outside."""
+    terms = {id(term): n for n, term in enumerate(match.inputs.values())}
+    known = next(iter(match.results)).terms.known
+    hits: list[dict[RawValue, None]] = [{} for _ in given]
+    pending, seen = list(results), set[RawValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        term = known(value)
+        number = None if term is None or value in results else terms.get(id(term))
+        if number is not None:
+            hits[number][value] = None
+            continue
+        producer = mlir.producer(value)
+        if producer is None or not order.holds(producer):
+            continue
+        pending += _taken(producer)
+    return [next(iter(hit)) if len(hit) == 1 else value for hit, value in zip(hits, given, strict=True)]
+
+
 def _between(inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder) -> set[RawOperation] | None:
     """The ops of the block between values; None where something else comes in."""
     given, covered = set(inputs), set[RawOperation]()
@@ -137,7 +174,7 @@ def _between(inputs: Iterable[RawValue], results: Iterable[RawValue], order: Blo
     while pending:
         value = pending.pop()
         producer = mlir.producer(value)
-        if producer is None or producer not in order.place:
+        if producer is None or not order.holds(producer):
             return None
         if producer in covered:
             continue
@@ -178,7 +215,9 @@ def _rim(inputs: Sequence[RawValue], covered: set[RawOperation]) -> list[RawValu
 
 
 def _is_used_outside(value: RawValue, covered: set[RawOperation]) -> bool:
-    return any(use.owner.operation not in covered and not _is_within(use.owner.operation, covered) for use in value.uses)
+    return any(
+        use.owner.operation not in covered and not _is_within(use.owner.operation, covered) for use in value.uses
+    )
 
 
 def _is_within(operation: RawOperation, covered: set[RawOperation]) -> bool:
@@ -191,7 +230,9 @@ def _is_within(operation: RawOperation, covered: set[RawOperation]) -> bool:
     return False
 
 
-def _copied(operations: Sequence[RawOperation], covered: set[RawOperation], results: set[RawValue]) -> set[RawOperation]:
+def _copied(
+    operations: Sequence[RawOperation], covered: set[RawOperation], results: set[RawValue]
+) -> set[RawOperation]:
     """The covered constants that are used outside as well, alone or broadcast, with what they are made of."""
     cheap = {operation for operation in operations if operation.name in CHEAP}
     found: set[RawOperation] = set()
@@ -213,7 +254,7 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
 
     None where an input of the region depends on them: then they cannot be one op.
     """
-    first, last = order.place[region.operations[0]], order.place[region.operations[-1]]
+    first, last = order.place(region.operations[0]), order.place(region.operations[-1])
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()

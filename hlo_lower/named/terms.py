@@ -192,6 +192,10 @@ class Terms:
             self._known[place] = term
         return term
 
+    def known(self, raw: mlir.RawValue) -> Term | None:
+        """The term of a value of the function where the match is, if it was looked at."""
+        return self._known.get((raw, None))
+
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
         operation = mlir.producer(raw)
@@ -228,7 +232,9 @@ class Terms:
             return False
         if mlir.attribute_key(first) != mlir.attribute_key(second):
             return False
-        if len(first.regions) and [str(r) for r in first.regions[0].blocks] != [str(r) for r in second.regions[0].blocks]:
+        if len(first.regions) and [str(r) for r in first.regions[0].blocks] != [
+            str(r) for r in second.regions[0].blocks
+        ]:
             return False
         pairs = zip(one.operands, other.operands, strict=True)
         return all(self.are_same(a, b, steps - 1) for a, b in pairs)

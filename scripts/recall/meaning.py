@@ -1,7 +1,7 @@
 """Whether a composite computes what it is named: its decomposition is run, and held against the op's definition.
 
-This is the judge that needs no list of near misses: whatever a recogniser takes for an op, in any module, has to be that
-op on random operands, with its operands in their roles and its attributes as they are told.
+This judge needs no list of near misses: whatever a recogniser takes for an op, in any module, has to be that op on
+random operands, with its operands in their roles and its attributes as they are told.
 """
 
 import re
