@@ -42,6 +42,8 @@ def checked_attributes(name: str, attributes: Mapping[str, Any]) -> tuple[OpInVo
 def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: Sequence[int]) -> dict[str, Any]:
     """Attributes for operands of these ranks: axes counted from 0, `weight` none where there is no weight.
 
+    `operands` has the operands' names; texts that say nothing are left out.
+
     Raises:
       InputError: there are too many operands or too few, or the first has no such axis.
     """
@@ -63,7 +65,9 @@ def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: 
             placed[key] = tuple(counted) if key == "axes" else counted[0]
     if placed.get("weight") == "plain" and len(ranks) == 1:
         placed["weight"] = "none"
-    return placed
+    left_out = [operand for operand in takes if operand.startswith("[")][len(ranks) - least :]
+    placed["operands"] = tuple(operand.strip("[]") for operand in takes if operand not in left_out)
+    return {key: value for key, value in placed.items() if value != ""}
 
 
 def _counted(op: OpInVocabulary, key: str, axis: int, rank: int) -> int:
@@ -82,7 +86,9 @@ def _value(op: OpInVocabulary, attribute: AttributeOfOp, value: Any) -> Any:
     if attribute.several:
         several: Any = value if is_listed(value) else (value,)
         return tuple(_number(op, attribute, number) for number in cast(Sequence[Any], several))
-    if attribute.type is bool or attribute.type is str:
+    if attribute.type is str and not attribute.choices and isinstance(value, str):
+        return value
+    if attribute.type is bool or attribute.choices:
         choices: tuple[Any, ...] = attribute.choices or (False, True)
         if any(type(value) is type(choice) and value == choice for choice in choices):
             return value
@@ -94,7 +100,7 @@ def _value(op: OpInVocabulary, attribute: AttributeOfOp, value: Any) -> Any:
 def _number(op: OpInVocabulary, attribute: AttributeOfOp, value: Any) -> float | int:
     """A whole number where one is asked for, else any; NumPy's, too."""
     method = "__float__" if attribute.type is float else "__index__"
-    if not isinstance(value, (bool, str)) and hasattr(value, method):
+    if attribute.type is not str and not isinstance(value, (bool, str)) and hasattr(value, method):
         try:
             return attribute.type(value)
         except TypeError:  # a tracer, or an array of several numbers
@@ -107,7 +113,7 @@ def _kind(attribute: AttributeOfOp) -> str:
         return " or ".join(repr(choice) for choice in attribute.choices)
     if attribute.several:
         return "whole numbers"
-    return {float: "a number", int: "a whole number", bool: "True or False"}[attribute.type]
+    return {float: "a number", int: "a whole number", bool: "True or False", str: "a text"}[attribute.type]
 
 
 def _wrong(
@@ -134,4 +140,4 @@ def _example(attribute: AttributeOfOp) -> str:
         return repr(attribute.choices[0])
     if attribute.name in AXES:
         return "-1"
-    return {float: "1e-6", int: "8", bool: "True"}[attribute.type]
+    return {float: "1e-6", int: "8", bool: "True", str: "'f32'"}[attribute.type]

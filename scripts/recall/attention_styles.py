@@ -13,6 +13,7 @@ LAYERS = Suite("layer libraries")
 NUMPY = Suite("numpy-like")
 DECODE = Suite("torch.export")
 
+HEAD = f32(8, 16)
 BTNH = f32(2, 8, 4, 16)
 """Batch, positions, heads, size of a head."""
 
@@ -183,3 +184,13 @@ def attention_through_dropout_of_rate_nought(q, k, v):
     weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) * 0.25)
     weights = jnp.where(jnp.ones(weights.shape, bool), weights / 1.0, 0.0)
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+@NUMPY.case(HEAD, HEAD, HEAD, f32(8, 8), f32(8), finds=(finds("attention", scale=0.25, mask="additive"),))
+def attention_of_two_masks(q, k, v, bias, padding):
+    return jax.nn.softmax(q @ k.T * 0.25 + bias + padding) @ v
+
+
+@NUMPY.case(HEAD, HEAD, HEAD, boolean(8, 8), finds=(finds("attention", scale=0.25, mask="boolean"),))
+def attention_scaled_after_the_mask(q, k, v, seen):
+    return jax.nn.softmax(jnp.where(seen, q @ k.T, -jnp.inf) * 0.25) @ v

@@ -6,12 +6,14 @@ A definition takes the op's operands by their names, and its attributes. Operand
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 Array = Any
 Definition = Callable[[Mapping[str, Array], Mapping[str, Any]], Array]
+"""Gives the result, or a list of all that it may be where attributes leave that open."""
 
 
 def axes_of(attributes: Mapping[str, Any]) -> tuple[int, ...]:
@@ -115,18 +117,37 @@ def swiglu(given: Mapping[str, Array], _: Mapping[str, Any]) -> Array:
     return given["gate"] / (1 + np.exp(-given["gate"])) * given["up"]
 
 
-def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
-    """Tables for each pair, or for each element."""
-    x, size = given["x"], attributes.get("size", 0) or given["x"].shape[-1]
+def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list[Array]:
+    """With tables for each pair or for each element, along any axes that they fit: attributes do not say which."""
+    x = given["x"]
+    size = attributes.get("size", 0) or x.shape[-1]
+    found: list[Array] = []
+    for axes in combinations(range(x.ndim - 1), max(0, given["cos"].ndim - 1)):
+        try:
+            found.append(_turned(x, size, attributes["pairs"], *(_along(given[t], x, axes) for t in ("cos", "sin"))))
+        except ValueError:
+            continue
+    return found
+
+
+def _along(table: Array, x: Array, axes: tuple[int, ...]) -> Array:
+    shape = [1] * x.ndim
+    for axis, extent in zip((*axes, x.ndim - 1), table.shape, strict=True):
+        shape[axis] = extent
+    return np.broadcast_to(table.reshape(shape), (*x.shape[:-1], table.shape[-1]))
+
+
+def _turned(x: Array, size: int, pairs: str, cos: Array, sin: Array) -> Array:
+    """Each pair turned; what is behind them as it is."""
     part, rest = x[..., :size], x[..., size:]
-    even = slice(0, size, 2) if "interleaved" in attributes["pairs"] else slice(0, size // 2)
-    odd = slice(1, size, 2) if "interleaved" in attributes["pairs"] else slice(size // 2, size)
-    cos, sin = (np.broadcast_to(t, (*x.shape[:-1], t.shape[-1])) for t in (given["cos"], given["sin"]))
-    first = (cos, sin) if cos.shape[-1] == size // 2 else (cos[..., even], sin[..., even])
-    second = (cos, sin) if cos.shape[-1] == size // 2 else (cos[..., odd], sin[..., odd])
+    even = slice(0, size, 2) if "interleaved" in pairs else slice(0, size // 2)
+    odd = slice(1, size, 2) if "interleaved" in pairs else slice(size // 2, size)
+    for_pairs = cos.shape[-1] == size // 2
     a, b = part[..., even], part[..., odd]
-    turned = a * first[0] - b * first[1], b * second[0] + a * second[1]
-    if attributes["pairs"] == "interleaved":
+    cos_a, sin_a = (cos, sin) if for_pairs else (cos[..., even], sin[..., even])
+    cos_b, sin_b = (cos, sin) if for_pairs else (cos[..., odd], sin[..., odd])
+    turned = a * cos_a - b * sin_a, b * cos_b + a * sin_b
+    if pairs == "interleaved":
         return np.concatenate([np.stack(turned, -1).reshape(part.shape), rest], -1)
     return np.concatenate([*turned, rest], -1)
 

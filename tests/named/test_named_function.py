@@ -40,7 +40,7 @@ def attributes_of(fn, *args):
 
 def test_an_export_has_the_composite():
     """Name, operands in order, and all attributes, those by default too; axes counted from 0."""
-    told = 'axes = [2], epsilon = 9.9999999999999995E-7 : f64, weight = "plain"'
+    told = 'axes = [2], epsilon = 9.9999999999999995E-7 : f64, operands = ["x", "weight"], weight = "plain"'
     assert [("hl.rms_norm", 2, told)] == composites(rms_norm, X, W)
 
 
@@ -71,6 +71,19 @@ def test_a_weight_that_is_left_out_is_told():
     """One operand: the attribute says that there is no weight."""
     norm = hl.named("rms_norm", axes=(-1,), epsilon=np.float32(1e-6))(lambda x: plain(x, 1.0))
     assert 'weight = "none"' in attributes_of(norm, X)
+
+
+def test_operands_that_are_left_out_have_no_name():
+    """Those in brackets are left out from the last on: three operands of batch_norm are x, mean and variance."""
+    norm = hl.named("batch_norm", epsilon=1e-3, channel_axis=-1)(lambda x, m, v: (x - m) / jnp.sqrt(v + 1e-3))
+    assert 'operands = ["x", "mean", "variance"]' in attributes_of(norm, X, W, W)
+
+
+def test_texts_that_say_nothing_are_left_out():
+    """What has no value by default is not written."""
+    assert attributes_of(
+        hl.named("softmax", axis=-1)(jax.nn.softmax), X
+    ) == 'axis = 2 : i64, empty_rows = "nan", operands = ["x"]'
 
 
 def test_several_axes_are_ascending():
@@ -184,6 +197,11 @@ WRONG = {
         lambda: hl.named("rms_norm", axes=-1, epsilon="small"),
         "hl.named: epsilon is 'small', not a number",
         "next:    write epsilon=1e-6",
+    ),
+    "a number for a text": (
+        lambda: hl.named("softmax", axis=-1, accumulate=32),
+        "hl.named: accumulate is 32, not a text",
+        "next:    write accumulate='f32'",
     ),
     "no function": (
         lambda: hl.named("silu")(3),
