@@ -9,7 +9,7 @@ from hlo_lower.graph import Function, Functional, Graph, Node
 from hlo_lower.named.found import Match, Matchers, NearMiss
 from hlo_lower.named.outline import COMPOSITE, PREFIX, Outliner
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, now, region_of
-from hlo_lower.named.terms import Terms
+from hlo_lower.named.terms import Term, Terms
 
 
 @dataclass(eq=False)
@@ -31,11 +31,19 @@ class Named:
 
 @dataclass(eq=False)
 class NamedBlock:
-    """A block, and the named ops in it that lie in no other."""
+    """A block, and the named ops in it that lie in no other.
+
+    Attributes:
+      order: the block.
+      function: the function that holds it.
+      roots: the named ops.
+      is_within: whether the function is itself a named op, or called by nothing but such.
+    """
 
     order: BlockOrder
     function: Function
     roots: list[Named]
+    is_within: bool = False
 
 
 @dataclass(eq=False)
@@ -86,10 +94,11 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
                 taken_whole[function.name] = whole
                 named.remove(whole)
     blocks: list[NamedBlock] = []
+    within = _called_by(graph, taken_whole)
     for function, order, named in found:
-        named += _whole_calls(graph, order, taken_whole)
-        if named:
-            blocks.append(NamedBlock(order, function, _forest(named, order)))
+        every = [*_whole_calls(graph, order, taken_whole), *named]
+        if every:
+            blocks.append(NamedBlock(order, function, _forest(every, order), function.name in within))
     return NamedModule(graph, blocks, misses)
 
 
@@ -174,7 +183,10 @@ def _in_block(
     misses: list[NearMiss] = []
     by_anchor = matchers.by_anchor
     for operation in order.operations:
-        tried = by_anchor.get(operation.name)
+        name = operation.name
+        if name == "func.call":  # what it gives may be what a larger op begins with
+            name = "func.call" if not len(operation.results) else _made_by(terms.of(operation.results[0]))
+        tried = by_anchor.get(name)
         if tried is None:
             continue
         anchor = terms.of(operation.results[0])
@@ -193,6 +205,11 @@ def _in_block(
     return named, misses
 
 
+def _made_by(term: Term) -> str:
+    """The op that makes a value, with its dialect."""
+    return term.op if "." in term.op else f"stablehlo.{term.op}"
+
+
 def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
     """Whether a named op is all that a private function computes, of its arguments in their order."""
     if function.is_public or order.operations[-1].name != "func.return":
@@ -203,6 +220,19 @@ def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
         and list(region.inputs) == list(function.body.raw.arguments)
         and list(region.results) == list(order.operations[-1].operands)
     )
+
+
+def _called_by(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
+    """Functions that are named ops, and those that are called by nothing but these."""
+    found = set(whole)
+    pending = True
+    while pending:
+        pending = False
+        for name, calls in graph.calls.items():
+            if name not in found and all(graph.function_of(call).name in found for call in calls):
+                found.add(name)
+                pending = True
+    return found
 
 
 def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) -> list[Named]:

@@ -24,6 +24,7 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
 from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Found, Match, NearMiss, matchers
+from hlo_lower.named.softmax import through
 from hlo_lower.named.terms import Term
 
 Place = tuple[int, ...]
@@ -63,10 +64,9 @@ def _results(anchor: Term) -> Iterator[Term]:
     """What may be the end of a rotation: the sum that it goes into, what it is reshaped to, or itself."""
     ends = [anchor, *(user for user in anchor.users if user.op == "reshape")]
     for end in ends:
-        for user in end.users:
-            for product in [user, *user.users] if user.op in ("convert", *LAYOUT) else [user]:
-                if product.op == "multiply":
-                    yield from (total for total in product.users if total.op == "add")
+        for user in through(end, LAYOUT | {"convert"}, 12):
+            if user.op == "multiply":
+                yield from (total for total in user.users if total.op == "add")
     yield from reversed(ends)
 
 
@@ -80,7 +80,9 @@ def _turned(result: Term) -> Term | None:
             x = term.operands[0]
             if x.op == "reshape" and x.operands[0].shape == result.shape:
                 x = x.operands[0]
-            return uncast(x) if x.shape == result.shape else None
+            if x.shape == result.shape:
+                return uncast(x)
+            continue
         if term.op in WALKED:
             pending += term.operands
     return None
@@ -121,9 +123,9 @@ def _tables(result: Term, x: Term, size: int, pairs: str) -> tuple[Term, Term] |
                 return Code.OTHER_VALUE("the sign of one half")
             if mine.table[1] != its.table[1] and mine.table[0].shape == its.table[0].shape:
                 return Code.OTHER_VALUE("the table of sines")
-            if mine.table[0] is its.table[0] and mine.table[2] == its.table[2]:
+            if mine.table[0].is_same(its.table[0]) and mine.table[2] == its.table[2]:
                 return Code.OTHER_VALUE("the table of sines")
-            if tables is not None and (tables[0] is not mine.table[0] or tables[1] is not its.table[0]):
+            if tables is not None and (not (tables[0].is_same(mine.table[0]) and tables[1].is_same(its.table[0]))):
                 return Code.OTHER_VALUE("the table of one half")
             tables = mine.table[0], its.table[0]
     return tables

@@ -1,7 +1,7 @@
 """softmax, log_softmax and logsumexp, from the exponential of a value less its maximum.
 
     e = exp(x - max(x))      s = sum(e)         max and sum over the same axes of the same value
-    softmax      e / s       e * (1 / s)
+    softmax      e / s       e * (1 / s)     exp(log_softmax(x))
     log_softmax  (x - max(x)) - log(s)          x - logsumexp(x)
     logsumexp    log(s) + max(x)
 
@@ -9,7 +9,7 @@ It is that and nothing else: the maximum is proved to be that of the same rows o
 or conversion lies between; exp(x - m) with another m overflows elsewhere, and is none. A maximum that is not finite may
 be replaced by 0, as `jax.nn.logsumexp` does, and the rows of a softmax that are -inf throughout by 0, as PyTorch does.
 
-Attributes: `axis`, or `axes` where there are several; of softmax `empty_rows` = "zero" where rows of -inf become 0, else
+Attributes: `axis`, or `axes` where there are several (of logsumexp always, with `keepdims`); of softmax `empty_rows` = "zero" where rows of -inf become 0, else
 "nan"; `accumulate`, the type in which it is computed, where that is not the operand's.
 """
 
@@ -187,17 +187,17 @@ def _is_empty(view: View, shifted: Shifted) -> bool:
 
 def _of_the_sum(shifted: Shifted, sums: list[Term]) -> Found:
     """log_softmax or logsumexp, from the logarithm of the sum."""
+    second: Found = None
     for total in sums:
-        for user in through(total, PASSED):
+        for user in through(total, PASSED | {"add"}):
+            found: Found = None
             if user.op == "subtract" and user.shape == shifted.power.term.shape:
                 found = _log_softmax(shifted, user)
-            elif user.op == "add":
-                found = _logsumexp(shifted, user)
-            else:
-                continue
+            elif user.op == "add" and second is None:
+                second = _logsumexp(shifted, user)
             if found is not None:
                 return found
-    return None
+    return second
 
 
 def _log_softmax(shifted: Shifted, user: Term) -> Found:
@@ -216,6 +216,8 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
     if isinstance(total, NearMiss) or total is None or attributes is None:
         return total
     following = user.only_user
+    if following is not None and following.op == "exponential":
+        return _with_rim(shifted, following, attributes)
     if following is not None and following.op == "convert" and following.element == shifted.x.element:
         user = following
     return Match("log_softmax", {"x": shifted.x}, [user], attributes)
@@ -251,6 +253,8 @@ def _logsumexp(shifted: Shifted, user: Term) -> Found:
         attributes = shifted.attributes
         if attributes is None or over is None or not all(are_same(a, b) for a, b in same):
             continue
+        if "axis" in attributes:
+            attributes["axes"] = (attributes.pop("axis"),)  # pyright: ignore[reportArgumentType] (an integer)
         attributes["keepdims"] = len(user.shape) == len(shifted.power.term.shape)
         return Match("logsumexp", {"x": shifted.x}, [user], attributes)
     return None
