@@ -31,7 +31,7 @@ class Code(Enum):
     OTHER_VALUE = "other_value", "what"
     OTHER_AXES = "other_axes", "one", "other"
     OTHER_CONSTANT = "other_constant", "expected"
-    LACKS = "lacks", "what"
+    NAMED_OP_LACKS = "named_op_lacks", "what"
 
     # How a range of values was found. What comes from several operands is an `operation`.
     OPERATION = "operation", "op"

@@ -251,7 +251,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.OTHER_VALUE: "{what} is that of another value, or of other rows",
     Code.OTHER_AXES: "{one} and {other} go over different axes",
     Code.OTHER_CONSTANT: "a constant is not {expected} as the element type rounds it",
-    Code.LACKS: "it lacks {what}",
+    Code.NAMED_OP_LACKS: "it lacks {what}",
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: _chosen,
     Code.KEPT: _kept,

@@ -14,4 +14,10 @@ def find(source: Source | Graph, only: Collection[str] | None = None) -> list[Ma
     """The named ops of a module, the largest where they overlap; each call of a function counted."""
     graph = source if isinstance(source, Graph) else read(source)
     found = find_named(graph, matchers, only)
-    return [one.match for block in found.blocks if not block.is_within for _ in range(found.times(block)) for one in block.roots]
+    return [
+        one.match
+        for block in found.blocks
+        if not block.is_within
+        for _ in range(found.times(block))
+        for one in block.roots
+    ]

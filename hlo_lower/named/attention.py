@@ -309,7 +309,7 @@ def _attention(
         if _is_shared(mask.view):
             inputs["causal_mask"] = mask.term
     if len(given) > 1:
-        return Code.LACKS("a single mask")
+        return Code.NAMED_OP_LACKS("a single mask")
     if given:
         attributes["mask"] = given[0].kind
         if given[0].kind == "boolean":

@@ -89,7 +89,10 @@ def report_of(found: NamedModule) -> NamedReport:
     """What was found in a module, before it is raised."""
     graph = found.graph
     named = [
-        _record(graph, one, block.function.name, found.times(block)) for block in found.blocks if not block.is_within for one in block.roots
+        _record(graph, one, block.function.name, found.times(block))
+        for block in found.blocks
+        if not block.is_within
+        for one in block.roots
     ]
     misses = tuple(NearMissRecord(miss.name, _place(graph, miss.at), miss.why) for miss in _telling(found.misses))
     public = (function for function in graph.functions.values() if function.is_public and function.has_body)
