@@ -61,7 +61,7 @@ def wrong_meanings(text: str) -> Iterator[str]:
         told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
         arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
         given = {
-            name: np.asarray(argument, np.float64)
+            name: np.asarray(np.real(argument), np.float64)
             for name, argument in zip(composite.operands, arguments, strict=False)
         }
         if "variance" in given:

@@ -81,9 +81,10 @@ def test_operands_that_are_left_out_have_no_name():
 
 def test_texts_that_say_nothing_are_left_out():
     """What has no value by default is not written."""
-    assert attributes_of(
-        hl.named("softmax", axis=-1)(jax.nn.softmax), X
-    ) == 'axis = 2 : i64, empty_rows = "nan", operands = ["x"]'
+    assert (
+        attributes_of(hl.named("softmax", axis=-1)(jax.nn.softmax), X)
+        == 'axis = 2 : i64, empty_rows = "nan", operands = ["x"]'
+    )
 
 
 def test_several_axes_are_ascending():

@@ -30,6 +30,10 @@ FOUND_WRONGLY = {"near misses/attention_causal_but_for_one_place"}
 """Known gaps: of a mask of more than 2**18 places only some are looked at."""
 
 
+MEANT_WRONGLY = {"torchax/llama4_text_decode.mlir"}
+"""Known gaps: rope by complex numbers, whose one complex table is told as the cosine and as the sine."""
+
+
 def missed() -> str:
     """The programs of that file, a line each."""
     recall = recall_of([*HITS, *DECODERS], (), find)
@@ -65,7 +69,7 @@ def test_counted_modules_hold_no_more_than_was_counted(module):
     recall, text = Recall(), file.read_text()
     recall.add_counted(module.path, "counted", module.expected, find(text))
     assert recall.surplus == []
-    assert list(wrong_meanings(raised(text))) == []
+    assert (module.path in MEANT_WRONGLY) == bool(list(wrong_meanings(raised(text))))
 
 
 SQUARE, ROW = f32(4, 4, 4), f32(4)
