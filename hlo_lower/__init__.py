@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hlo_lower.graph import Graph, Source
     from hlo_lower.installed import PluginError
     from hlo_lower.jit import LoweredFunction
+    from hlo_lower.named_function import named
     from hlo_lower.naming import Raised, inline_named, raise_named
     from hlo_lower.options import Options
     from hlo_lower.pipeline import Lowered
@@ -77,6 +78,7 @@ __all__ = [
     "inline_named",
     "jit",
     "lower",
+    "named",
     "raise_named",
     "read",
     "rules",
@@ -91,6 +93,7 @@ _HOMES = {
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph", "Source"),
     "hlo_lower.jit": ("LoweredFunction",),
+    "hlo_lower.named_function": ("named",),
     "hlo_lower.naming": ("Raised", "inline_named", "raise_named"),
     "hlo_lower.options": ("Options",),
     "hlo_lower.pipeline": ("Lowered",),

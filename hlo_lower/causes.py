@@ -31,7 +31,7 @@ class Code(Enum):
     OTHER_VALUE = "other_value", "what"
     OTHER_AXES = "other_axes", "one", "other"
     OTHER_CONSTANT = "other_constant", "expected"
-    LACKS = "lacks", "what"
+    NAMED_OP_LACKS = "named_op_lacks", "what"
 
     # How a range of values was found. What comes from several operands is an `operation`.
     OPERATION = "operation", "op"
@@ -158,6 +158,32 @@ class Code(Enum):
     SIDE_EFFECT = "side_effect", "op", "callee"
     UNREDUCED = ("unreduced",)
     HOLDS_KEPT = "holds_kept", "scatter", "location"
+
+    # What became of an operation besides scatters, and why one is left.
+    BECAME = "became", "form", "rule", "claim"
+    NO_FORM_TAKEN = "no_form_taken", "target", "nearest"
+    LACKS = "lacks", "rule", "causes"
+    ON_TYPES = "on_types", "types", "reason"
+    NEEDS_SIZES = ("needs_sizes",)
+    ONLY_CLAMPED = ("only_clamped",)
+    NO_CANONICAL_GATHER = ("no_canonical_gather",)
+    COMPARATOR_NOT_READ = ("comparator_not_read",)
+    KEY_NOT_READ = ("key_not_read",)
+    MORE_THAN_I32 = ("more_than_i32",)
+    UNROLLED_TOO_LARGE = "unrolled_too_large", "most"
+    TRIPS_NOT_KNOWN = ("trips_not_known",)
+    BRANCH_WITH_EFFECT = ("branch_with_effect",)
+    LOOP_IN_BRANCH = "loop_in_branch", "reason"
+    NOT_SEEN_TO_BE = "not_seen_to_be", "meaning"
+    OTHER_VERSION = "other_version", "version"
+    OTHER_ATTRIBUTES = "other_attributes", "names"
+    CALLS_UNKNOWN = ("calls_unknown",)
+    CALLS_CHECK_OF_SIZE = ("calls_check_of_size",)
+    ENCODED_OTHERWISE = "encoded_otherwise", "version"
+    NAME_IN_DOUBT = "name_in_doubt", "attribute"
+    NOT_UNARY = ("not_unary",)
+    NOT_TOP_K = ("not_top_k",)
+    TOP_K_OF_SMALLEST = ("top_k_of_smallest",)
 
     # Why a rule was not chosen.
     MISSES = "misses", "fact", "value", "accepted"

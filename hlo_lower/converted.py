@@ -66,5 +66,6 @@ def converted(source: Source, name: str, options: Options, form: str, judge: Jud
         refused=lowered.refused,
         exit_code=(verdict.exit_code if verdict is not None else EXIT_OK) or (EXIT_NOT_LOWERED if is_left else EXIT_OK),
         notes=lowered.notes,
+        changes=lowered.changes,
     )
     return Converted(lowered, data, verdict, report)

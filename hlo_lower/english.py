@@ -126,6 +126,22 @@ def _kept(cause: Cause) -> str:
     return "kept: {target} takes it as it is ({combiner} on {dtype})".format(**_fields(cause)) + last
 
 
+def _became(cause: Cause) -> str:
+    claim = cause["claim"]
+    became = f"{cause['form']} ({cause['rule']})" if cause["rule"] else str(cause["form"])
+    return f"{became}: {told(claim)}" if isinstance(claim, Cause) else became
+
+
+def _lacks(cause: Cause) -> str:
+    causes = "; ".join(told(inner) for inner in _items(cause["causes"]) if isinstance(inner, Cause))
+    return f"{cause['rule']}: {causes}" if cause["rule"] else causes
+
+
+def _no_form_taken(cause: Cause) -> str:
+    nearest = [told(inner) for inner in _items(cause["nearest"]) if isinstance(inner, Cause)]
+    return "; ".join([f"{cause['target']} takes no form of it", *nearest])
+
+
 def _noted(cause: Cause, text: str) -> str:
     note = cause["note"] if "note" in cause.code.fields else None
     return f"{text}, which {cause['target']} refuses" + (f": {note}" if note else "")
@@ -235,7 +251,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.OTHER_VALUE: "{what} is that of another value, or of other rows",
     Code.OTHER_AXES: "{one} and {other} go over different axes",
     Code.OTHER_CONSTANT: "a constant is not {expected} as the element type rounds it",
-    Code.LACKS: "it lacks {what}",
+    Code.NAMED_OP_LACKS: "it lacks {what}",
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: _chosen,
     Code.KEPT: _kept,
@@ -251,6 +267,35 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     ),
     Code.UNREDUCED: "its result is unreduced",
     Code.HOLDS_KEPT: "its update computation holds scatter #{scatter} at {location}, which is kept",
+    Code.BECAME: _became,
+    Code.NO_FORM_TAKEN: _no_form_taken,
+    Code.LACKS: _lacks,
+    Code.ON_TYPES: lambda cause: f"element types {_joined(cause, 'types')}: {told(cause.cause('reason'))}",
+    Code.NEEDS_SIZES: "of dynamic shape: --bind gives the sizes",
+    Code.ONLY_CLAMPED: "of dynamic shape, which is only clamped: --bind gives the sizes",
+    Code.NO_CANONICAL_GATHER: "its element type, or an empty window, is not lowered",
+    Code.COMPARATOR_NOT_READ: (
+        "its comparator is not read as a strict weak order of keys: floats need compare_type TOTALORDER (NaN), and "
+        "several keys the form lt(a) or (eq(a) and lt(b))"
+    ),
+    Code.KEY_NOT_READ: (
+        "a key of its comparator is not computed elementwise from integers and floats of 16, 32 or 64 bits"
+    ),
+    Code.MORE_THAN_I32: "more elements than i32 counts",
+    Code.UNROLLED_TOO_LARGE: "unrolled it is more than {most:,} ops (--max-unroll)",
+    Code.TRIPS_NOT_KNOWN: "how often it runs does not follow from constants",
+    Code.BRANCH_WITH_EFFECT: "a branch may have an effect, which would come each time",
+    Code.LOOP_IN_BRANCH: "all branches would be computed, and of a loop in one {reason}",
+    Code.NOT_SEEN_TO_BE: "its decomposition is not seen to be a {meaning} along its axis",
+    Code.OTHER_VERSION: "its version is {version}",
+    Code.OTHER_ATTRIBUTES: lambda cause: f"it has attributes that are not known: {_joined(cause, 'names')}",
+    Code.CALLS_UNKNOWN: "no operation of StableHLO or CHLO is known for it",
+    Code.CALLS_CHECK_OF_SIZE: "JAX checks a size with it; binding the sizes (--bind) checks and removes it",
+    Code.ENCODED_OTHERWISE: "its encoding is of version {version}, known is 1",
+    Code.NAME_IN_DOUBT: "its {attribute} is not known to leave it what its name says",
+    Code.NOT_UNARY: "it does not take one tensor and give one of the same type",
+    Code.NOT_TOP_K: "it does not take one tensor and k, and give values and indices",
+    Code.TOP_K_OF_SMALLEST: "it looks for the smallest values, which chlo.top_k has no form for",
     Code.MISSES: lambda cause: f"{cause['fact']}={cause['value']}, needs {_joined(cause, 'accepted', '|')}",
     Code.NEEDS: "needs {condition}",
     Code.SAID: "{text}",

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from hlo_lower.change import Change, Outcome
 from hlo_lower.containment import lowering
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
@@ -15,7 +16,6 @@ from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.rewrite.change import Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import classify_scatters
@@ -46,11 +46,13 @@ class Survey(NamedTuple):
       refused: what the target would refuse of the module then, each with its remedy.
       notes: the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what
         types would change, a line each.
+      changes: those ops as data.
     """
 
     records: tuple[ScatterRecord, ...]
     refused: tuple[RefusedOps, ...]
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def classify(
@@ -122,7 +124,8 @@ def _bound(graph: Graph) -> Graph | None:
 
 def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> Survey:
     """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
-    options, notes = replace(options, only=(), skip=(), keep_unsupported=True), tuple[str, ...]()
+    options = replace(options, only=(), skip=(), keep_unsupported=True)
+    notes, changes = tuple[str, ...](), tuple[Change, ...]()
     is_built = not options.target.restricts_only_scatter
     if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
         graph = copied(graph)
@@ -134,6 +137,7 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     else:
         became = lower_stages(graph, options, known, is_trial=True)
         records = became.scatters.records
-        notes += tuple(str(change) for change in became.changes if change.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        notes += tuple(map(str, changes))
         notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
-    return Survey(records, refused_ops(graph, options.target, records), notes)
+    return Survey(records, refused_ops(graph, options.target, records), notes, changes)

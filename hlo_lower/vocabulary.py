@@ -23,7 +23,7 @@ class AttributeOfOp:
       type: float, int, bool or str; a tuple of int where `several`.
       meaning: in a few words, with the unit where there is one.
       default: what it is where it is left out; None where it must be given.
-      choices: the values of a text; empty where it is no text.
+      choices: the values of a text; empty where it is no text, or any.
       several: it is a list of whole numbers.
     """
 
@@ -72,6 +72,14 @@ _WEIGHT = AttributeOfOp(
     choices=("none", "plain", "one_plus"),
 )
 
+_EMPTY_ROWS = AttributeOfOp(
+    "empty_rows", str, "what a row of nothing but -inf gives", default="nan", choices=("nan", "zero")
+)
+
+_ACCUMULATE = AttributeOfOp(
+    "accumulate", str, "the element type that it is computed in, where that is another", default=""
+)
+
 _VARIANCE = _epsilon("to the variance, below the root")
 
 _ACCUMULATED = tuple(
@@ -91,8 +99,15 @@ _ACCUMULATED = tuple(
 )
 
 NAMED_OPS: Final = (
-    OpInVocabulary("softmax", "x", "exp(x - m) / sum(exp(x - m)), m the maximum of the same row", (_axis(),)),
-    OpInVocabulary("log_softmax", "x", "x - m - log(sum(exp(x - m))), m the maximum of the same row", (_axis(),)),
+    OpInVocabulary(
+        "softmax",
+        "x",
+        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row",
+        (_axis(), _EMPTY_ROWS, _ACCUMULATE),
+    ),
+    OpInVocabulary(
+        "log_softmax", "x", "x - m - log(sum(exp(x - m))), m the maximum of the same row", (_axis(), _ACCUMULATE)
+    ),
     OpInVocabulary(
         "logsumexp",
         "x",
@@ -161,8 +176,8 @@ NAMED_OPS: Final = (
             AttributeOfOp(
                 "pairs",
                 str,
-                "which elements are a pair: i and i + size/2, or 2i and 2i + 1",
-                choices=("halves", "interleaved"),
+                "which elements are a pair: i and i + size/2, or 2i and 2i + 1, or these, written as i and i + size/2",
+                choices=("halves", "interleaved", "interleaved_to_halves"),
             ),
             AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
         ),
@@ -181,6 +196,8 @@ NAMED_OPS: Final = (
                 default="none",
                 choices=("none", "boolean", "additive"),
             ),
+            AttributeOfOp("mask_hides", bool, "a boolean mask is true where a position is hidden", default=False),
+            AttributeOfOp("layout", str, "a letter for each axis of query, key, value and result", default=""),
             AttributeOfOp("softcap", float, "c in c * tanh(scores / c); 0: none", default=0.0),
             AttributeOfOp("window", int, "how many positions back are seen, itself among them; 0: all", default=0),
         ),

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from every_op_cause import OP_PROGRAMS
 
 import hlo_lower as hl
 from hlo_lower.analysis import Combiner
@@ -26,7 +27,10 @@ ZEROS = jnp.zeros(3, jnp.int32)
 
 @dataclass(frozen=True)
 class Case:
-    """A program of an index vector x, an index s and a mask m, or a module's text; what is asked for; its codes."""
+    """A program of an index vector x, an index s and a mask m, or a module's text; what is asked for; its codes.
+
+    Those of `OP_PROGRAMS` are in what became of ops besides scatters.
+    """
 
     program: object
     codes: tuple[Code, ...]
@@ -357,15 +361,22 @@ CASES = {
     "three wrapped": Case(lambda x, s, m: put(cube(x), size=jnp.zeros((8, 8, 8))), (Code.TOO_MANY_WRAPPED,)),
     "canonical": Case(text(**OPEN, numbers=ROW), (Code.DYNAMIC_SHAPE,), CANONICALIZED),
     "holds": Case(HOLDS, (Code.HOLDS_KEPT,), {**KEPT, "skip": ["#2"]}),
+    **{name: Case(text, codes, {"lowered": True, **how}) for name, (text, codes, how) in OP_PROGRAMS.items()},
 }
 
 
 def records_of(case):
     """The records of a program: classified, or lowered where that is asked for."""
+    return told_of(case)[0]
+
+
+def told_of(case):
+    """The records of a program, and what became of its other ops."""
     how = dict(case.how)
     if how.pop("lowered", False):
-        return hl.lower(case.text(), name="m.mlir", **how).records
-    return hl.classify(hl.read(case.text(), "m.mlir"), **how)
+        lowered = hl.lower(case.text(), name="m.mlir", **how)
+        return lowered.records, lowered.changes
+    return hl.classify(hl.read(case.text(), "m.mlir"), **how), ()
 
 
 @cache
@@ -377,8 +388,9 @@ def causes_of(name):
         with pytest.raises(NotCanonicalError) as error:
             canonicalize(graph.scatters[0])
         return (error.value.cause,)
-    records = records_of(case)
-    found = [cause for record in records for fact in record.facts for cause in fact.evidence]
+    records, changes = told_of(case)
+    found = [change.why for change in changes]
+    found += [cause for record in records for fact in record.facts for cause in fact.evidence]
     found += [reason for record in records for other in record.why_not for reason in other.reasons]
     found += [cause for record in records for cause in (record.bounds, record.why)]
     return tuple(inner for cause in found for inner in within_cause(cause))
@@ -388,5 +400,6 @@ def within_cause(cause):
     """A cause and those in it."""
     yield cause
     for value in cause.values:
-        if isinstance(value, Cause):
-            yield from within_cause(value)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, Cause):
+                yield from within_cause(inner)

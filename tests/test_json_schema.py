@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
-from every_cause import CANONICALIZED, CASES, causes_of, records_of
+from every_cause import CANONICALIZED, CASES, causes_of, told_of
 
 import hlo_lower as hl
 from hlo_lower.causes import Cause, Code
@@ -37,13 +37,13 @@ CLAMPED = """func.func public @main(
 @cache
 def reports():
     """A report of every program, and of a module that could not be read."""
+    told = {name: told_of(case) for name, case in CASES.items() if case.how != CANONICALIZED}
     found = [
-        ModuleReport(f"{name}.mlir", 7, records_of(case), group=name[0])
-        for name, case in CASES.items()
-        if case.how != CANONICALIZED
+        ModuleReport(f"{name}.mlir", 7, records, group=name[0], changes=changes)
+        for name, (records, changes) in told.items()
     ]
     rows = ("clamped", "several", "batches", "sorted along", "written once", "a run", "anywhere")
-    twice = tuple(record for name in rows for record in records_of(CASES[name]) * 2)
+    twice = tuple(record for name in rows for record in told[name][0] * 2)
     numbered = tuple(_numbered(record, n) for n, record in enumerate(twice, start=1))
     refused = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), None), 2, ("line 3",))
     numbers = ModuleReport("twice.mlir", 7, numbered, refused=(refused,))
@@ -74,6 +74,7 @@ def written(data):
     objects["Run"] = [run for claims in objects["Claims"] for run in claims.get("runs", ())]
     objects["Totals"] = [data["totals"], *(group["totals"] for group in data["groups"])]
     objects["Refused"] = [one for module in data["modules"] for one in module["refused"]]
+    objects["Change"] = [one for module in data["modules"] for one in module["changes"]]
     objects["Group"] = data["groups"]
     return objects
 

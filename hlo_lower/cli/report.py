@@ -149,7 +149,7 @@ def _classified(file: str, options: "Options") -> "ModuleReport":
 
     graph = hl.read(module_source(file), name=file)
     found = survey(graph, options=options)
-    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes}
+    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
     return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
 
 

@@ -1,9 +1,9 @@
 """Portable input: 64-bit integers made 32 bits wide. What is no plain StableHLO are kinds of `hlo_lower.rewrite`."""
 
+from hlo_lower.change import Change, Outcome
 from hlo_lower.legalize.demote import demote_i64, plan_demotion
 from hlo_lower.legalize.demotion import DemotedValue, Demotion, narrow_arguments, narrow_array
 from hlo_lower.legalize.wrapper import with_original_signature
-from hlo_lower.rewrite.change import Change, Outcome
 
 __all__ = [
     "Change",

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Builder, Graph, Node, Value
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.softmax_of import is_softmax
@@ -78,7 +79,7 @@ class CompositeFacts(FactsByName):
       name, taken, elements, axis: the facts that rules constrain, one for each of `COMPOSITE_DOMAINS`.
       full_name: its name in the module ("odml.softmax").
       axis_number: the axis, counted from 0, or None.
-      claim: why its name counts for nothing; "" where it does, or is not known.
+      claim: why its name counts for nothing; None where it does, or is not known.
     """
 
     domains = COMPOSITE_DOMAINS
@@ -89,7 +90,7 @@ class CompositeFacts(FactsByName):
     axis: Axis
     full_name: str
     axis_number: int | None
-    claim: str = ""
+    claim: Cause | None = None
 
 
 rules = RuleList()
@@ -112,9 +113,9 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
     name = NAMES.get(full_name, Name.OTHER)
     function = graph.functions.get(node.body_name)
     is_seen = function is not None and function.has_body and axis is not None and is_softmax(graph, function, axis)
-    claim = ""
+    claim = None
     if name is Name.SOFTMAX and not is_seen:
-        name, claim = Name.OTHER, "its decomposition is not seen to be a softmax along its axis"
+        name, claim = Name.OTHER, Code.NOT_SEEN_TO_BE("softmax")
     is_taken = full_name in whole and not claim
     if is_taken and full_name in NAMES:
         claim = _unknown(node)
@@ -129,14 +130,14 @@ def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> Compos
     )
 
 
-def _unknown(node: Node) -> str:
-    """The version or the attributes of a composite that are not known, in words; "" where all are."""
+def _unknown(node: Node) -> Cause | None:
+    """The version or the attributes of a composite that are not known; None where all are."""
     version = node.attribute("version")
     if version is not None and mlir.integer_of(version) not in VERSIONS:
-        return f"its version is {mlir.integer_of(version)}"
+        return Code.OTHER_VERSION(mlir.integer_of(version))
     raw = node.attribute("composite_attributes")
     others = sorted(set() if raw is None else set(mlir.entries_of(raw)) - MEANT)
-    return f"it has attributes that are not known: {', '.join(others)}" if others else ""
+    return Code.OTHER_ATTRIBUTES(tuple(others)) if others else None
 
 
 def _axis(node: Node, operand: Value | None) -> int | None:

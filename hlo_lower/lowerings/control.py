@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from hlo_lower.causes import Cause
 from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy
@@ -76,7 +77,7 @@ class ControlFacts(FactsByName):
     Attributes:
       named, goes, contents, way, says: the facts that rules constrain.
       most: ops that an unrolled loop may have.
-      why: why it is not known which way it goes, or why its contents are not harmless.
+      why: why it is not known which way it goes, or why its contents are not harmless; None where it is known.
     """
 
     domains = CONTROL_DOMAINS
@@ -87,7 +88,7 @@ class ControlFacts(FactsByName):
     way: Way = Way.ALL
     says: Placed = Placed.NOT
     most: int = 0
-    why: str = ""
+    why: Cause | None = None
 
 
 Op = OpLowering[ControlFacts]

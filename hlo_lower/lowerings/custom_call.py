@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.chlo import TakenChlo, written_out
 from hlo_lower.lowerings.op import OpLowering
@@ -51,7 +52,7 @@ NUMERICS = frozenset({"result_accuracy"})
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
 
-EXPECTED = {"shape_assertion": "JAX checks a size with it; binding the sizes (--bind) checks and removes it"}
+EXPECTED = {"shape_assertion": Code.CALLS_CHECK_OF_SIZE()}
 """Custom calls of which more can be said than that nobody knows them."""
 
 
@@ -78,7 +79,7 @@ class CustomCallFacts(FactsByName):
       meaning, taken: the facts that rules constrain; taken is how the target takes the `chlo` operation that it is.
       calls: what it calls ("mhlo.erf"), for conditions of rules.
       attributes: those of the `chlo` operation.
-      why: why its meaning is not known; "" where it is.
+      why: why its meaning is not known; None where it is.
     """
 
     domains = CUSTOM_CALL_DOMAINS
@@ -87,7 +88,7 @@ class CustomCallFacts(FactsByName):
     taken: TakenChlo
     calls: str
     attributes: Mapping[str, mlir.RawAttribute]
-    why: str = ""
+    why: Cause | None = None
 
 
 def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
@@ -112,24 +113,24 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
 
 def _why_unknown(
     node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute], encoded: Mapping[str, mlir.RawAttribute]
-) -> str:
-    """Why a custom call may be something else than its name says, or ""."""
+) -> Cause | None:
+    """Why a custom call may be something else than its name says; None where it is what it says."""
     if name not in KNOWN:
-        return "no operation of StableHLO or CHLO is known for it"
+        return Code.CALLS_UNKNOWN()
     version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1
     if version != 1:
-        return f"its encoding is of version {version}, known is 1"
+        return Code.ENCODED_OTHERWISE(version)
     told = [key for key, values in UNSAID.items() if key in attributes and str(attributes[key]) not in values]
     told += sorted(set(encoded) - NUMERICS - (KNOWN_OF_TOP_K if name == TOP_K else set()))
     if told:
-        return f"its {told[0]} is not known to leave it what its name says"
+        return Code.NAME_IN_DOUBT(told[0])
     if name in UNARY:
         fits = len(node.operands) == 1 and [r.raw.type for r in node.results] == [node.operand(0).raw.type]
-        return "" if fits else "it does not take one tensor and give one of the same type"
+        return None if fits else Code.NOT_UNARY()
     if len(node.operands) != 1 or len(node.results) != 2 or "k" not in encoded:
-        return "it does not take one tensor and k, and give values and indices"
+        return Code.NOT_TOP_K()
     is_least = "largest" in encoded and str(encoded["largest"]) != "true"
-    return "it looks for the smallest values, which chlo.top_k has no form for" if is_least else ""
+    return Code.TOP_K_OF_SMALLEST() if is_least else None
 
 
 rules = RuleList()

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Builder, Node, Value
 from hlo_lower.lowerings.known_scalars import Scalar, known_constant, known_result
 
@@ -21,7 +22,16 @@ Item: TypeAlias = Value | Scalar
 
 
 class NotFlatError(Exception):
-    """A loop whose trips are not known, or more ops than are allowed; the reason."""
+    """A loop whose trips are not known, or more ops than are allowed.
+
+    Attributes:
+      why: the reason.
+    """
+
+    def __init__(self, why: Cause) -> None:
+        """Raised for a reason."""
+        super().__init__(why)
+        self.why = why
 
 
 class FlatCopy:
@@ -122,7 +132,7 @@ class FlatCopy:
     def _count(self, more: int) -> None:
         self.size += more
         if self.size > self._most:
-            raise NotFlatError(f"unrolled it is more than {self._most:,} ops (--max-unroll)")
+            raise NotFlatError(Code.UNROLLED_TOO_LARGE(self._most))
 
     # --- what is known ---
 
@@ -139,7 +149,7 @@ class FlatCopy:
                 self._bind(inner.results, inner.results)
         answer = self._item(end.operand(0))
         if not isinstance(answer, np.generic):
-            raise NotFlatError("how often it runs does not follow from constants")
+            raise NotFlatError(Code.TRIPS_NOT_KNOWN())
         return bool(answer)
 
     def _known(self, node: Node) -> Scalar | None:

@@ -321,7 +321,7 @@ def _attention(
             inputs["causal_mask"] = mask.term
     boolean = [mask for mask in given if mask.kind == "boolean"]
     if len(boolean) > 1:
-        return Code.LACKS("a single boolean mask")
+        return Code.NAMED_OP_LACKS("a single boolean mask")
     given = [*boolean, *(mask for mask in given if mask.kind == "additive")]
     if given:
         attributes["mask"] = given[0].kind

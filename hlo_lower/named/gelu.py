@@ -60,7 +60,7 @@ def _finished(distribution: Term, x: Term | None, approximate: str, half: float 
     for found in grown(distribution):
         if found is not distribution and is_product(found, [distribution, x], half):
             return Match("gelu", {"x": x}, [found], {"approximate": approximate})
-    return NearMiss("gelu", Code.LACKS("the product with 0.5 and the value itself"), distribution)
+    return NearMiss("gelu", Code.NAMED_OP_LACKS("the product with 0.5 and the value itself"), distribution)
 
 
 def _of_tanh(argument: Term, root: float = sqrt(2 / pi)) -> Term | NearMiss | None:

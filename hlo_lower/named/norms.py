@@ -99,7 +99,7 @@ def _normalized(product: View, term: Term, first: Root) -> Normalized | Cause | 
         return None
     root = root_of(roots[0].view)
     if not isinstance(root, Root) or roots[0].divides == root.inverted:
-        return Code.LACKS("the division by the root") if isinstance(root, Root) and len(found) == 2 else None
+        return Code.NAMED_OP_LACKS("the division by the root") if isinstance(root, Root) and len(found) == 2 else None
     others = [factor for factor in found if factor is not roots[0]]
     for factor in others:
         if factor.divides:
@@ -121,7 +121,9 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
     if root.kind == "layer":
         centred = centred_of(factor)
         if not isinstance(centred, tuple):
-            return centred or (Code.LACKS("the subtraction of the mean") if factor.term.op == "subtract" else None)
+            return centred or (
+                Code.NAMED_OP_LACKS("the subtraction of the mean") if factor.term.op == "subtract" else None
+            )
         x = factor.on(factor.term.operands[0])
         if not centred[0].is_same(root.x):
             return Code.OTHER_VALUE("the variance")
@@ -299,5 +301,5 @@ def _match(found: Normalized) -> Found:
     if found.mean is not None:
         inputs.update({"mean": found.mean.term, "variance": root.x})
     if root.guard == "max_inside" and root.kind != "l2":
-        return NearMiss(name, Code.LACKS("the sum of variance and epsilon"), found.product.term)
+        return NearMiss(name, Code.NAMED_OP_LACKS("the sum of variance and epsilon"), found.product.term)
     return Match(name, inputs, [found.product.term], attributes)

@@ -82,5 +82,5 @@ def _hard_swish(bounded: Term, x: Term | None, factor: float) -> Found:
         if found is not bounded and is_product(found, [bounded, x], factor):
             return Match("hard_swish", {"x": x}, [found])
     if any(user.op == "multiply" for user in bounded.users):
-        return NearMiss("hard_swish", Code.LACKS("the product with the value itself and 1/6"), bounded)
+        return NearMiss("hard_swish", Code.NAMED_OP_LACKS("the product with the value itself and 1/6"), bounded)
     return None

@@ -79,7 +79,7 @@ def _found(anchor: Term) -> Found:
         if not sums:
             return None
         quotient = any(uncast(user.operands[0]) is anchor for user in anchor.users if user.op == "divide")
-        return NearMiss("softmax", Code.LACKS("the subtraction of the maximum"), anchor) if quotient else None
+        return NearMiss("softmax", Code.NAMED_OP_LACKS("the subtraction of the maximum"), anchor) if quotient else None
     power = View.of(anchor)
     shifted = _shifted(power, less)
     if isinstance(shifted, NearMiss) or shifted is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 from hlo_lower.api import lower
+from hlo_lower.change import Outcome
 from hlo_lower.errors import HloLowerError, InputError
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.control import CONTROL
@@ -28,7 +29,6 @@ from hlo_lower.proving.proof_outcome import Refuted, RuleOutcome, Undecided
 from hlo_lower.proving.reverses import reverse_cases
 from hlo_lower.proving.sorts import sort_cases
 from hlo_lower.registry import CompositeLoweringRegistry, Rule
-from hlo_lower.rewrite.change import Outcome
 from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
 from hlo_lower.sorting import SORT
 from hlo_lower.verify.proof import prove_equal, require

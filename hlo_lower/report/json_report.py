@@ -11,6 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any, cast
 
 from hlo_lower.causes import Cause
+from hlo_lower.change import Change
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.row import rule_name
@@ -118,6 +119,7 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
         "verify_seconds": report.verify_seconds,
         "error": report.error,
         "notes": list(report.notes),
+        "changes": [_change(change) for change in report.changes],
         "refused": _refused(report.refused),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
@@ -169,6 +171,10 @@ def _totals(total: Totals) -> dict[str, Any]:
     causes: dict[str, Any] = {name: _counted(getattr(total, name)) for name in ("no_rule", "guard_causes")}
     causes["refused"] = _refused(total.refused)
     return {f.name: causes[f.name] if f.name in causes else getattr(total, f.name) for f in fields(total)}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {**asdict(change), "outcome": change.outcome.value, "why": change.why.to_json()}
 
 
 def _refused(refused: Sequence[RefusedOps]) -> list[dict[str, Any]]:

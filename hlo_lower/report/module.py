@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hlo_lower.causes import Cause, Code
+from hlo_lower.change import Change
 from hlo_lower.english import told_kind
 from hlo_lower.refused import RefusedOps, summed
 from hlo_lower.scatter.record import ScatterRecord
@@ -38,6 +39,7 @@ class ModuleReport:
       exit_code: that of `hlo-lower convert` for it alone.
       is_resumed: whether it was converted before, by a run that this one goes on with; nothing else is told of it then.
       notes: what was done beside scatters, and what the result rests on, a line each.
+      changes: what became of other ops, as data; the notes tell it in words.
 
     Example:
       >>> [report] = hl.classify_modules("decode.mlir")
@@ -61,6 +63,7 @@ class ModuleReport:
     exit_code: int = 0
     is_resumed: bool = False
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hlo_lower import english
-from hlo_lower.causes import Cause
+from hlo_lower.causes import Cause, Code
+from hlo_lower.change import Change, Outcome
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import Facts, Rule, RuleList
-from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.rewrite.legality import Refusal, refused_of
 from hlo_lower.targets import Target
@@ -134,19 +133,19 @@ class Kind(ABC):
         where = str(context.graph.location(subject.node))
         match decision:
             case Chosen(choice=choice):
-                told = f"{choice.rule.form} ({choice.rule.short_name})"
-                return Change(Outcome.LOWERED, subject.label, told, where)
+                became = Code.BECAME(choice.rule.form, choice.rule.short_name, None)
+                return Change(Outcome.LOWERED, subject.label, became, where)
             case Kept():
                 return None
             case Refused():
                 return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
 
-    def left(self, context: "Context", subject: Subject, refused: Refused) -> str:
+    def left(self, context: "Context", subject: Subject, refused: Refused) -> Cause:
         """Why an op is left; one without any form is of dynamic shape, where its kind does not say otherwise."""
         if not subject.candidates:
-            return "of dynamic shape: --bind gives the sizes"
-        told = (f"{rule.short_name}: {english.listed(why)}" for rule, why in self.nearest(context, subject, refused))
-        return f"{context.target.name} takes no form of it; {'; '.join(told)}"
+            return Code.NEEDS_SIZES()
+        lacking = (Code.LACKS(rule.short_name, why) for rule, why in self.nearest(context, subject, refused))
+        return Code.NO_FORM_TAKEN(context.target.name, tuple(lacking))
 
     def nearest(
         self, context: "Context", subject: Subject, refused: Refused

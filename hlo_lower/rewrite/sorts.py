@@ -6,8 +6,8 @@
 from collections.abc import Iterator
 
 from hlo_lower import mlir
+from hlo_lower.change import Change
 from hlo_lower.graph import Builder, Graph, Node, erase, erase_uncalled
-from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of

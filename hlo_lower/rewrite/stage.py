@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from hlo_lower import mlir
+from hlo_lower.change import Change, Outcome, grouped
 from hlo_lower.graph import Node, erase_uncalled
-from hlo_lower.rewrite.change import Change, Outcome, grouped
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision
 from hlo_lower.rewrite.engine import Engine

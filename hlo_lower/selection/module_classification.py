@@ -55,8 +55,9 @@ def _classified(options: Options, module: Selected) -> ModuleReport:
     graph = read(module.source, module.file)
     found = survey(graph, options=options)
     records = tuple(detached(record) for record in found.records)
-    told: dict[str, Any] = {"group": module.group, "refused": found.refused, "notes": found.notes}
-    return ModuleReport(module.file, graph.op_count, records, options.target.name, options.oob, **told)
+    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
+    given = (module.file, graph.op_count, records, options.target.name, options.oob)
+    return ModuleReport(*given, group=module.group, **told)
 
 
 def detached(record: ScatterRecord) -> ScatterRecord:

@@ -1,6 +1,6 @@
 """What a sort sorts by, which of its rows are read, and what its sizes ask for."""
 
-from hlo_lower.sorting.canonical_sort import CanonicalSort, Unread, read_sort
+from hlo_lower.sorting.canonical_sort import CanonicalSort, read_sort
 from hlo_lower.sorting.sort_facts import SORT, SORT_DOMAINS, SortFacts, SortStrategy, sort_strategies
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "CanonicalSort",
     "SortFacts",
     "SortStrategy",
-    "Unread",
     "read_sort",
     "sort_strategies",
 ]

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from math import prod
 
 from hlo_lower.analysis.comparator import SortKey, sort_keys
 from hlo_lower.analysis.interval import type_range
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.sorting.float_keys import ELEMENTWISE, FLOAT_BITS, cone_of
 
@@ -15,18 +15,6 @@ SLICE = "stablehlo.slice"
 
 MOST_ELEMENTS = 1 << 30
 """Beyond it positions and places are not counted in i32."""
-
-
-class Unread(Enum):
-    """Why a sort is not lowered, in words."""
-
-    SHAPE = "of dynamic shape: --bind gives the sizes"
-    COMPARATOR = (
-        "its comparator is not read as a strict weak order of keys: floats need compare_type TOTALORDER (NaN), and "
-        "several keys the form lt(a) or (eq(a) and lt(b))"
-    )
-    KEY = "a key of its comparator is not computed elementwise from integers and floats of 16, 32 or 64 bits"
-    SIZE = "more elements than i32 counts"
 
 
 @dataclass(frozen=True)
@@ -108,17 +96,17 @@ class CanonicalSort:
         return build.slice(rows, starts, limits, reader.integers("strides"))
 
 
-def read_sort(node: Node) -> CanonicalSort | Unread:
+def read_sort(node: Node) -> CanonicalSort | Cause:
     """A sort in its canonical form, or why it has none."""
     if not all(value.is_static for value in node.operands):
-        return Unread.SHAPE
+        return Code.NEEDS_SIZES()
     keys, shape = sort_keys(node), node.operand(0).static_shape
     if not keys:
-        return Unread.COMPARATOR
+        return Code.COMPARATOR_NOT_READ()
     if not all(_is_elementwise(key, node) for key in keys):
-        return Unread.KEY
+        return Code.KEY_NOT_READ()
     if prod(shape) > MOST_ELEMENTS:
-        return Unread.SIZE
+        return Code.MORE_THAN_I32()
     dim = sorted_dim(node)
     readers, first, last = rows_read(node, node.results, node) or ((node,), 0, shape[dim])
     return CanonicalSort(node, keys, dim, readers, first, last)

@@ -13,6 +13,7 @@ LAYERS = Suite("layer libraries")
 NUMPY = Suite("numpy-like")
 DECODE = Suite("torch.export")
 
+HEAD = f32(8, 16)
 BTNH = f32(2, 8, 4, 16)
 """Batch, positions, heads, size of a head."""
 
@@ -159,3 +160,37 @@ def attention_of_decomposed_sdpa(q, k, v):
     shifted = scores - scores.max(-1, keepdims=True)
     weights = jnp.exp(shifted) / jnp.exp(shifted).sum(-1, keepdims=True)
     return jnp.matmul(weights.reshape(4, 8, 8), v.reshape(4, 8, 16)).reshape(1, 4, 8, 16)
+
+
+def softmax_of_rows_seen(scores):
+    """Rows of which nothing is seen give 0, as in PyTorch's safe softmax."""
+    nothing = ~jnp.any(~(scores == -jnp.inf), axis=-1, keepdims=True)
+    return jnp.where(nothing, 0.0, jax.nn.softmax(scores, axis=-1))
+
+
+@DECODE.case(f32(1, 4, 8, 16), f32(1, 2, 32, 16), f32(1, 2, 32, 16), i32(), finds=(finds("attention", scale=0.25),))
+def attention_of_exported_sdpa(q, keys, values, start):
+    seen = jnp.arange(32)[None] <= (start + jnp.arange(8))[:, None]
+    mask = jnp.where(seen[None, None], 0.0, -jnp.inf) * 1.0
+    k, v = (jnp.broadcast_to(x[:, :, None], (1, 2, 2, 32, 16)).reshape(1, 4, 32, 16) for x in (keys, values))
+    scores = jnp.matmul((q * 0.5).reshape(4, 8, 16), (jnp.swapaxes(k, 2, 3) * 0.5).reshape(4, 16, 32))
+    weights = softmax_of_rows_seen(scores.reshape(1, 4, 8, 32) + mask)
+    out = jnp.matmul(weights.reshape(4, 8, 32), v.reshape(4, 32, 16)).reshape(1, 4, 8, 16)
+    return out.transpose(2, 0, 1, 3).transpose(1, 0, 2, 3).reshape(1, 8, 64)
+
+
+@LAYERS.case(BTNH, BTNH, BTNH, finds=(finds("attention", scale=0.25),))
+def attention_through_dropout_of_rate_nought(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) * 0.25)
+    weights = jnp.where(jnp.ones(weights.shape, bool), weights / 1.0, 0.0)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+@NUMPY.case(HEAD, HEAD, HEAD, f32(8, 8), f32(8), finds=(finds("attention", scale=0.25, mask="additive"),))
+def attention_of_two_masks(q, k, v, bias, padding):
+    return jax.nn.softmax(q @ k.T * 0.25 + bias + padding) @ v
+
+
+@NUMPY.case(HEAD, HEAD, HEAD, boolean(8, 8), finds=(finds("attention", scale=0.25, mask="boolean"),))
+def attention_scaled_after_the_mask(q, k, v, seen):
+    return jax.nn.softmax(jnp.where(seen, q @ k.T, -jnp.inf) * 0.25) @ v

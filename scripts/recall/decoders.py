@@ -44,7 +44,10 @@ GATED = {
     ),
     "window": (GatedDecoder(window=4, batch=1), (_causal(window=4), _rms(5), HALVES, SWIGLU, LOOKUP)),
     "qk_norm": (GatedDecoder(qk_norm=True), (_causal(), _rms(9), HALVES, SWIGLU, LOOKUP)),
-    "scan": (GatedDecoder(scan=True), (_causal(1), _rms(3), finds("rope", 2), finds("swiglu"), LOOKUP)),
+    "scan": (
+        GatedDecoder(scan=True),
+        (finds("attention", scale=0.25), _rms(3), finds("rope", 2), finds("swiglu"), LOOKUP),
+    ),
     "one_group_f16": (GatedDecoder(groups=1, dtype=F16), (_causal(), _rms(5), HALVES, SWIGLU, LOOKUP)),
     "all_groups_prefill": (
         GatedDecoder(groups=4, cache=32, dtype=BF16),

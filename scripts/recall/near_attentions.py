@@ -134,3 +134,20 @@ def attention_maximum_of_other_rows(q, k, v):
     s = scores_of(q, k)
     e = jnp.exp(s - s.max(2, keepdims=True))
     return weighted(e / e.sum(3, keepdims=True), v)
+
+
+@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
+def attention_rows_with_anything_hidden_are_nought(q, k, v):
+    s = scores_of(q, k)
+    hidden = jnp.any(s == -jnp.inf, axis=-1, keepdims=True)
+    return weighted(jnp.where(hidden, 0.0, jax.nn.softmax(s)), v)
+
+
+LONG = f32(1024, 8)
+
+
+@NEAR.case(LONG, LONG, LONG, refuses=NOT_CAUSAL)
+def attention_causal_but_for_one_place(q, k, v):
+    rows, columns = jnp.arange(1024)[:, None], jnp.arange(1024)[None]
+    seen = (columns <= rows) & ~((rows == 701) & (columns == 177))
+    return jax.nn.softmax(jnp.where(seen, q @ k.T * 0.25, -1e9)) @ v

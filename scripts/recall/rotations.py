@@ -101,3 +101,9 @@ def rope_decode_row_of_table(x, cos, sin, position):
     sin = lax.dynamic_slice(sin, (position, 0), (1, 8))[:, None]
     a, b = x[..., :8], x[..., 8:]
     return jnp.concatenate((a * cos - b * sin, a * sin + b * cos), axis=-1)
+
+
+@TORCH.case(FIRST, f32(8, 8), f32(8, 8), finds=(finds("rope", pairs="interleaved_to_halves"),))
+def rope_deepseek(x, cos, sin):
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return jnp.concatenate([even * cos - odd * sin, odd * cos + even * sin], axis=-1)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.sorting import SortStrategy, Unread, sort_strategies
+from hlo_lower.causes import Code
+from hlo_lower.change import Outcome
+from hlo_lower.sorting import SortStrategy, sort_strategies
 from hlo_lower.sorting.merge_exchange import stages_of
 from hlo_lower.verify.run import Executable
 
@@ -187,20 +189,20 @@ def module_of(line, dim=0, shape="6", stable="true"):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (module_of("compare LT, %a, %b, FLOAT"), Unread.COMPARATOR),
-        (module_of("compare LE, %a, %b, TOTALORDER"), Unread.COMPARATOR),
-        (module_of("compare LT, %a, %b, TOTALORDER", shape="?"), Unread.SHAPE),
-        (module_of("compare LT, %a, %b, TOTALORDER", shape="2000000000"), Unread.SIZE),
-        (module_of("compare LT, %a, %b, TOTALORDER").replace("f32", "f8E4M3FN"), Unread.KEY),
+        (module_of("compare LT, %a, %b, FLOAT"), Code.COMPARATOR_NOT_READ),
+        (module_of("compare LE, %a, %b, TOTALORDER"), Code.COMPARATOR_NOT_READ),
+        (module_of("compare LT, %a, %b, TOTALORDER", shape="?"), Code.NEEDS_SIZES),
+        (module_of("compare LT, %a, %b, TOTALORDER", shape="2000000000"), Code.MORE_THAN_I32),
+        (module_of("compare LT, %a, %b, TOTALORDER").replace("f32", "f8E4M3FN"), Code.KEY_NOT_READ),
     ],
 )
 def test_what_is_not_read_is_left_and_told_why(text, why):
     """No order, a dynamic shape, a type without total order of its bits, more than i32 counts."""
     lowered = hl.lower(text, target=TARGET)
     assert "stablehlo.sort" in lowered.text
-    [note] = lowered.notes
-    assert note.startswith("left: stablehlo.sort at ")
-    assert note.endswith(why.value)
+    [change] = lowered.changes
+    assert (change.outcome, change.op, change.why) == (Outcome.LEFT, "stablehlo.sort", why())
+    assert lowered.notes == (str(change),)
 
 
 def test_a_target_that_takes_it_gets_the_module_as_it_is():

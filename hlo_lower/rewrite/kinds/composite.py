@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from hlo_lower import english
+from hlo_lower.causes import Cause, Code
+from hlo_lower.change import Change, Outcome
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import composite
 from hlo_lower.lowerings.composite import (
@@ -12,7 +13,6 @@ from hlo_lower.lowerings.composite import (
     composite_facts,
 )
 from hlo_lower.registry import Rule
-from hlo_lower.rewrite.change import Change, Outcome
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, values_of
@@ -37,16 +37,18 @@ class LegalizedKind(Kind):
             case Chosen():
                 return Change(Outcome.LEGALIZED, subject.label, self.became(decision), where)
             case Kept(why=why):
-                return Change(Outcome.KEPT, subject.label, english.told(why), where)
+                return Change(Outcome.KEPT, subject.label, why, where)
             case Refused():
                 return Change(Outcome.LEFT, subject.label, self.left(context, subject, decision), where)
 
-    def became(self, chosen: Chosen) -> str:
-        """What an op became, in words."""
-        return chosen.choice.rule.form
+    def became(self, chosen: Chosen) -> Cause:
+        """What an op became."""
+        return Code.BECAME(chosen.choice.rule.form, "", None)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        return english.listed(refused.nearest[0][1]) if refused.nearest else "no rule fits it"
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        if not refused.nearest:
+            return super().left(context, subject, refused)
+        return Code.LACKS("", refused.nearest[0][1])
 
 
 class CompositeKind(LegalizedKind):
@@ -62,10 +64,9 @@ class CompositeKind(LegalizedKind):
 
         return Subject(self, node, f'{COMPOSITE} "{facts.full_name}"', (Candidate(facts),), as_it_stands(context, node))
 
-    def became(self, chosen: Chosen) -> str:
+    def became(self, chosen: Chosen) -> Cause:
         assert isinstance(chosen.facts, CompositeFacts)
-        told = f"{chosen.choice.rule.form} ({chosen.choice.rule.name})"
-        return f"{told}: {chosen.facts.claim}" if chosen.facts.claim else told
+        return Code.BECAME(chosen.choice.rule.form, chosen.choice.rule.name, chosen.facts.claim)
 
     def title(self, rule: Rule) -> str:
         return ", ".join(["composite", *map(values_of, rule.constraints.values())])

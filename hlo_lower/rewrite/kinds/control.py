@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
+from hlo_lower.change import Change
 from hlo_lower.graph import Node
 from hlo_lower.graph.purity import Functional
 from hlo_lower.lowerings import control
@@ -21,7 +23,6 @@ from hlo_lower.lowerings.control import (
 )
 from hlo_lower.lowerings.custom_call import NOTES, target_name
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
-from hlo_lower.rewrite.change import Change
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision, Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
@@ -59,9 +60,9 @@ class ControlKind(Kind):
             context.left.add(subject.node)
         return super().tell(context, subject, decision)
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[-1].facts if subject.candidates else None
-        why = facts.why if isinstance(facts, ControlFacts) else ""
+        why = facts.why if isinstance(facts, ControlFacts) else None
         return why or super().left(context, subject, refused)
 
 
@@ -97,32 +98,32 @@ def _facts(context: Context, node: Node) -> ControlFacts:
     return ControlFacts(op, contents=Contents.NOT if why else Contents.HARMLESS, most=most, why=why)
 
 
-def _goes(context: Context, node: Node) -> tuple[bool, str]:
+def _goes(context: Context, node: Node) -> tuple[bool, Cause | None]:
     """Whether a loop or branch goes a way that is known, and if not, why."""
     flat = FlatCopy(context.options.max_unroll)
     try:
         if node.name == WHILE:
             flat.loop(node)
         elif (branch := flat.taken(node)) is None:
-            return False, ""
+            return False, None
         else:
             flat.block(branch)
     except NotFlatError as error:
-        return False, str(error)
-    return True, ""
+        return False, error.why
+    return True, None
 
 
-def _harm(context: Context, node: Node) -> str:
-    """Why the branches may not all be computed; "" if they may."""
+def _harm(context: Context, node: Node) -> Cause | None:
+    """Why the branches may not all be computed; None if they may."""
     if not Functional(context.graph)(node):
-        return "a branch may have an effect, which would come each time"
+        return Code.BRANCH_WITH_EFFECT()
     flat = FlatCopy(context.options.max_unroll)
     try:
         for block in node.blocks:
             flat.block(block)
     except NotFlatError as error:
-        return f"all branches would be computed, and of a loop in one {error}"
-    return ""
+        return Code.LOOP_IN_BRANCH(error.why)
+    return None
 
 
 def _is_note(context: Context, node: Node) -> bool:

@@ -1,6 +1,7 @@
 """Custom calls: those that encode an operation become it."""
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import custom_call
 from hlo_lower.lowerings.custom_call import (
@@ -36,7 +37,7 @@ class CustomCallKind(LegalizedKind):
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         facts = subject.candidates[0].facts
         assert isinstance(facts, CustomCallFacts)
         return facts.why or super().left(context, subject, refused)

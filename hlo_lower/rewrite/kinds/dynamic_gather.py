@@ -1,5 +1,6 @@
 """`stablehlo.gather` of a shape that is known at run time only."""
 
+from hlo_lower.causes import Cause, Code
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import dynamic_gather
@@ -27,5 +28,5 @@ class DynamicGatherKind(GatherKind):
         candidates = (Candidate(DynamicGatherFacts(taken_by(context.target, node))),)
         return Subject(self, node, GATHER, candidates, as_it_stands(context, node))
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        return "of dynamic shape, which is only clamped: --bind gives the sizes"
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        return Code.ONLY_CLAMPED()

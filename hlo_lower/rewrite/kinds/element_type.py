@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from hlo_lower import mlir
+from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import element_type
 from hlo_lower.lowerings.carried.carrier import Carrier, Form, carriers_of
@@ -64,8 +65,9 @@ class ElementTypeKind(Kind):
         """What the target refuses but casts of types that it has no room for, which are gone in the end."""
         return refused_of(target, graph, [node for node in built if not is_cast_of_storage(target, node)])
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
-        return f"{subject.told}: {super().left(context, subject, refused)}"
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        types = refused_types(context.target, subject.node.name, dtypes_on(subject.node))
+        return Code.ON_TYPES(tuple(types), super().left(context, subject, refused))
 
     def title(self, rule: Rule) -> str:
         [form] = rule.constraints["carried"]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hlo_lower.causes import Cause, Code
 from hlo_lower.gather import GATHER_DOMAINS, GatherStrategy, TakenGather, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
@@ -43,9 +44,9 @@ class GatherKind(Kind):
 
         return Subject(self, node, GATHER, strategies, lambda told, build: GatherLowering(found, told, build))
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         if not subject.candidates:
-            return "its element type, or an empty window, is not lowered"
+            return Code.NO_CANONICAL_GATHER()
         return super().left(context, subject, refused)
 
 

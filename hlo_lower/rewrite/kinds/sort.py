@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from hlo_lower.causes import Cause
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import sort, sort_network, sort_ranks, sort_rounds
@@ -10,7 +11,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.legality import dtypes_on
-from hlo_lower.sorting import SORT, SORT_DOMAINS, Unread, read_sort, sort_strategies
+from hlo_lower.sorting import SORT, SORT_DOMAINS, read_sort, sort_strategies
 from hlo_lower.sorting.canonical_sort import SLICE
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
@@ -33,7 +34,7 @@ class SortKind(Kind):
         if target.refusal(SORT, dtypes_on(node)) is None:
             return None
         found = read_sort(node)
-        if isinstance(found, Unread):
+        if isinstance(found, Cause):
             return Subject(self, node, SORT, (), nothing)
         in_bits = takes_bits(target, (key.value.element_type for key in found.keys))
         facts = sort_strategies(found, target.costs, _gathered(target, node), in_bits=in_bits)
@@ -51,9 +52,9 @@ class SortKind(Kind):
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset({"start_indices", "limit_indices", "strides"}) if node.name == SLICE else self.owned
 
-    def left(self, context: Context, subject: Subject, refused: Refused) -> str:
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         found = read_sort(subject.node)
-        return found.value if isinstance(found, Unread) else super().left(context, subject, refused)
+        return found if isinstance(found, Cause) else super().left(context, subject, refused)
 
 
 def _gathered(target: Target, node: Node) -> frozenset[int]:

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from hlo_lower import english
+from hlo_lower.causes import Cause
+
 
 class Outcome(Enum):
     """What became of an operation."""
@@ -29,19 +32,19 @@ class Change:
 
     outcome: Outcome
     op: str
-    why: str
+    why: Cause
     where: str
     count: int = 1
 
     def __str__(self) -> str:
         times = "" if self.count == 1 else f", {self.count} times, first"
-        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {self.why}"
+        return f"{self.outcome.value}: {self.op}{times} at {self.where}: {english.told(self.why)}"
 
 
 def grouped(changes: Iterable[Change]) -> tuple[Change, ...]:
     """Changes with those of one kind as one, in the order of their first ones."""
-    first: dict[tuple[Outcome, str, str], Change] = {}
-    counts: Counter[tuple[Outcome, str, str]] = Counter()
+    first: dict[tuple[Outcome, str, Cause], Change] = {}
+    counts: Counter[tuple[Outcome, str, Cause]] = Counter()
     for change in changes:
         key = (change.outcome, change.op, change.why)
         first.setdefault(key, change)
