@@ -184,7 +184,7 @@ NAMED_OPS: Final = (
     ),
     OpInVocabulary(
         "attention",
-        "query, key, value, [mask]",
+        "query, key, value, [mask], [bias], [causal_mask]",
         "softmax(scale * query @ key^T, masked) @ value, for each batch and head",
         (
             AttributeOfOp("scale", float, "of the scores", default=1.0),
@@ -197,7 +197,10 @@ NAMED_OPS: Final = (
                 choices=("none", "boolean", "additive"),
             ),
             AttributeOfOp("mask_hides", bool, "a boolean mask is true where a position is hidden", default=False),
-            AttributeOfOp("layout", str, "a letter for each axis of query, key, value and result", default=""),
+            AttributeOfOp("layout", str, "axes of query, key, value, masks and result, as in an einsum", default=""),
+            AttributeOfOp(
+                "empty_rows", str, "what a row that sees nothing gives", default="nan", choices=("nan", "zero")
+            ),
             AttributeOfOp("softcap", float, "c in c * tanh(scores / c); 0: none", default=0.0),
             AttributeOfOp("window", int, "how many positions back are seen, itself among them; 0: all", default=0),
         ),

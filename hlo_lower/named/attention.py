@@ -20,8 +20,9 @@ A causal mask that others take as well is the operand `causal_mask`; whoever kno
 it.
 
 The operands are taken where heads, positions and elements are axes of their own; the layout that this leaves them in is
-the attribute `layout`: letters by axis, b what query, key and value share (batch, heads), q what only the query has, k
-positions of keys, h elements of query and key, v elements of values; 1 for an axis of one.
+the attribute `layout`, as in an einsum, "bnqh,bnkh,bnkv->bnqv", masks behind the value: b, n, ... are what query, key
+and value share (batch, heads), q, g, ... what only the query has, k positions of keys, h elements of query and key, v
+elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the outer. `empty_rows` is that of softmax.
 """
 
 from collections.abc import Iterator
@@ -38,6 +39,9 @@ from hlo_lower.named.softmax import softmax, through
 from hlo_lower.named.terms import Term
 
 OPERANDS = ("query", "key", "value")
+
+LETTERS = {"b": "bncd", "q": "qgpr", "k": "klm", "h": "hij", "v": "vwx"}
+"""Letters of atoms by their roles: of `layout`."""
 
 MASKS = ("mask", "bias")
 """Names of the operands that mask."""
@@ -100,31 +104,31 @@ def attention(anchor: Term) -> Found:
     if not isinstance(found, Match) or found.name != "softmax":
         return None
     [weights] = found.results
-    axis = found.attributes.get("axis")
     missed: NearMiss | None = None
     for user in (weights, *through(weights, LAYOUT | {"convert"})):
         if user.op != "dot_general":
             continue
-        tried = _of_product(View.of(user), weights, found.inputs["x"], axis)
+        tried = _of_product(View.of(user), found)
         if isinstance(tried, Match):
             return tried
         missed = missed or (None if tried is None else NearMiss("attention", tried, user))
     return missed
 
 
-def _of_product(view: View, weights: Term, scores: Term, axis: AttributeValue | None) -> Match | Cause | None:
+def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
     """The attention that a product of weights and values ends."""
+    [weights], axis = softmaxed.results, softmaxed.attributes.get("axis")
     second = product_of(view)
     for side, other in ((second.left, second.right), (second.right, second.left)):
         at = side.root(until=weights)
         if at.term is not weights or not isinstance(axis, int):
             continue
-        found = _scores(at.on(scores))
+        found = _scores(at.on(softmaxed.inputs["x"]))
         if found.product is None:
             return None
         if set(at.axis(axis)) != set(leaves(second.summed)):
             return Code.OTHER_AXES("the softmax", "the product with the values")
-        return _of_scores(found, second, other, at.axis(axis))
+        return _of_scores(found, second, other, at.axis(axis), softmaxed.attributes["empty_rows"])
     return None
 
 
@@ -210,7 +214,9 @@ def _leads_to_product(view: View) -> bool:
     return False
 
 
-def _of_scores(found: Scores, second: Product, value: View, keys: Axis) -> Match | Cause | None:
+def _of_scores(
+    found: Scores, second: Product, value: View, keys: Axis, empty_rows: AttributeValue
+) -> Match | Cause | None:
     """The attention, once scores and values are known; `keys` are the atoms of the keys' positions."""
     assert found.product is not None
     first, keys = found.product, leaves(keys)
@@ -233,7 +239,7 @@ def _of_scores(found: Scores, second: Product, value: View, keys: Axis) -> Match
         return None
     roles = dict.fromkeys(shared, "b") | dict.fromkeys(rows, "q") | dict.fromkeys(keys, "k")
     roles |= dict.fromkeys(elements, "h") | dict.fromkeys(own, "v")
-    return _attention(found, second, (query, key, values), roles, rows, keys)
+    return _attention(found, second, (query, key, values), roles, rows, keys, empty_rows)
 
 
 @dataclass(frozen=True)
@@ -286,10 +292,20 @@ class _Side:
         return (behind or fit)[0]
 
 
-def _letters(view: View, roles: dict[Atom, str]) -> str:
-    """The layout of a value: for each axis the letter of what it is made of, the most particular one."""
-    letters = ([roles.get(atom, "?") for atom in view.axis(d)] for d in range(len(view.axes)))
-    return "".join("1" if not axis else "b" if set(axis) == {"b", "q"} else axis[0] for axis in letters)
+def _names(roles: dict[Atom, str], atoms: Axis) -> dict[Atom, str]:
+    """A letter for each atom, by its role, in the order in which they come."""
+    named: dict[Atom, str] = {}
+    for atom in dict.fromkeys(atoms):
+        letters = LETTERS.get(roles.get(atom, ""), "z")
+        taken = sum(1 for other in named if roles.get(other) == roles.get(atom))
+        named[atom] = letters[taken] if taken < len(letters) else f"{letters[-1]}{taken}"
+    return named
+
+
+def _letters(view: View, names: dict[Atom, str]) -> str:
+    """The layout of a value: for each axis the letter of what it is made of, in brackets where it is several."""
+    axes = ([names.get(atom, "?") for atom in view.axis(d)] for d in range(len(view.axes)))
+    return "".join("1" if not axis else axis[0] if len(axis) == 1 else f"({''.join(axis)})" for axis in axes)
 
 
 def _attention(
@@ -299,6 +315,7 @@ def _attention(
     roles: dict[Atom, str],
     rows: Axis,
     keys: Axis,
+    empty_rows: AttributeValue,
 ) -> Match | Cause:
     query, key, value = sides
     views = [query.taken(roles, "h"), key.taken(roles, "h"), value.taken(roles, "v")]
@@ -309,6 +326,7 @@ def _attention(
         "mask": "none",
         "softcap": found.softcap,
         "window": 0,
+        "empty_rows": empty_rows,
     }
     given = list[Mask]()
     for mask in found.masks:
@@ -329,7 +347,9 @@ def _attention(
             attributes["mask_hides"] = boolean[0].hides
         inputs.update({MASKS[n] if n < len(MASKS) else f"bias_{n}": mask.term for n, mask in enumerate(given)})
     result = _ended(second.result)
-    attributes["layout"] = ",".join(_letters(view, roles) for view in views) + "->" + _letters(result, roles)
+    views += [mask.view.root(casts=False) for mask in given]
+    names = _names(roles, (*second.result.atoms, *(atom for view in views for atom in view.atoms)))
+    attributes["layout"] = ",".join(_letters(view, names) for view in views) + "->" + _letters(result, names)
     if "causal_mask" in inputs:
         inputs["causal_mask"] = inputs.pop("causal_mask")  # the last one
     return Match("attention", inputs, [result.term], attributes)

@@ -4,16 +4,14 @@
     additive   scores + mask
     causal     seen(q, k) = k <= q, or the mask is 0 there and as low elsewhere; of a window also k > q - window
 
-A mask that is made of iotas and constants is looked at place by place (`pointwise`): all places of a small one, of a
-large one a band about the diagonal, the edges and a grid. That tells apart whatever compares positions with each other
-and with numbers; a large constant that is written out is looked at as a whole.
+A mask that is made of iotas and constants is computed, at every place, and compared (`pointwise`); the same one in each
+layer is computed once.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_lower.named.arithmetic import uncast
 from hlo_lower.named.axis_atoms import Axis, View
 from hlo_lower.named.pointwise import dims_looked_at, value_at
 from hlo_lower.named.terms import Term
@@ -21,8 +19,11 @@ from hlo_lower.named.terms import Term
 LOW = -1e4
 """What hides at least: its exponential is 0 in every float type."""
 
-ALL = 1 << 18
-"""Most places of a mask that are all looked at."""
+AT_ONCE = 1 << 22
+"""Most places of a mask that are computed together."""
+
+MOST = 1 << 30
+"""Most places of a mask that is computed at all."""
 
 
 @dataclass(frozen=True)
@@ -87,20 +88,38 @@ def causal_window(mask: Mask, rows: Axis, keys: Axis) -> int | None:
     key_dims = [d for d in sorted(looked_at) if set(view.axis(d)) and set(view.axis(d)) <= set(keys)]
     if len(row_dims) != 1 or len(key_dims) != 1 or len(looked_at) != 2 or view.axis(key_dims[0]) != keys:
         return None
-    q, k = _looked_at(view.term.shape[row_dims[0]], view.term.shape[key_dims[0]], view.term)
-    places = [np.zeros_like(q)] * len(view.term.shape)
-    places[row_dims[0]], places[key_dims[0]] = q, k
-    found = value_at(view.term, tuple(places))
-    if found is None:
+    known: list[tuple[Term, str, int | None]] = view.term.terms.found.setdefault(("masks", row_dims[0], key_dims[0]), [])
+    kind = f"{mask.kind} {mask.hides}"
+    for other, its, window in known:
+        if its == kind and other.is_same(view.term):
+            return window
+    known.append((view.term, kind, _pattern(mask, view.term, row_dims[0], key_dims[0])))
+    return known[-1][2]
+
+
+def _pattern(mask: Mask, term: Term, row_dim: int, key_dim: int) -> int | None:
+    """The window of a causal mask, 0 for all; None where one place is another."""
+    rows, keys = term.shape[row_dim], term.shape[key_dim]
+    if rows * keys > MOST:
         return None
-    seen = _seen(mask, found)
-    if seen is None:
-        return None
-    causal = k <= q
-    if np.array_equal(seen, causal):
-        return 0
-    window = _window(q, k, seen)
-    return window if window is not None and np.array_equal(seen, causal & (k > q - window)) else None
+    window: int | None = None
+    step = max(1, AT_ONCE // keys)
+    for first in reversed(range(0, rows, step)):  # the last rows tell the window
+        q, k = np.arange(first, min(first + step, rows))[:, None], np.arange(keys)[None, :]
+        places = [np.zeros((1, 1), np.int64)] * len(term.shape)
+        places[row_dim], places[key_dim] = q, k
+        found = value_at(term, tuple(places))
+        seen = None if found is None else _seen(mask, np.broadcast_to(found, (len(q), keys)))
+        if seen is None:
+            return None
+        if window is None:
+            window = _window(rows, keys, seen[-1])
+            if window is None:
+                return None
+        expected = (k <= q) & (k > q - window) if window else k <= q
+        if not np.array_equal(seen, np.broadcast_to(expected, seen.shape)):
+            return None
+    return window
 
 
 def _seen(mask: Mask, found: "np.ndarray") -> "np.ndarray | None":  # pyright: ignore[reportMissingTypeArgument]
@@ -110,27 +129,7 @@ def _seen(mask: Mask, found: "np.ndarray") -> "np.ndarray | None":  # pyright: i
     return values == 0 if bool(np.all((values == 0) | (values <= LOW))) else None
 
 
-def _window(q: "np.ndarray", k: "np.ndarray", seen: "np.ndarray") -> int | None:  # pyright: ignore[reportMissingTypeArgument]
-    """How many positions the last query sees."""
-    last = seen & (q == q.max())
-    return int(q.max() - k[last].min() + 1) if last.any() else None
-
-
-def _looked_at(rows: int, keys: int, term: Term) -> "tuple[np.ndarray, np.ndarray]":  # pyright: ignore[reportMissingTypeArgument]
-    """The places of a mask that are looked at."""
-    if rows * keys <= ALL or uncast(term).op == "constant":
-        q, k = np.divmod(np.arange(rows * keys), keys)
-        return q, k
-    band = np.arange(-3, 4)
-    diagonal = np.arange(rows)[:, None] + band
-    steps = np.unique(np.concatenate([np.arange(0, keys, max(1, keys // 64)), [0, 1, keys - 2, keys - 1]]))
-    last = np.arange(keys)
-    q = np.concatenate(
-        [np.repeat(np.arange(rows), len(band)), np.repeat(np.arange(rows), len(steps)), np.full(keys, rows - 1)]
-    )
-    k = np.concatenate([diagonal.ravel(), np.tile(steps, rows), last])
-    # The far edge of a window stands where the last row's does, moved along the diagonal.
-    edges = np.arange(rows)[:, None] - (rows - 1) + last[None, :: max(1, keys // 512)]
-    q, k = np.concatenate([q, np.repeat(np.arange(rows), edges.shape[1])]), np.concatenate([k, edges.ravel()])
-    inside = (k >= 0) & (k < keys)
-    return q[inside], k[inside]
+def _window(rows: int, keys: int, last: "np.ndarray") -> int | None:  # pyright: ignore[reportMissingTypeArgument]
+    """How many positions the last query sees where it does not see all up to itself: the window; else 0."""
+    count = int(last.sum())
+    return 0 if count == min(rows, keys) else count or None

@@ -1,7 +1,7 @@
 """What a value made of iotas and constants is at some places: masks, without computing all of them.
 
-Each op is followed from the places of its result to those of its operands, so a mask of 4,096 x 4,096 that is looked at
-along a band costs as much as the band. What depends on an argument is unknown.
+Each op is followed from the places of its result to those of its operands. Places of a grid are given as rows and
+columns, and what depends on one of them is computed for that one. What depends on an argument is unknown.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.named.terms import Term
 
 Places = tuple["np.ndarray[Any, Any]", ...]
-"""For each dim of a value the coordinates of the places, all of one length."""
+"""For each dim of a value the coordinates of the places, which are broadcast against each other."""
 
 _ELEMENTWISE: dict[str, Any] = {
     "add": np.add,
@@ -58,14 +58,12 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
         term.op not in _ELEMENTWISE or (term.op in ("and", "or", "xor", "not") and term.element != "i1")
     ):
         return None
-    count = len(places[0]) if places else 1
     values: list[np.ndarray[Any, Any]] = []
     for operand in term.operands:
-        at = places if operand.shape else ()
-        value = value_at(operand, at, depth - 1)
+        value = value_at(operand, places if operand.shape else (), depth - 1)
         if value is None:
             return None
-        values.append(value if len(value) == count else np.broadcast_to(value, (count,)))
+        values.append(value)
     if term.op == "convert":
         dtype = mlir.dtype_of(term.element)
         return None if dtype is None else values[0].astype(dtype)
@@ -90,7 +88,7 @@ def _beneath(term: Term, places: Places) -> Places | None:
         return tuple(moved)
     if term.op == "reshape":
         shape = term.operands[0].shape
-        flat = np.ravel_multi_index(places, term.shape) if places else np.zeros(1, np.int64)
+        flat = np.ravel_multi_index(np.broadcast_arrays(*places), term.shape) if places else np.zeros(1, np.int64)
         return tuple(np.unravel_index(flat, shape)) if shape else ()
     if term.op == "slice":
         starts, strides = term.integers("start_indices"), term.integers("strides")

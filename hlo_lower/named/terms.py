@@ -175,13 +175,13 @@ class Terms:
     Attributes:
       graph: the module.
       integers, splats: what attributes hold, each read once.
-      found: what a matcher that others ask, too, found at a term.
+      found: what was found that others ask for, too: by a term, or by a name.
     """
 
     graph: Graph
     integers: dict[mlir.RawAttribute, tuple[int, ...]] = field(default_factory=dict[mlir.RawAttribute, tuple[int, ...]])
     splats: dict[mlir.RawAttribute, Any] = field(default_factory=dict[mlir.RawAttribute, Any])
-    found: dict[Term, Any] = field(default_factory=dict[Term, Any])
+    found: dict[Any, Any] = field(default_factory=dict[Any, Any])
     _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
         default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
     )
