@@ -19,6 +19,10 @@ class Raised:
     Attributes:
       graph: the module.
       report: what was found.
+
+    Example:
+      >>> hl.raise_named("decode.mlir").summary()
+      '0 named ops'
     """
 
     graph: Graph
@@ -93,6 +97,9 @@ def inline_named(source: Source | Graph, *, only: Collection[str] | None = None,
       source: whatever `read` takes, or a graph, which is left as it is.
       only: the names of those that are written out; by default all.
       name: name for messages.
+
+    Returns:
+      The module, plain.
 
     Raises:
       InputError: the source cannot be read, or there is no named op of such a name.
