@@ -738,8 +738,13 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
     return array.reshape(tuple(shape))
 
 
-def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
-    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it."""
+def constant_value(operation: RawOperation, *, is_complex: bool = False) -> np.ndarray[Any, Any] | None:
+    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it.
+
+    Args:
+      operation: the constant.
+      is_complex: whether one of complex numbers is read, too, which the bindings have no class for: from its text.
+    """
     raw_type = operation.results[0].type
     if not is_ranked_tensor(raw_type) or None in tensor_shape(raw_type):
         return None
@@ -747,8 +752,18 @@ def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
     try:
         attribute = operation.attributes["value"]
     except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
-        return None
+        return _complex_value(operation, shape) if is_complex else None
     return dense_value(attribute, shape, str(tensor_element(raw_type)))
+
+
+def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[Any, Any] | None:
+    """The same of a `dense<...>` of complex numbers that stands in the operation's text."""
+    dtype = dtype_of(tensor_element_name(operation.results[0].type))
+    found = re.search(r"dense<.*?> : ", str(operation), re.DOTALL)
+    if dtype is None or dtype.kind != "c" or found is None:
+        return None
+    array = _parse_dense(found[0], dtype)
+    return np.broadcast_to(array.reshape(()), tuple(shape)) if array.size == 1 else array.reshape(tuple(shape))
 
 
 def is_splat(operation: RawOperation) -> bool:
@@ -846,6 +861,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     """The entries of a dictionary attribute by name."""
     dictionary = cast(Any, ir.DictAttr)(attribute)
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
+
+
+def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
+    """The entries of an array attribute, in order."""
+    return list(attribute)
 
 
 def set_type(value: RawValue, raw_type: RawType) -> None:

@@ -18,6 +18,7 @@ from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
 from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
+from hlo_lower.lowerings.carried.pairs import realize
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
@@ -320,21 +321,27 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
     """Lower ops on element types that the target refuses, in place, and store what it has no room for.
 
     What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
+    Complex numbers come first: functions of their parts may be refused in their turn.
     """
     if context.target.refused_forms:
         give_own_initial_values(context.graph)
+    graph, options, registry = context.graph, context.options, context.registry
+    of_parts = run_stage(context, kinds_of(Stage.COMPLEX))
+    if of_parts:
+        built = run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED))
+        of_parts, context = (*of_parts, *_lowered(built)), Context(graph, options, registry)
     changes = run_stage(context, kinds_of(Stage.TYPES))
     if any(change.outcome is Outcome.LEFT for change in changes):
-        graph, options, registry = context.graph, context.options, context.registry
         carried = Context(graph, options, registry, is_carried=True)
         others = _lowered(run_stage(carried, kinds_of(Stage.LOWERED)))
         if others:
             again = run_stage(Context(graph, options, registry), kinds_of(Stage.TYPES))
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
-    if changes:
+    realize(context.graph)
+    if changes or of_parts:
         unmark(context.graph)
-    return changes, storage
+    return (*of_parts, *changes), storage
 
 
 def _lowered(changes: Sequence[Change]) -> tuple[Change, ...]:

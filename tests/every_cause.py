@@ -239,6 +239,7 @@ KEEPS = hl.Target("npu", keep=[NativeScatter(in_bounds="any", unique="any")])
 CANONICALIZED = {"canonicalized": True}
 KEPT = {"lowered": True, "keep_unsupported": True}
 
+
 def nearly_named(x, s):
     """What is almost a softmax, twice, almost a norm, and almost a gelu."""
     y = jnp.outer(x, jnp.arange(5)).astype(jnp.float32)

@@ -9,6 +9,16 @@ OOB_POLICIES = ("xla", "spec")
 FLOAT_MODES = ("exact", "reassociate")
 
 
+def add_quiet(command: argparse.ArgumentParser) -> None:
+    """Add --quiet."""
+    command.add_argument("-q", "--quiet", action="store_true", help="print errors alone")
+
+
+def add_in_place(command: argparse.ArgumentParser) -> None:
+    """Add --in-place."""
+    command.add_argument("--in-place", action="store_true", help="OUT may be IN, which is replaced")
+
+
 def add_target(command: argparse.ArgumentParser) -> None:
     """Add --target."""
     told = "consumer, or the file of one (npu.toml); default: stablehlo"

@@ -23,7 +23,9 @@ class DemotedValue:
       number: its position among the arguments or the results.
       name: what a message calls it ("argument 2 (input_pos)").
       before, after: its element types ("i64", "i32").
-      cast: the op that takes a value from one to the other: of the same number, or of the same bits.
+      cast: the op that takes a value from one to the other: of the same number, or of the same bits, or what stands for
+        the ops that take complex numbers apart.
+      is_pair: whether the value has a last dim of 2 since: the parts of a complex number.
     """
 
     number: int
@@ -31,6 +33,7 @@ class DemotedValue:
     before: str
     after: str
     cast: str = "stablehlo.convert"
+    is_pair: bool = False
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ def causal_window(mask: Mask, rows: Axis, keys: Axis) -> int | None:
     key_dims = [d for d in sorted(looked_at) if set(view.axis(d)) and set(view.axis(d)) <= set(keys)]
     if len(row_dims) != 1 or len(key_dims) != 1 or len(looked_at) != 2 or view.axis(key_dims[0]) != keys:
         return None
-    known: list[tuple[Term, str, int | None]] = view.term.terms.found.setdefault(("masks", row_dims[0], key_dims[0]), [])
+    known: list[tuple[Term, str, int | None]] = view.term.terms.found.setdefault(
+        ("masks", row_dims[0], key_dims[0]), []
+    )
     kind = f"{mask.kind} {mask.hides}"
     for other, its, window in known:
         if its == kind and other.is_same(view.term):

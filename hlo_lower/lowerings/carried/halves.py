@@ -13,11 +13,9 @@ from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import MARK, bits_of, is_integer, is_unsigned
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.exactness import ON_HALVES
+from hlo_lower.lowerings.carried.pairs import Pair, join, split
 from hlo_lower.lowerings.carried.written_ops import half_of
 from hlo_lower.registry import DoesNotApply
-
-Pair = tuple[Value, Value]
-"""The lower and the upper half."""
 
 HALF = "i32"
 
@@ -70,18 +68,11 @@ def _moved(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
 
 
 def _split(c: Carrying, x: Value) -> Pair:
-    shape = x.static_shape
-    starts = [0] * (len(shape) - 1)
-
-    def part(k: int) -> Value:
-        return c.build.reshape(c.build.slice(x, [*starts, k], [*shape[:-1], k + 1]), shape[:-1])
-
-    return part(0), part(1)
+    return split(c.build, x)
 
 
 def _join(c: Carrying, pair: Pair) -> Value:
-    shape = pair[0].static_shape
-    return c.build.concatenate([c.build.reshape(half, (*shape, 1)) for half in pair], len(shape))
+    return join(c.build, pair)
 
 
 def _one_where(c: Carrying, predicate: Value, like: Value) -> Value:
