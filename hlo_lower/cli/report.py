@@ -96,7 +96,7 @@ def _show_named(args: argparse.Namespace) -> int:
     from hlo_lower.naming import named_report
     from hlo_lower.report.named_ops import named_text
 
-    if args.format not in ("text", "json"):
+    if args.format not in (None, "text", "json"):
         raise InputError(
             *("report", f"--named is not told as {args.format}"),
             facts="formats of --named are text and json",
