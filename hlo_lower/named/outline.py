@@ -44,6 +44,7 @@ class Outliner:
     graph: Graph
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
+    _made: dict[str, dict[str, mlir.RawAttribute]] = field(default_factory=dict[str, dict[str, mlir.RawAttribute]])
     _gone: list[RawOperation] = field(default_factory=list[RawOperation])
     _copied: list[RawOperation] = field(default_factory=list[RawOperation])
 
@@ -72,7 +73,7 @@ class Outliner:
     def name_call(self, call: RawOperation, match: Match, order: BlockOrder) -> RawOperation:
         """Put a composite in the place of a call, whose function is its decomposition."""
         operands, types = list(call.operands), [result.type for result in call.results]
-        attributes = _attributes(match, Node(call).callee)
+        attributes = self._attributes(match, Node(call).callee)
         point = mlir.insert_before(call)
         composite = mlir.create_operation(
             COMPOSITE, operands, types, attributes, location=call.location, insertion_point=point
@@ -100,7 +101,7 @@ class Outliner:
             COMPOSITE,
             list(region.inputs),
             [value.type for value in region.results],
-            _attributes(region.match, function),
+            self._attributes(region.match, function),
             location=last.location,
             insertion_point=mlir.insert_after(last),
         )
@@ -141,6 +142,19 @@ class Outliner:
         mlir.create_operation("func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block))
         return function, instead
 
+    def _attributes(self, match: Match, function: str) -> dict[str, mlir.RawAttribute]:
+        """The attributes of a composite, made once for all that have the same function."""
+        known = self._made.get(function)
+        if known is None:
+            entries = {**match.attributes, "operands": tuple(match.inputs)}
+            told = ", ".join(f"{name} = {_text(entries[name])}" for name in sorted(entries))
+            known = self._made[function] = {
+                "name": mlir.string_attribute(f"{PREFIX}{match.name}"),
+                "composite_attributes": mlir.parse_attribute(f"{{{told}}}"),
+                "decomposition": mlir.parse_attribute(f'@"{function}"'),
+            }
+        return known
+
     def _free_name(self, name: str) -> str:
         while True:
             count = self._counts.get(name, 0)
@@ -164,16 +178,6 @@ def _move_behind(after: Sequence[RawOperation], composite: RawOperation) -> None
     for operation in after:
         mlir.move_after(operation, last)
         last = operation
-
-
-def _attributes(match: Match, function: str) -> dict[str, mlir.RawAttribute]:
-    entries = {**match.attributes, "operands": tuple(match.inputs)}
-    told = ", ".join(f"{name} = {_text(entries[name])}" for name in sorted(entries))
-    return {
-        "name": mlir.string_attribute(f"{PREFIX}{match.name}"),
-        "composite_attributes": mlir.parse_attribute(f"{{{told}}}"),
-        "decomposition": mlir.parse_attribute(f'@"{function}"'),
-    }
 
 
 def _text(value: AttributeValue) -> str:

@@ -2,6 +2,7 @@
 
     (a, b) -> (a * cos - b * sin, b * cos + a * sin)      a = x[i], b = x[i + size / 2]     pairs "halves"
                                                           a = x[2 * i], b = x[2 * i + 1]    pairs "interleaved"
+    the second one with results as i and i + size / 2: pairs "interleaved_to_halves"
 
     x * cos + concat(-b, a) * sin      concat(a * cos - b * sin, b * cos + a * sin)      x * cos + roll(x) * (-sin, sin)
     stacked and reshaped, or a product of complex numbers; a part of x turned and the rest joined to it
@@ -93,7 +94,7 @@ def _turned(result: Term) -> Term | None:
 def _rotation(result: Term, x: Term) -> Match | Cause | None:
     """The match, if each element is that of a rotation."""
     size = result.shape[-1]
-    for pairs in ("halves", "interleaved"):
+    for pairs in ("halves", "interleaved", "interleaved_to_halves"):
         tables = _tables(result, x, size, pairs)
         if isinstance(tables, tuple):
             cos, sin = tables
@@ -111,11 +112,13 @@ def _tables(result: Term, x: Term, size: int, pairs: str) -> tuple[Term, Term] |
     tables: tuple[Term, Term] | None = None
     for i, others in ((0, [0 for _ in result.shape]), (half - 1, [n - 1 for n in result.shape])):
         for second in (False, True):
-            own, partner = (i + half * second, i + half * (not second))
-            if pairs == "interleaved":
+            at = own = i + half * second
+            partner = i + half * (not second)
+            if pairs != "halves":
                 own, partner = 2 * i + second, 2 * i + (not second)
+                at = own if pairs == "interleaved" else at
             place = (*others[:-1], own)
-            parts = _parts(result, place, x)
+            parts = _parts(result, (*others[:-1], at), x)
             if parts is None or len(parts) != 2:
                 return None
             by_place = {part.place: part for part in parts}
