@@ -186,14 +186,17 @@ def _negated(part: Part) -> Part:
 
 
 def _table(term: Term, place: Place) -> tuple[int, Table]:
-    """The element of a table, and its sign, beneath layout, concatenations and negations."""
+    """The element of a table, and its sign, beneath layout, concatenations and negations.
+
+    A slice is a table: what it leaves out is none of the operand.
+    """
     sign = 1
     for _ in range(24):
         if term.op == "negate":
             sign, term = -sign, term.operands[0]
         elif (negative := with_constant(term, "multiply")) is not None and float(negative[1]) == -1:
             sign, term = -sign, negative[0]
-        elif (moved := _moved(term, place)) is not None:
+        elif term.op != "slice" and (moved := _moved(term, place)) is not None:
             term, place = moved
         else:
             break
