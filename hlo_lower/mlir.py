@@ -928,9 +928,24 @@ def insert_at_end(block: RawBlock) -> Any:
     return cast(Any, ir.InsertionPoint)(block)
 
 
+def block_of(operation: RawOperation) -> RawBlock:
+    """The block that an operation stands in."""
+    return insert_after(operation).block
+
+
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
     """Append a block with arguments of these types to a region of an operation."""
     return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def move_block(block: RawBlock, operation: RawOperation, region: int) -> None:
+    """Move a block into an empty region of another operation."""
+    block.append_to(operation.regions[region])
+
+
+def add_argument(block: RawBlock, raw_type: RawType, location: RawLocation) -> RawValue:
+    """Give a block one more argument, behind its own."""
+    return block.add_argument(raw_type, location)
 
 
 def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocation) -> RawOperation:

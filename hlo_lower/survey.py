@@ -127,7 +127,7 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     notes, changes = tuple[str, ...](), tuple[Change, ...]()
     is_built = not options.target.restricts_only_scatter
-    if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
+    if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
         graph = copied(graph)
         make_plain(Context(graph, options, known))
         floats = other_floats(graph, other_floats_of(options))

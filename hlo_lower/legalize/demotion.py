@@ -44,8 +44,10 @@ class Demotion:
       entry: the entry point's name.
       arguments, results: those of the entry point that are narrower now.
       values: how many tensors of 64-bit integers there were, those within functions included.
-      assumptions: what is taken for granted and not proved, a sentence each: arguments first, then operations.
+      assumptions: what is taken for granted, neither proved nor tested, a sentence each: arguments first, then
+        operations.
       refused: why it cannot be done, a sentence each; `demote_i64` raises the first one.
+      tested: what is assumed and tested at run time, a sentence each.
     """
 
     entry: str
@@ -54,6 +56,7 @@ class Demotion:
     values: int
     assumptions: tuple[str, ...]
     refused: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
 
     @property
     def is_needed(self) -> bool:

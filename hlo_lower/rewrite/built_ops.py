@@ -95,9 +95,10 @@ round_afz_to_floor: abs add compare constant floor negate select subtract
 round_even_to_floor: abs add compare constant floor multiply negate select subtract
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort
     subtract while
-safe_scatter: add and broadcast_in_dim compare constant gather iota maximum multiply pad reshape scatter select slice
-    transpose
-safe_scatter_of_run: and broadcast_in_dim compare constant gather iota maximum pad reshape scatter select slice
+safe_scatter: add and broadcast_in_dim compare constant dynamic_slice dynamic_update_slice iota maximum multiply pad
+    reduce reshape scatter select slice transpose
+safe_scatter_of_run: and broadcast_in_dim compare constant dynamic_slice dynamic_update_slice iota maximum reduce
+    reshape scatter select
 select_and_scatter_to_slices: broadcast_in_dim constant pad select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
 shift_left_to_multiply: broadcast_in_dim compare constant multiply select

@@ -77,7 +77,8 @@ def test_a_scatter_that_cannot_be_lowered_is_among_them():
     """With what stands in the way of the nearest rule, and an option that gives it a rule."""
     text = MODULE.replace("%i: tensor<i32>", "%i: tensor<i64>").replace("tensor<1xi32>", "tensor<1xi64>")
     text = text.replace("%i : (tensor<i32>)", "%i : (tensor<i64>)")
-    npu = hl.Target("npu", refused=WITHOUT, op_dtypes={"stablehlo.dynamic_slice": {"f32", "i32"}})
+    taken = {f"stablehlo.{op}": {"f32", "i32"} for op in ("dynamic_slice", "bitcast_convert")}
+    npu = hl.Target("npu", refused=WITHOUT, op_dtypes=taken)
     assert refused(npu, text) == {("stablehlo.scatter", 1, "--demote-i64")}
     assert refused(npu, text, demote_i64=True) == set()
 

@@ -32,16 +32,18 @@ class Carrying:
       scheme: what each element type that is carried is carried in.
       takes: what the target takes, where there is a choice.
       reassociated: whether floats may be added in another order, and so be rounded once.
+      is_nested: whether that is a region, of which a target may take a few ops alone.
     """
 
     build: Builder
     scheme: Mapping[str, Carrier]
     takes: Takes
     reassociated: bool = False
+    is_nested: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
-        return replace(self, build=build)
+        return replace(self, build=build, is_nested=True)
 
     def carrier(self, value: Value) -> Carrier | None:
         """What values of this one's element type are carried in; None of what is not carried."""

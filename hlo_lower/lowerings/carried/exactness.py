@@ -54,6 +54,9 @@ _S, _T, _F, _W, _N = How.SAME, How.SETTLED, How.FLIPPED, How.WRITTEN, How.NONE
 ON_HALVES = ("reshape", "broadcast_in_dim", "transpose", "slice", "concatenate", "reverse", "select")
 """Moves that are written for elements of two halves."""
 
+BY_HALVES = ("dynamic_slice", "dynamic_update_slice", "gather", "pad")
+"""Moves that are done for each half."""
+
 BY_PART = (
     *("reshape", "broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "dynamic_slice"),
     *("dynamic_update_slice", "gather", "pad", "select", "optimization_barrier"),
@@ -69,7 +72,9 @@ FUNCTIONS = (
 
 def _moves(name: str, moved: tuple[int, ...]) -> Exactness:
     proof = "elements are moved, not looked at, and a carrier holds each as it is"
-    return Exactness(_S, _S, _S, proof, moved or None, bits=_on(name, ON_HALVES), parts=_on(name, BY_PART))
+    return Exactness(
+        _S, _S, _S, proof, moved or None, bits=_on(name, (*ON_HALVES, *BY_HALVES)), parts=_on(name, BY_PART)
+    )
 
 
 def _on(name: str, names: Collection[str]) -> How:
@@ -109,7 +114,7 @@ TABLE: Mapping[str, Exactness] = {
         }.items()
     },
     "stablehlo.constant": Exactness(_W, _W, _W, "the constant's numbers, on the carrier", bits=_W, parts=_W),
-    "stablehlo.iota": Exactness(_S, _T, _T, "positions modulo 2^w, or rounded to F once", parts=_W),
+    "stablehlo.iota": Exactness(_S, _T, _T, "positions modulo 2^w, or rounded to F once", parts=_W, bits=_W),
     "stablehlo.add": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
     "stablehlo.subtract": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
     "stablehlo.multiply": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
@@ -125,34 +130,43 @@ TABLE: Mapping[str, Exactness] = {
         _S, _T, _N, "bits move up; those beyond w are dropped, and shifts by w or more give 0", bits=_W
     ),
     "stablehlo.shift_right_logical": Exactness(_S, _W, _N, "zeros move in: of N extended by zeros first", bits=_W),
-    "stablehlo.shift_right_arithmetic": Exactness(_S, _W, _N, "sign bits move in: of N extended by its top bit first"),
-    "stablehlo.popcnt": Exactness(_S, _W, _N, "of N extended by zeros, which do not count"),
-    "stablehlo.count_leading_zeros": Exactness(_S, _W, _N, "of N extended by zeros, less the bits that extend it"),
+    "stablehlo.shift_right_arithmetic": Exactness(
+        _S, _W, _N, "sign bits move in: of N extended by its top bit first", bits=_W
+    ),
+    "stablehlo.popcnt": Exactness(_S, _W, _N, "of N extended by zeros, which do not count", bits=_W),
+    "stablehlo.count_leading_zeros": Exactness(
+        _S, _W, _N, "of N extended by zeros, less the bits that extend it", bits=_W
+    ),
     "stablehlo.compare": Exactness(
         _F, _S, _S, f"{_ORDER}; equality needs no flip; f32 orders F, its zeros and NaN alike", bits=_W, parts=_W
     ),
     "stablehlo.minimum": Exactness(_F, _S, _S, _ORDER, bits=_W),
     "stablehlo.maximum": Exactness(_F, _S, _S, _ORDER, bits=_W),
-    "stablehlo.clamp": Exactness(_F, _S, _S, _ORDER),
+    "stablehlo.clamp": Exactness(_F, _S, _S, _ORDER, bits=_W),
     "stablehlo.divide": Exactness(
         _W,
         _T,
         _T,
         "quotients of N leave it only at the least number by -1 and at U by 0 (all ones); half of U is in S",
         parts=_W,
+        bits=_W,
     ),
-    "stablehlo.remainder": Exactness(_W, _S, _T, f"{_WHOLE}: its size is below the divisor's, or it is the dividend"),
-    "stablehlo.abs": Exactness(_N, _T, _S, "of N only the least number leaves it; there is none of U", parts=_W),
-    "stablehlo.sign": Exactness(_W, _S, _S, "-1, 0 or 1; of U whether it is 0", parts=_W),
+    "stablehlo.remainder": Exactness(
+        _W, _S, _T, f"{_WHOLE}: its size is below the divisor's, or it is the dividend", bits=_W
+    ),
+    "stablehlo.abs": Exactness(
+        _N, _T, _S, "of N only the least number leaves it; there is none of U", parts=_W, bits=_W
+    ),
+    "stablehlo.sign": Exactness(_W, _S, _S, "-1, 0 or 1; of U whether it is 0", parts=_W, bits=_W),
     "stablehlo.is_finite": Exactness(_N, _N, _S, "f32 holds Inf and NaN of F, and makes no others"),
     "stablehlo.convert": Exactness(
         _W, _W, _W, "the number itself, or where it does not fit what XLA makes of it", bits=_W, parts=_W
     ),
     "stablehlo.bitcast_convert": Exactness(_S, _N, _N, "the same bits"),
     "stablehlo.reduce": Exactness(
-        _W, _W, _W, "the body on carriers; of a sum or product the result is settled once", parts=_W
+        _W, _W, _W, "the body on carriers; of a sum or product the result is settled once", parts=_W, bits=_W
     ),
-    "stablehlo.reduce_window": Exactness(_W, _W, _W, "as a reduce", parts=_W),
+    "stablehlo.reduce_window": Exactness(_W, _W, _W, "as a reduce", parts=_W, bits=_W),
     "stablehlo.sort": Exactness(_W, _W, _W, "elements are moved, in the order of the comparator on carriers", parts=_W),
     **{
         f"stablehlo.{name}": Exactness(_N, _N, _S, f"{_WHOLE}: F has every integer up to its precision")

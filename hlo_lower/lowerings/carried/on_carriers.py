@@ -9,22 +9,17 @@ from hlo_lower.lowerings.carried.carrier import Carrier, Form, is_integer, is_un
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_ops import on_parts
 from hlo_lower.lowerings.carried.exactness import TABLE, How
-from hlo_lower.lowerings.carried.halves import SHIFTS, on_halves
+from hlo_lower.lowerings.carried.halves_folded import fold_of
+from hlo_lower.lowerings.carried.on_halves import is_by_known_amount, on_halves
 from hlo_lower.lowerings.carried.pairs import erase_unread
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
 from hlo_lower.registry import DoesNotApply
-
-FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
-"""Bodies of a reduction that are one op of both arguments."""
 
 SUMS = ("add", "multiply")
 ORDERED = ("minimum", "maximum")
 
 NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
 """Functions that XLA computes otherwise on a type than as f32 and rounded."""
-
-SHIFTS_BY_CONSTANT = frozenset(f"stablehlo.{name}" for name in SHIFTS)
-"""Ops whose second operand is looked at and not computed with, on halves."""
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
@@ -39,7 +34,7 @@ def lowered(node: Node, c: Carrying) -> list[Value]:
     Raises:
       DoesNotApply: it has no form that is exact on them.
     """
-    is_shift = node.name in SHIFTS_BY_CONSTANT and _is_of_halves(node.operand(0), c)
+    is_shift = is_by_known_amount(node) and _is_of_halves(node.operand(0), c)
     read = node.operands[:1] if is_shift else node.operands
     results, is_exact = on_carriers(node, [c.to(value) for value in read], c)
     pairs = zip(results, node.results, strict=True)
@@ -186,7 +181,7 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
 def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier) -> Carried:
     """An op with a body: the body on carriers; where it is one op, what it needs is done once, outside."""
     [body] = node.blocks
-    fold = _fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    fold = fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
     if fold in ORDERED and carrier.form is Form.SIGNED:
         flipped = [c.flip(value) for value in operands]
         return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
@@ -200,16 +195,6 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
     if carrier.form is Form.FLOAT:
         return results, not c.reassociated
     return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)], True
-
-
-def _fold_of(body: Block) -> str:
-    """The one op of a body that combines both its arguments; "" of another body."""
-    nodes = list(body.nodes)
-    if len(nodes) != 2 or len(body.arguments) != 2 or set(nodes[0].operands) != set(body.arguments):
-        return ""
-    name = nodes[0].name.removeprefix("stablehlo.")
-    alike = len({value.element_type for value in (*body.arguments, *nodes[0].results)}) == 1
-    return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
 
 
 def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:
