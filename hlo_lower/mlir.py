@@ -821,6 +821,13 @@ def float_text(value: float, element: str) -> str:
     return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
+def float_attribute_text(value: float) -> str:
+    """A float attribute as it is written: of f32 where that holds the number, else of f64."""
+    with np.errstate(over="ignore"):
+        element = "f32" if float(np.float32(value)) == value else "f64"
+    return f"{value:.17e} : {element}" if np.isfinite(value) else f"{float_text(value, element)} : {element}"
+
+
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
     """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
     if array.size == 0:
@@ -1029,6 +1036,19 @@ def inlined(
         operation.move_before(before)
     function.erase()
     return operations, given
+
+
+def discard(operations: Sequence[RawOperation]) -> None:
+    """Erase operations of which only each other takes anything, in whatever order they stand."""
+    if not operations:
+        return
+    location = operations[0].location
+    with operations[0].context:
+        function = cast(Any, ir.Operation).create("func.func", regions=1, loc=location)
+    block = append_block(function, 0, [], location)
+    for operation in operations:
+        block.append(operation)
+    function.erase()
 
 
 def walked(operation: RawOperation) -> list[RawOperation]:
