@@ -994,15 +994,18 @@ def template_of(
 def inlined(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:
-    """Copies of the operations of a template on these values, right before an operation, and what it returns then."""
+    """Copies of the operations of a template on these values, right before an operation and with its location, and what
+    it returns then."""
     function = template.clone().operation
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):
         argument.replace_all_uses_with(value)
     *operations, last = block.operations
     given = list(last.operands)
+    location = before.location
     for operation in operations:
         operation.move_before(before)
+        operation.location = location
     function.erase()
     return operations, given
 
