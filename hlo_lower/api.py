@@ -1,5 +1,6 @@
 """The public functions; docs/usage.md shows them in use."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Unpack
@@ -144,6 +145,7 @@ class RuleRow:
       place: file and line.
       builds: the operations that it builds in its golden modules, those of a region left out; none of a plug-in's rule.
       refused: what the target does not take of these, or "".
+      proof: what it replaces by what, and why both are equal: its own description.
 
     Example:
       >>> hl.rules()[0].name in {row.name for row in hl.rules(target="iree")}
@@ -156,6 +158,7 @@ class RuleRow:
     place: str
     builds: tuple[str, ...]
     refused: str
+    proof: str
 
 
 def rules(
@@ -196,7 +199,8 @@ def rules(
 def _row(rule: Rule, target: Target) -> RuleRow:
     builds = () if rule.origin else BUILT_OPS.get(rule.short_name, ())
     refused = english.listed(target.refusals(builds))
-    return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused)
+    proof = inspect.getdoc(rule.lowering) or "nothing is said of it"
+    return RuleRow(rule.short_name, title_of(rule), rule.form, rule.place, builds, refused, proof)
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,7 @@ def costs(target: TargetLike | None = None, *, options: Options | None = None) -
       >>> {row.name: row.value for row in hl.costs()}["few_windows"]
       16
     """
-    table = _target(target, options).costs
+    table = _target(target, options).costs_there
     return tuple(
         CostRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
         for entry in table.entries()

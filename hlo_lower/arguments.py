@@ -105,6 +105,18 @@ def known_names(where: str, names: Collection[str], choices: Sequence[str]) -> N
             )
 
 
+def no_rule(where: str, name: str, names: Iterable[str], more: str = "") -> InputError:
+    """The error that no rule has a name, with those that are near."""
+    known = sorted(names)
+    return InputError(
+        where,
+        f"no rule named {name!r}",
+        facts=f"there are {len(known)} rules{more}",
+        nearest=tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.4)),
+        next_step="hlo-lower rules",
+    )
+
+
 def progress(value: Callable[[str, int, int], None] | None) -> None:
     """Check what is told of progress."""
     if value is not None:

@@ -178,6 +178,8 @@ class Code(Enum):
     NOT_UNARY = ("not_unary",)
     NOT_TOP_K = ("not_top_k",)
     TOP_K_OF_SMALLEST = ("top_k_of_smallest",)
+    ROUTINE_LEFT = "routine_left", "routine"
+    OTHER_ROUNDINGS = ("other_roundings",)
 
     # Why a rule was not chosen.
     MISSES = "misses", "fact", "value", "accepted"

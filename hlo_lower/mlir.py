@@ -756,8 +756,13 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
     return array.reshape(tuple(shape))
 
 
-def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
-    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it."""
+def constant_value(operation: RawOperation, *, is_complex: bool = False) -> np.ndarray[Any, Any] | None:
+    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it.
+
+    Args:
+      operation: the constant.
+      is_complex: whether one of complex numbers is read, too, which the bindings have no class for: from its text.
+    """
     raw_type = operation.results[0].type
     if not is_ranked_tensor(raw_type) or None in tensor_shape(raw_type):
         return None
@@ -765,8 +770,18 @@ def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
     try:
         attribute = operation.attributes["value"]
     except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
-        return None
+        return _complex_value(operation, shape) if is_complex else None
     return dense_value(attribute, shape, str(tensor_element(raw_type)))
+
+
+def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[Any, Any] | None:
+    """The same of a `dense<...>` of complex numbers that stands in the operation's text."""
+    dtype = dtype_of(tensor_element_name(operation.results[0].type))
+    found = re.search(r"dense<.*?> : ", str(operation), re.DOTALL)
+    if dtype is None or dtype.kind != "c" or found is None:
+        return None
+    array = _parse_dense(found[0], dtype)
+    return np.broadcast_to(array.reshape(()), tuple(shape)) if array.size == 1 else array.reshape(tuple(shape))
 
 
 def is_splat(operation: RawOperation) -> bool:
@@ -859,6 +874,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
 
 
+def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
+    """The entries of an array attribute, in order."""
+    return list(attribute)
+
+
 def set_type(value: RawValue, raw_type: RawType) -> None:
     """Give a value another type; whoever uses it sees the new one."""
     value.set_type(raw_type)
@@ -919,9 +939,24 @@ def insert_at_end(block: RawBlock) -> Any:
     return cast(Any, ir.InsertionPoint)(block)
 
 
+def block_of(operation: RawOperation) -> RawBlock:
+    """The block that an operation stands in."""
+    return insert_after(operation).block
+
+
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
     """Append a block with arguments of these types to a region of an operation."""
     return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def move_block(block: RawBlock, operation: RawOperation, region: int) -> None:
+    """Move a block into an empty region of another operation."""
+    block.append_to(operation.regions[region])
+
+
+def add_argument(block: RawBlock, raw_type: RawType, location: RawLocation) -> RawValue:
+    """Give a block one more argument, behind its own."""
+    return block.add_argument(raw_type, location)
 
 
 def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocation) -> RawOperation:

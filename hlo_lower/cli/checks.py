@@ -41,6 +41,15 @@ def check_distinct(output: str, report: str) -> None:
         raise InputError(report, "is also the output of the module", next_step="name another file for --report")
 
 
+def check_not_input(args: argparse.Namespace) -> None:
+    """Check that a module is not written over the one that it is made of, unless that is asked for."""
+    if args.in_place or STANDARD in (args.input, args.output) or not args.output:
+        return
+    if os.path.realpath(args.input) == os.path.realpath(args.output):
+        told = "name another file, or --in-place to replace it"
+        raise InputError(args.output, "is also the input", next_step=told)
+
+
 def check_explained(numbers: Sequence[int], most: int, files: Sequence[str]) -> None:
     """Check that there is a scatter of each number, in one of the files at least."""
     for number in numbers:

@@ -5,11 +5,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_inputs, check_one_standard, options_from
+from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, options_from
 from hlo_lower.cli.common_options import (
     add_accept_runs,
     add_bind,
     add_exactness,
+    add_in_place,
     add_jobs,
     add_linalg,
     add_plain,
@@ -62,6 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_jobs(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
+    add_in_place(command)
     command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON")
 
 
@@ -109,6 +111,7 @@ def _check(args: argparse.Namespace) -> "Options":
     check_inputs(args.inputs, args.verify)
     check_one_standard("output", [args.output, args.report or ""])
     check_writable(args.output)
+    check_not_input(args)
     if args.report:
         check_writable(args.report)
         check_distinct(args.output, args.report)
@@ -139,5 +142,7 @@ def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> Non
     if args.report:
         write_whole(args.report, render_json([report]).encode())
     write_whole(args.output, data)
+    if args.quiet:
+        return
     page = sys.stderr if STANDARD in (args.output, args.report) else sys.stdout
     print(fit(render_text([report], **page_of(page)), page), end="", file=page)

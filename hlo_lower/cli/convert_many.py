@@ -45,8 +45,9 @@ def run_many(args: argparse.Namespace) -> int:
         reports = hl.convert_modules(modules, args.output, options=options, jobs=args.jobs, progress=tell, **how)
     if args.report:
         write_whole(args.report, render(reports, "json").encode())
-    show(render(reports, "text", **page_of(sys.stdout)), STANDARD)
-    show("".join(f"{line}\n" for line in _outcomes(reports)), STANDARD)
+    if not args.quiet:
+        show(render(reports, "text", **page_of(sys.stdout)), STANDARD)
+        show("".join(f"{line}\n" for line in _outcomes(reports)), STANDARD)
     for report in reports:
         if report.error is not None:
             complain(report.error)
@@ -75,3 +76,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError(args.output, told, next_step="name a folder, which is made where it is missing: -o lowered/")
     if args.report:
         check_writable(args.report)
+    for name in args.input:
+        folder = name if os.path.isdir(name) else os.path.dirname(name) or "."
+        if not args.in_place and os.path.realpath(folder) == os.path.realpath(args.output):
+            told = "name another folder, or --in-place to replace the modules"
+            raise InputError(args.output, f"is the folder of {name}, too", next_step=told)

@@ -17,8 +17,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--shapes",
         metavar="SHAPE",
         nargs="+",
-        help='symbolic shapes, one per argument, and constraints: "b, 2*s + 1, 64" "..." "s >= 2"; '
-        "default: those of its entry in EXPORTS",
+        help='symbolic shapes, one per argument, and constraints: "b, 2*s + 1, 64" "..." "s >= 2"; default: those of '
+        'its entry in EXPORTS; of a function without one the element types, too: "f32[b, 64]" "i32[]"',
     )
     command.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], type=setting, help="set a field of the config"
@@ -31,10 +31,10 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.output)  # before JAX is imported and the function traced
     from hlo_lower.export import load_function
 
-    exported = load_function(args.function, dict(args.set)).export(args.shapes)
+    exported = load_function(args.function, dict(args.set), args.shapes).export(args.shapes)
     form = args.emit or form_for(args.output)
     data = exported_bytes(exported, form)
     write_whole(args.output, data)
-    if args.output != STANDARD:
+    if args.output != STANDARD and not args.quiet:
         print(f"{args.output}   {form} of {args.function}, {len(data):,} bytes")
     return EXIT_OK

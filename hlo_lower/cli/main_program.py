@@ -1,6 +1,7 @@
 """The program `hlo-lower`: run the command that the arguments name, and turn whatever happens into an exit code."""
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hangs jaxlib's parser ends in a message and exit code 2. With arguments it runs in the calling process.
     """
     try:
-        args = make_parser().parse_args(argv)
+        args = make_parser().parsed(argv)
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     if argv is not None:
@@ -56,15 +57,25 @@ def _run(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         _drop_standard_output()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return _unexpected(args, error)
+        _drop_standard_output()
+        complain(f"standard output: cannot be written: {error.strerror}\n  next:    write where there is room")
+        return EXIT_BAD_INPUT
     except MemoryError as error:
         complain(f"hlo-lower: the memory is used up: {error or 'no more is given'}\n{LESS_MEMORY}")
         return EXIT_BAD_INPUT
     except Exception as error:
-        if args.debug:
-            traceback.print_exc()
-        complain(unexpected(error))
-        return EXIT_BAD_INPUT
+        return _unexpected(args, error)
     return code
+
+
+def _unexpected(args: argparse.Namespace, error: Exception) -> int:
+    if args.debug:
+        traceback.print_exception(error)
+    complain(unexpected(error))
+    return EXIT_BAD_INPUT
 
 
 def _drop_standard_output() -> None:

@@ -7,7 +7,9 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hlo_lower.cli import conformance, convert, export, prove, report, rules, tile, verify
+from hlo_lower.cli import completion, conformance, convert, export, prove, report, rules, tile, verify
+from hlo_lower.cli.command_parser import CommandParser
+from hlo_lower.cli.common_options import add_quiet
 
 EXIT_CODES = """exit codes:
   0  fine
@@ -24,36 +26,54 @@ class Command(NamedTuple):
     what: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    is_quiet: bool = False
+    """Whether it prints beside what it writes, and --quiet leaves that out."""
+
+
+def _help(args: argparse.Namespace) -> int:
+    """Show the help of a command, or of all."""
+    try:
+        make_parser().parsed([*args.command, "--help"])
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def _add_command_name(command: argparse.ArgumentParser) -> None:
+    command.add_argument("command", metavar="COMMAND", nargs="*", help="default: all of them")
 
 
 COMMANDS = (
-    Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run),
-    Command("report", "classify the scatters of modules and say why", report.add_arguments, report.run),
-    Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run),
-    Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run),
-    Command("tile", "compute what is large in loops, within a bound of memory", tile.add_arguments, tile.run),
+    Command("export", "export a JAX function as StableHLO", export.add_arguments, export.run, is_quiet=True),
+    Command("report", "classify the scatters of modules and say why", report.add_arguments, report.run, is_quiet=True),
+    Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run, is_quiet=True),
+    Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run, is_quiet=True),
+    Command("tile", "compute what is large in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("conformance", "judge a consumer by a suite of scatters", conformance.add_arguments, conformance.run),
-    Command("rules", "print the canonical form of every class", rules.add_arguments, rules.run),
+    Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),
+    Command("completion", "print what a shell completes commands with", completion.add_arguments, completion.run),
+    Command("help", "show the help of a command", _add_command_name, _help),
 )
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> CommandParser:
     """The parser of `hlo-lower`; a parsed command line holds its command's function as `run`."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="hlo-lower",
         description="Classify every scatter of a StableHLO module, lower it to plain ops, and prove the result.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         description = command.what[0].upper() + command.what[1:] + "."
-        own = commands.add_parser(command.name, help=command.what, description=description, allow_abbrev=False)
+        own = commands.add_parser(command.name, help=command.what, description=description)
         own.set_defaults(run=command.run)
         own.add_argument("--debug", action="store_true", help="show the traceback behind an error")
+        if command.is_quiet:
+            add_quiet(own)
         command.add_arguments(own)
     return parser
 

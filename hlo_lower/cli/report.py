@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
+FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif")
 NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
 .exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
@@ -30,7 +31,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `report`."""
     command.epilog = NOTES
     command.add_argument("files", metavar="FILE", nargs="+", help="module, folder of modules, or - for standard input")
-    command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORMAT_BY_SUFFIX.items())
+    command.add_argument("--format", choices=FORMATS, help=f"default: by the suffix of OUT ({by_suffix}), else text")
     command.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help="file; default: standard output")
     command.add_argument(
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
@@ -72,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         complain("\n".join(errors))
         return EXIT_BAD_INPUT
     show(_rendered(reports, args), args.output)
+    if args.output != STANDARD and not args.quiet:
+        print(f"wrote {args.output}")
     if errors:
         complain(f"{len(errors)} of {len(reports)} modules could not be read; the report says why")
     failing = [told for what in args.fail_on if (told := _failing(what, reports))]
@@ -125,7 +129,8 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
     from hlo_lower.report import render
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
-    return render(reports, args.format, show_all=args.all, explain=args.explain, **how)
+    form = args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
+    return render(reports, form, show_all=args.all, explain=args.explain, **how)
 
 
 def _seconds(text: str) -> float:

@@ -2,16 +2,23 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from hlo_lower.arguments import no_rule
 from hlo_lower.cli.common_options import add_target
 from hlo_lower.cli.streams import page_of, show
 from hlo_lower.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from hlo_lower.api import RuleRow
 
 FORMATS = ("text", "markdown")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `rules`."""
+    command.add_argument("name", metavar="NAME", nargs="?", help="one rule, with its proof; default: a table of all")
     add_target(command)
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
@@ -22,9 +29,24 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.report import render_costs_markdown, render_costs_text, render_rules_markdown, render_rules_text
 
     rules, costs = hl.rules(args.target), hl.costs(args.target)
+    if args.name is not None:
+        show(render_rules_text([_named(args.name, rules)], **page_of(sys.stdout), proofs=True))
+        return EXIT_OK
     if args.format == "markdown":
         show(render_rules_markdown(rules) + "\n" + render_costs_markdown(costs))
     else:
         page = page_of(sys.stdout)
         show(render_rules_text(rules, **page) + "\n" + render_costs_text(costs, **page))
     return EXIT_OK
+
+
+def _named(name: str, rules: "Sequence[RuleRow]") -> "RuleRow":
+    """The rule of a name.
+
+    Raises:
+      InputError: there is none.
+    """
+    rule = next((rule for rule in rules if rule.name == name), None)
+    if rule is None:
+        raise no_rule("rules", name, (rule.name for rule in rules))
+    return rule

@@ -17,7 +17,12 @@ def page_of(stream: TextIO) -> dict[str, Any]:
 
     terminal = stream.isatty()
     width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if terminal else _columns(PLAIN_WIDTH)
-    return {"width": max(width, 40), "color": terminal and "NO_COLOR" not in os.environ}
+    return {"width": max(width, 40), "color": _has_color(terminal)}
+
+
+def _has_color(terminal: bool) -> bool:
+    """Whether a page has colors: NO_COLOR forbids them, FORCE_COLOR asks for them where no terminal is seen."""
+    return not os.environ.get("NO_COLOR") and (terminal or os.environ.get("FORCE_COLOR", "0") != "0")
 
 
 def show(text: str, output: str = STANDARD) -> None:

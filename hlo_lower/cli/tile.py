@@ -5,8 +5,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_one_standard
-from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_jobs, add_oob
+from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard
+from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_in_place, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show
@@ -43,6 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_accept_runs(command)
     add_jobs(command)
     add_bind(command)
+    add_in_place(command)
     command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
     command.add_argument(
         "--report", metavar="R", help="write the loops as JSON, with the verdict, or R.html with drawings"
@@ -97,6 +98,7 @@ def _check(args: argparse.Namespace) -> None:
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
     check_one_standard("output", [args.output or "", args.report or ""])
+    check_not_input(args)
     for path in (args.output, args.report):
         if path:
             check_writable(path)
@@ -144,6 +146,8 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
     )
     lines = [f"{args.input}: {tiled.summary()}   {checked}   {seconds:.1f} s", *tiled.lines()[1:]]
+    if args.quiet:
+        return
     if STANDARD in (args.output, args.report):
         complain("\n".join(lines))
     else:

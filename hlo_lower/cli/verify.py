@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
     found = next((region.inputs for region in verdict.regions if region.status == "differs" and region.inputs), None)
     if args.save_inputs and found is not None:
         write_whole(args.save_inputs, archive_of(found))
-    show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
+    if not args.quiet:
+        show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
     return verdict.exit_code
 
 
@@ -104,5 +105,6 @@ def _run_on(args: argparse.Namespace) -> int:
             runs=args.runs,
             progress=tell,
         )
-    show("\n".join([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]]) + "\n")
+    if not args.quiet:
+        show("\n".join([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]]) + "\n")
     return verdict.exit_code

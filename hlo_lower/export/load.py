@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,11 +13,14 @@ from hlo_lower.export.model_function import ExportTarget
 from hlo_lower.export.user_code import importable, load_file, load_module
 
 
-def load_function(spec: str, settings: Mapping[str, str] | None = None) -> ExportTarget:
+def load_function(
+    spec: str, settings: Mapping[str, str] | None = None, shapes: Sequence[str] | None = None
+) -> ExportTarget:
     """Load a function named "FILE.py:function" or "package.module:function", with its example arguments.
 
     Args:
       spec: a path, or a module that can be imported from here or the current folder, and a function of it.
+      shapes: what it is going to be exported with: of all arguments, where the file names none.
       settings: fields of the file's config and their values as typed ({"layers": "80"}); "preset" picks its start.
 
     Raises:
@@ -40,12 +43,14 @@ def load_function(spec: str, settings: Mapping[str, str] | None = None) -> Expor
         entries = entries_of(module, place)
         if not callable(fn):
             raise _no_such_function(module, place, function, entries)
+        if function not in entries and shapes:
+            return target_of(spec, place, fn, {"args": ()}, settings or {}, module, folders)
         if function not in entries:
             raise InputError(
                 where=place,
                 what=f"{function} has no example arguments",
                 facts=f"{EXPORTS} names {', '.join(entries)}" if entries else f"the file has no {EXPORTS}",
-                next_step=f"add to it: {HOW.replace('FUNCTION', function)}",
+                next_step=f'--shapes "f32[8, 4]" "i32[]" says them; or add to it: {HOW.replace("FUNCTION", function)}',
             )
         return target_of(spec, place, fn, entries[function], settings or {}, module, folders)
 

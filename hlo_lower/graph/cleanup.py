@@ -14,9 +14,10 @@ PURE_OPS = frozenset(
         *("maximum", "minimum", "multiply", "negate", "not", "or", "pad", "popcnt", "power", "reduce", "remainder"),
         *("reshape", "reverse", "round_nearest_afz", "round_nearest_even", "rsqrt", "select", "shift_left"),
         *("shift_right_arithmetic", "shift_right_logical", "sign", "slice", "sort", "sqrt", "subtract", "transpose"),
+        *("real", "imag", "fft"),
         *("xor", "return", "map", "reduce_window", "dynamic_broadcast_in_dim", "dynamic_iota", "dynamic_reshape"),
     )
-)
+) | {"builtin.unrealized_conversion_cast"}
 """Ops without side effects; erasing one whose results nobody uses changes nothing."""
 
 

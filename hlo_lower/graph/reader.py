@@ -253,7 +253,7 @@ def _exported(data: bytes, name: str) -> tuple[jax.export.Exported, bytes]:
             name,
             "is neither MLIR text, MLIR bytecode, a StableHLO portable artifact nor a serialized jax.export.Exported",
             facts=f"{len(data)} bytes, the first are {data[:8].hex(' ')}",
-            next_step="export the module again, as text: jax.jit(f).lower(...).as_text()",
+            next_step="export the module again, as text: jax.jit(f).lower(...).as_text(debug_info=True)",
         ) from None
     return exported, exported.mlir_module_serialized
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 from hlo_lower.api import lower
+from hlo_lower.arguments import no_rule
 from hlo_lower.change import Outcome
-from hlo_lower.errors import HloLowerError, InputError
+from hlo_lower.errors import HloLowerError
 from hlo_lower.lowerings.composite import COMPOSITE
 from hlo_lower.lowerings.control import CONTROL
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
@@ -66,12 +67,7 @@ def rules_named(names: Sequence[str], registry: CompositeLoweringRegistry | None
     known = [rule for rule in known if rule.op != PLAIN or has_plain_cases(rule)]
     missing = [name for name in names if name not in {rule.short_name for rule in known}]
     if missing:
-        raise InputError(
-            "prove",
-            f"no rule named {missing[0]!r}",
-            facts=f"rules are {', '.join(sorted(rule.short_name for rule in known))}",
-            next_step="hlo-lower rules",
-        )
+        raise no_rule("prove", missing[0], (rule.short_name for rule in known))
     return [rule for rule in known if not names or rule.short_name in names]
 
 

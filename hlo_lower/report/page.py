@@ -33,8 +33,13 @@ def new_grid() -> Table:
 
 
 def text_of(page: Console, grid: Table) -> str:
-    """A table as it stands on an empty page, without blanks at the ends of its lines."""
+    """A table as it stands on an empty page."""
     page.print(grid)
+    return written(page)
+
+
+def written(page: Console) -> str:
+    """What stands on a page, without blanks at the ends of its lines."""
     assert isinstance(page.file, io.StringIO)
     return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
 

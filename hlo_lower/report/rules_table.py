@@ -1,4 +1,4 @@
-"""The registry's rules as a table: the canonical form of every class, on a terminal and in docs/rules.md."""
+"""The registry's rules: the canonical form of every class, on a terminal, and as a table in docs/rules.md."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,9 +6,10 @@ from typing import Protocol
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
-from hlo_lower.report.page import new_grid, new_page, text_of
+from hlo_lower.report.page import new_page, print_hanging, written
 from hlo_lower.report.row import rule_name
 
+INDENT = 11
 HEADERS = ("rule", "takes", "canonical form", "builds", "place")
 
 
@@ -33,20 +34,32 @@ class RuleEntry(Protocol):
     @property
     def refused(self) -> str: ...
 
+    @property
+    def proof(self) -> str: ...
 
-def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = False) -> str:
-    """Render rules as a table: name and place, what it takes, the form and the ops that it builds."""
+
+def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = False, proofs: bool = False) -> str:
+    """Render rules one after the other: name and place, what it takes, the form and the ops that it builds.
+
+    Args:
+      rules: in the order in which they are told.
+      width: columns of the page.
+      color: with ANSI colors.
+      proofs: each with its own description, too, as it is written.
+    """
     page = new_page(width, color=color)
-    grid = new_grid()
-    for header in ("rule\nplace", "takes", "canonical form\nbuilds"):
-        grid.add_column(header, overflow="fold")
     for number, rule in enumerate(rules):
-        name = Text(rule_name(rule.name), style="bold").append(f"\n{rule.place}", style="dim not bold")
-        form = Text(rule.form).append(f"\n{', '.join(_op(op) for op in rule.builds)}", style="dim")
+        page.print(Text("\n" if number else "").append(rule_name(rule.name), "bold").append(f"   {rule.place}", "dim"))
+        # A line ends behind a sign between values, not within one.
+        print_hanging(page, "  takes:   ", rule.classes.replace("|", " | "), INDENT)
+        print_hanging(page, "  form:    ", rule.form, INDENT)
+        if rule.builds:
+            print_hanging(page, "  builds:  ", ", ".join(_op(op) for op in rule.builds), INDENT, "dim")
         if rule.refused:
-            form.append(f"\nrefused: {rule.refused}", style="red")
-        grid.add_row(name, Text(rule.classes), form, end_section=number + 1 < len(rules))
-    return text_of(page, grid)
+            print_hanging(page, "  refused: ", rule.refused, INDENT, "red")
+        if proofs:
+            page.print(Text(f"\n{rule.proof}"), soft_wrap=True)
+    return written(page)
 
 
 def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:

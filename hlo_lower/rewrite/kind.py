@@ -27,6 +27,7 @@ class Stage(Enum):
     LOWERED = "lowered"  # what a target does not take, before scatters
     SCATTERS = "scatters"
     SORTED = "sorted"  # what indices of scatters may be told to be distinct by, and so after them
+    COMPLEX = "complex"  # complex numbers that a target does not take; what that builds may be lowered, too
     TYPES = "types"  # element types that a target does not take, after all rules that build ops
 
 

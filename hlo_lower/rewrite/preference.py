@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_lower.arguments import no_rule
 from hlo_lower.errors import InputError
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.kind import Candidate
@@ -39,12 +40,7 @@ class Preference:
             elif name in known:
                 wanted.append(known[name])
             else:
-                raise InputError(
-                    "--prefer",
-                    f"no rule named {name!r}",
-                    facts=f"rules are {', '.join(sorted(known))}; costs are NAME=NUMBER",
-                    next_step="hlo-lower rules",
-                )
+                raise no_rule("--prefer", name, known, "; costs are NAME=NUMBER")
         return cls(tuple(wanted), costs)
 
     def candidates(self, facts: ScatterFacts) -> list[Candidate]:

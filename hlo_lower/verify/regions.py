@@ -269,6 +269,8 @@ class RegionJudge:
         found = replace(verdict, status="differs", difference=judged.difference, runs=judged.runs, inputs=inputs)
         if self._terms.is_strict and wide.pair.around is not None:
             return replace(found, status="not judged", reason=f"what a loop carries may differ: {judged.difference}")
+        if self._terms.is_strict and not _begins_at_arguments(wide):
+            return replace(found, status="not judged", reason=f"what it reads is not entered: {judged.difference}")
         if any(output.root for output in failed) or self._differs(name, inputs):
             return found
         raise WrongAssumptionError([(o.first, o.second) for o in failed], found)
@@ -402,6 +404,12 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _begins_at_arguments(region: Region) -> bool:
+    """Whether all that a region takes are arguments of the function: nothing that has an effect makes one of them."""
+    side = region.pair.first
+    return all(side.program.makers[side.value_of[number]] is None for number in region.inputs)
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:

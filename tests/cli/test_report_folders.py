@@ -65,9 +65,9 @@ def test_fail_on_holds_over_a_tree(zoo, command):
 
 
 def test_the_report_of_a_tree_is_written_whole(zoo, folder, command):
-    """A page goes into a file; nothing is printed."""
+    """A page goes into a file, which is told."""
     result = command("report", "zoo", "--format", "html", "-o", "zoo.html", "--jobs", "1")
-    assert (result.code, result.out, result.err) == (0, "", "")
+    assert (result.code, result.out, result.err) == (0, "wrote zoo.html\n", "")
     assert (folder / "zoo.html").read_text().count("<details>") == 4
 
 

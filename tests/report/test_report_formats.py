@@ -175,6 +175,7 @@ class Row:
     place: str = "lowerings/loop.py:31"
     builds: tuple[str, ...] = ("stablehlo.while", "stablehlo.select")
     refused: str = ""
+    proof: str = "Lower it.\n\n    %x -> %y\n\nEqual: it is the same."
 
 
 def test_rules_as_markdown_escape_pipes():
@@ -188,8 +189,10 @@ def test_rules_as_markdown_escape_pipes():
 def test_rules_as_text_show_place_and_form():
     """The name without its prefix, the place, what it takes, the form, the ops and a refusal."""
     text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
-    for word in ("loop", "lowerings/loop.py:31", "subset=Windows|Points", "while over the windows", "while, select"):
+    for word in ("loop", "lowerings/loop.py:31", "subset=Windows | Points", "while over the windows", "while, select"):
         assert word in text
     assert "scatter_to_loop" not in text
     assert text.count("refused: t refuses stablehlo.while") == 1
     assert [line for line in text.splitlines() if len(line) > 120] == []
+    assert "Equal" not in text
+    assert render_rules_text([Row()], width=80, proofs=True).endswith(Row.proof + "\n")

@@ -35,7 +35,7 @@ class GatherKind(Kind):
         found = read_gather(node)
         if found is None:
             return None if takes is TakenGather.WHOLE else Subject(self, node, GATHER, (), nothing)
-        facts = gather_facts(found, context.analysis, takes=takes, costs=context.target.costs)
+        facts = gather_facts(found, context.analysis, takes=takes, costs=context.target.costs_there)
         otherwise = replace(facts, taken=TakenGather.NOT)
         strategies = [Candidate(otherwise.with_strategy(strategy), own="strategy") for strategy in facts.strategies]
         if facts.taken is not TakenGather.NOT:

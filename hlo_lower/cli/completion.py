@@ -1,0 +1,33 @@
+"""`hlo-lower completion`: what a shell completes commands, options and files with."""
+
+import argparse
+
+from hlo_lower.cli.streams import show
+from hlo_lower.errors import EXIT_OK, InputError
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `completion`."""
+    command.epilog = (
+        'bash: eval "$(hlo-lower completion bash)"; the others: into a file that the shell reads at its start'
+    )
+    command.add_argument("shell", choices=SHELLS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script of a shell.
+
+    Raises:
+      InputError: shtab is not installed.
+    """
+    try:
+        import shtab
+    except ImportError:
+        told = "pip install 'hlo-lower[completion]'"
+        raise InputError("completion", "shtab is not installed", next_step=told) from None
+    from hlo_lower.cli.parser import make_parser
+
+    show(shtab.complete(make_parser(), shell=args.shell) + "\n")
+    return EXIT_OK
