@@ -347,8 +347,8 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
-    realize(context.graph)
     if changes or of_parts:
+        realize(context.graph)
         unmark(context.graph)
     return (*of_parts, *changes), storage
 
