@@ -10,6 +10,8 @@ from hlo_lower.graph import Graph, Source, read, to_bytecode, to_portable_artifa
 from hlo_lower.named import find_named, matchers, raise_graph
 from hlo_lower.named.inline_named import inline_graph
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
+from hlo_lower.spelling import Spelling, spell_graph
+from hlo_lower.targets import TargetLike, target_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Raised:
     Attributes:
       graph: the module.
       report: what was found.
+      spelled: with a target, what became of each: its composite, or plain ops and why.
 
     Example:
       >>> hl.raise_named("decode.mlir").summary()
@@ -27,6 +30,7 @@ class Raised:
 
     graph: Graph
     report: NamedReport
+    spelled: tuple[Spelling, ...] = ()
 
     @property
     def named(self) -> tuple[NamedRecord, ...]:
@@ -56,11 +60,30 @@ class Raised:
         counts: dict[str, int] = {}
         for one in self.named:
             counts[one.name] = counts.get(one.name, 0) + 1
+        if self.spelled:
+            return self._told_of_target()
         listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
         return f"{len(self.named)} named op{'s' * (len(self.named) != 1)}" + (f": {listed}" if listed else "")
 
+    def _told_of_target(self) -> str:
+        """What was written for the target: "2 of 15 named ops: 2 odml.scaled_dot_product_attention (XNNPACK)"."""
+        written: dict[str, int] = {}
+        for one in self.spelled:
+            if one.composite:
+                told = f"{one.composite} ({one.delegate})" if one.delegate else one.composite
+                written[told] = written.get(told, 0) + 1
+        listed = ", ".join(f"{count} {told}" for told, count in sorted(written.items(), key=lambda c: (-c[1], c[0])))
+        count = sum(written.values())
+        return f"{count} of {len(self.spelled)} named ops written" + (f": {listed}" if listed else "")
 
-def raise_named(source: Source | Graph, *, only: Collection[str] | None = None, name: str | None = None) -> Raised:
+
+def raise_named(
+    source: Source | Graph,
+    *,
+    target: TargetLike | None = None,
+    only: Collection[str] | None = None,
+    name: str | None = None,
+) -> Raised:
     """Put a `stablehlo.composite` in the place of each named op of a module (docs/named-ops.md).
 
     The ops that it stands for become its decomposition, so the module computes what it computed, to the bit, and
@@ -68,6 +91,8 @@ def raise_named(source: Source | Graph, *, only: Collection[str] | None = None, 
 
     Args:
       source: whatever `read` takes, or a graph, which is left as it is.
+      target: whose composites are written, in its spelling, and what it does not take stays plain ops: the name of a
+        target, the path of a target file, or a target. By default composites of ours, "hl.attention".
       only: the names of those that are raised ("attention", "rms_norm"); by default all.
       name: name for messages.
 
@@ -75,19 +100,21 @@ def raise_named(source: Source | Graph, *, only: Collection[str] | None = None, 
       The module: `.text`, `.named`, `.misses`, `.summary()`.
 
     Raises:
-      InputError: the source cannot be read, or there is no named op of such a name.
+      InputError: the source cannot be read, there is no named op of such a name, or no such target.
 
     Example:
       >>> hl.raise_named("decode.mlir").named
       ()
     """
     checked_names(only)
+    consumer = None if target is None else target_of(target)
     graph = _copy(source, name)
     with mlir.active(graph.context):
         found = find_named(graph, matchers, only)
         report = report_of(found)
         raise_graph(graph, found)
-    return Raised(graph, report)
+        spelled = () if consumer is None else tuple(spell_graph(graph, consumer))
+    return Raised(graph, report, spelled)
 
 
 def inline_named(source: Source | Graph, *, only: Collection[str] | None = None, name: str | None = None) -> Graph:

@@ -22,6 +22,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("input", metavar="IN", help="module, or - for standard input")
     command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
     command.add_argument("--only", metavar="NAMES", help="named ops, by commas: attention,rms_norm; default: all")
+    command.add_argument("--target", metavar="T", help="write this target's composites; a name or a target file")
     command.add_argument("--inline", action="store_true", help="write the named ops out again: the inverse")
     command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
 
@@ -41,11 +42,14 @@ def run(args: argparse.Namespace) -> int:
     only = [name.strip() for name in args.only.split(",")] if args.only else None
     start = time.perf_counter()
     source = module_source(args.input)
+    if args.inline and args.target:
+        told = "--inline writes named ops out, and --target writes a target's"
+        raise InputError("raise", told, next_step="give one of them")
     if args.inline:
         raised = Raised(hl.inline_named(source, only=only, name=args.input), NamedReport(args.input, 0, 0, (), ()))
         told = "named ops written out"
     else:
-        raised = hl.raise_named(source, only=only, name=args.input)
+        raised = hl.raise_named(source, target=args.target, only=only, name=args.input)
         told = raised.summary()
     write_whole(args.output, written_bytes(raised, form))
     _tell(args, raised, f"{told}   {time.perf_counter() - start:.1f} s")

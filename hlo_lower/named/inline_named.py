@@ -25,7 +25,7 @@ def inline_graph(graph: Graph, only: Collection[str] | None = None) -> int:
         for node in found:
             function = graph.functions[node.body_name]
             unnamed.add(function.name)
-            _write_out(node, function)
+            write_out(node, function)
         count += len(found)
         graph.forget()
     erase_uncalled(graph, unnamed)
@@ -38,7 +38,8 @@ def _is_named(node: Node, only: Collection[str] | None) -> bool:
     return name.startswith(PREFIX) and (only is None or name.removeprefix(PREFIX) in only)
 
 
-def _write_out(node: Node, function: Function) -> None:
+def write_out(node: Node, function: Function) -> None:
+    """Put the ops of its decomposition in the place of one composite, or a call of a function of the module's own."""
     raw = node.raw
     if function.name.startswith(PREFIX):
         _, given = mlir.inlined(function.node.raw, list(raw.operands), raw)

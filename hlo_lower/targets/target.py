@@ -10,6 +10,7 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import InputError
 from hlo_lower.refused_forms import REFUSED_FORMS
 from hlo_lower.scatter.costs import COSTS, CostTable
+from hlo_lower.targets.named_op import NamedOp
 from hlo_lower.targets.native_scatter import NativeScatter
 
 ALWAYS_TAKEN = frozenset({"stablehlo.return"})
@@ -61,6 +62,7 @@ class Target:
         Where `stablehlo.gather` is refused, gathers are read by other operations.
       refused_forms: forms of ops that it takes otherwise, "constant Inf" and "compare TOTALORDER": see
         `hlo_lower.refused_forms`.
+      named: the composites that it takes for named ops, which `raise` writes for it (docs/named-ops.md).
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
 
     Raises:
@@ -91,6 +93,7 @@ class Target:
     demote_i64: bool = False
     gather: str = ""
     refused_forms: Collection[str] = frozenset()
+    named: tuple[NamedOp, ...] = ()
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -107,6 +110,7 @@ class Target:
             "refused_dtypes": dict(self.refused_dtypes),
             "op_dtypes": op_dtypes,
             "keep": tuple(self.keep),
+            "named": tuple(self.named),
             "composites": _frozen("composites", self.composites),
             "refused_forms": _frozen("refused_forms", self.refused_forms),
         }
@@ -127,7 +131,7 @@ class Target:
         maps = (self.refused, self.refused_dtypes, self.op_dtypes)
         plain = (self.name, self.description, self.ops, self.dtypes, self.costs, self.dialect, self.index_type)
         rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64, self.gather)
-        return hash((*plain, *rest, self.refused_forms, *(frozenset(m.items()) for m in maps)))
+        return hash((*plain, *rest, self.refused_forms, self.named, *(frozenset(m.items()) for m in maps)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -225,5 +229,9 @@ def _check_parts(target: Target) -> None:
     if not is_listed(kept) or not all(isinstance(native, NativeScatter) for native in kept):
         told = f"keep is made of NativeScatters, not {shown(kept)}"
         raise InputError("", told, next_step='write keep=(NativeScatter(combiners={"add"}),)')
+    named: Any = target.named
+    if not is_listed(named) or not all(isinstance(op, NamedOp) for op in named):
+        told = f"named is made of NamedOps, not {shown(named)}"
+        raise InputError("", told, next_step='write named=(NamedOp("gelu", "my.gelu", ("x",)),)')
     for name in ("legalize", "demote_i64"):
         one_of(name, getattr(target, name), (False, True))

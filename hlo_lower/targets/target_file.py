@@ -25,6 +25,11 @@ i64 = "32-bit addresses"
 combiners = ["assign"]
 dtypes = ["i8"]
 
+[[named]]                                          # what it calls named ops; see `named_entries`
+op = "gelu"
+composite = "aten.gelu.default"
+operands = ["x"]
+
 [costs]                                            # what forms cost there (`hlo-lower rules` lists the entries)
 few_windows = 64
 """
@@ -36,6 +41,7 @@ from typing import Any, cast
 
 from hlo_lower.errors import InputError
 from hlo_lower.scatter.costs import COSTS, CostTable
+from hlo_lower.targets.named_entries import named_entries
 from hlo_lower.targets.native_scatter import COMBINERS, KEPT_WORDS, NativeScatter
 from hlo_lower.targets.target import DIALECTS, FLOAT_MODES, GATHERS, INDEX_TYPES, Target
 
@@ -44,7 +50,7 @@ WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MOD
 LISTS = ("ops", "dtypes", "composites", "refused_forms")
 FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")
-KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "costs")
+KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "named", "costs")
 
 KEEP_LISTS = ("combiners", "dtypes", "index_dtypes")
 
@@ -84,6 +90,7 @@ def read_target_unchecked(path: str) -> Target:
         op: _names(path, f"op_dtypes: {op}", dtypes) for op, dtypes in _table(path, "op_dtypes", content).items()
     }
     fields["keep"] = _kept(path, content.get("keep", []))
+    fields["named"] = named_entries(path, content.get("named", []))
     fields["costs"] = _costs(path, _table(path, "costs", content))
     return Target(**fields)
 

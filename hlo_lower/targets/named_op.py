@@ -1,0 +1,81 @@
+"""What a target calls a named op: name, operands, attributes, on what it takes it, and what adapts it. All of it data."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from hlo_lower.errors import InputError
+
+ADAPTERS = ("", "attention", "normalized_shape", "channels_last")
+"""What may stand between one of ours and the target's: a file each in `hlo_lower.spelling`."""
+
+GAINS = ("", "keys_in_place", "keys_repeated")
+"""When an attention is worth its transposes: see `NamedOp.gains`."""
+
+Plain = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class SpelledAttribute:
+    """An attribute as a target has it.
+
+    Attributes:
+      of: the attribute of ours whose value it has; "" where `value` is given.
+      value: what it always is.
+      type: how MLIR writes it: "f32", "i64", "i1", "str" or "i64s"; "" as ours is written.
+      omit: the value at which it is left out, since the target takes it for something else.
+      words: what it has for a value of ours, by that value as text.
+    """
+
+    of: str = ""
+    value: Plain | None = None
+    type: str = ""
+    omit: Plain | None = None
+    words: Mapping[str, Plain] = field(default_factory=dict[str, Plain])
+
+
+@dataclass(frozen=True)
+class NamedOp:
+    """A composite that a target takes for a named op.
+
+    Attributes:
+      op: ours, without "hl." ("gelu").
+      composite: the target's name of it ("aten.gelu.default").
+      operands: the roles of what it takes, in order; those in brackets may be left out: ("x", "[weight]").
+      attributes: its attributes by their names.
+      where: for attributes of ours the values that it takes.
+      dtypes: the element types of its operands that it takes; None: all.
+      ranks: the ranks of its first operand, as the target sees it; None: all.
+      delegate: what runs it there.
+      adapter: what adapts it, one of `ADAPTERS`.
+      gains: of an attention, when it is faster than its plain ops, one of these is enough: "keys_in_place": keys and
+        values stand as the target wants them; "keys_repeated": the plain ops repeat them for groups of heads. Empty:
+        always.
+      run: whether it was run there; else it is what the target's source says.
+    """
+
+    op: str
+    composite: str
+    operands: tuple[str, ...]
+    attributes: Mapping[str, SpelledAttribute] = field(default_factory=dict[str, SpelledAttribute])
+    where: Mapping[str, Collection[Plain]] = field(default_factory=dict[str, Collection[Plain]])
+    dtypes: Collection[str] | None = None
+    ranks: Collection[int] | None = None
+    delegate: str = ""
+    adapter: str = ""
+    gains: Collection[str] = ()
+    run: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse words that do not exist."""
+        for told, given, known in (("adapter", [self.adapter], ADAPTERS), ("gains", self.gains, GAINS)):
+            for word in given:
+                if word not in known:
+                    raise InputError(
+                        f"named {self.op}",
+                        f"{told}: {word!r} is none",
+                        facts=f"there is {', '.join(known[1:])}",
+                        next_step="write one of them, or leave it out",
+                    )
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.composite, self.operands, self.adapter))
