@@ -10,7 +10,7 @@ from hlo_lower.graph import Graph, Source, read, to_bytecode, to_portable_artifa
 from hlo_lower.named import find_named, matchers, raise_graph
 from hlo_lower.named.inline_named import inline_graph
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
-from hlo_lower.spelling import Spelling, spell_graph
+from hlo_lower.spelling import Spelling, closed, opened, spell_graph
 from hlo_lower.targets import TargetLike, target_of
 
 
@@ -110,10 +110,12 @@ def raise_named(
     consumer = None if target is None else target_of(target)
     graph = _copy(source, name)
     with mlir.active(graph.context):
+        others = opened(graph)
         found = find_named(graph, matchers, only)
         report = report_of(found)
         raise_graph(graph, found)
-        spelled = () if consumer is None else tuple(spell_graph(graph, consumer))
+        closed(graph, others)
+        spelled = () if consumer is None else tuple(spell_graph(graph, consumer, others))
     return Raised(graph, report, spelled)
 
 

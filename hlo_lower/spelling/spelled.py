@@ -12,6 +12,7 @@ from hlo_lower.graph import Graph, Node, erase_uncalled
 from hlo_lower.named.inline_named import inline_graph, write_out
 from hlo_lower.named.terms import Terms
 from hlo_lower.spelling.adapted import Adapted, replace
+from hlo_lower.spelling.other_names import OtherNames, as_it_was
 from hlo_lower.spelling.taken import adapted_by, found_at, spelled_attributes
 from hlo_lower.targets import Target
 from hlo_lower.vocabulary import PREFIX
@@ -38,15 +39,21 @@ class Spelling:
     why: Cause | None = None
 
 
-def spell_graph(graph: Graph, target: Target) -> list[Spelling]:
-    """Put a target's composites in the place of ours, in place, and plain ops where it has none."""
+def spell_graph(graph: Graph, target: Target, others: OtherNames) -> list[Spelling]:
+    """Put a target's composites in the place of ours, in place, and plain ops where it has none.
+
+    Args:
+      graph: the module.
+      target: the target.
+      others: composites of others that were read: what the target does not take of these is as it was.
+    """
     told: list[Spelling] = []
     made: set[str] = set()
     while pending := _outermost(graph, made):
         terms, functions = Terms(graph), set[str]()
         for node in pending:
             functions.add(node.body_name)
-            told.append(_spell(graph, terms, node, target, made))
+            told.append(_spell(graph, terms, node, target, made, others))
         erase_uncalled(graph, functions)
         graph.forget()
     inline_graph(graph)  # what lies within the decompositions that were made
@@ -65,7 +72,7 @@ def _outermost(graph: Graph, made: set[str]) -> list[Node]:
     ]
 
 
-def _spell(graph: Graph, terms: Terms, node: Node, target: Target, made: set[str]) -> Spelling:
+def _spell(graph: Graph, terms: Terms, node: Node, target: Target, made: set[str], others: OtherNames) -> Spelling:
     """One composite: the target's in its place, or its ops."""
     name, place = mlir.symbol_name(node.raw.attributes["name"]).removeprefix(PREFIX), str(graph.location(node))
     found = found_at(graph, terms, node)
@@ -81,7 +88,10 @@ def _spell(graph: Graph, terms: Terms, node: Node, target: Target, made: set[str
             replace(found, adapted, entry.composite, attributes, function)
             return Spelling(name, place, entry.composite, entry.delegate)
         why = adapted
-    write_out(node, graph.functions[node.body_name])
+    if node.body_name in others.by_function:
+        as_it_was(node, others.by_function[node.body_name])
+    else:
+        write_out(node, graph.functions[node.body_name])
     return Spelling(name, place, why=why)
 
 
@@ -92,6 +102,3 @@ def _free_name(graph: Graph, made: set[str], composite: str) -> str:
         number += 1
         name = f"{composite}.impl_{number}"
     return name
-
-
-

@@ -114,6 +114,3 @@ def _read(kind: type, several: bool, raw: mlir.RawAttribute) -> Attribute:
     if kind is str:
         return mlir.symbol_name(raw)
     return mlir.float_of(raw) if kind is float else mlir.integer_of(raw)
-
-
-
