@@ -8,8 +8,8 @@
 
     @g(%a2, %b2) = handed(@f(recovered(%a2, %b2)))
 
-Equal, because `recovered` gives back what `given` was given, and `taken` what `handed` was: transposes and reshapes with
-their inverses, a mask that is added and the predicate that it stands for.
+Equal, because `recovered` gives back what `given` was given, and `taken` what `handed` was: transposes and reshapes
+with their inverses, a mask that is added and the predicate that it stands for.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.Raw
     build = Builder.before(node)
     operands = [make(build) for make in adapted.operands]
     result = node.results[0]
-    block, types = _function(found, adapted, operands, name)
+    types = _function(found, adapted, operands, name)
     raw = mlir.create_operation(
         "stablehlo.composite",
         [value.raw for value in operands],
@@ -108,14 +108,11 @@ def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.Raw
     )
     result.raw.replace_all_uses_with(adapted.taken(build, Value(raw.results[0])).raw)
     node.raw.erase()
-    del block
     return Node(raw)
 
 
-def _function(
-    found: Found, adapted: Adapted, operands: Sequence[Value], name: str
-) -> tuple[mlir.RawBlock, list[mlir.RawType]]:
-    """The new decomposition; its block, and the types of what it gives."""
+def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: str) -> list[mlir.RawType]:
+    """Make the new decomposition; the types of what it gives."""
     location = found.node.raw.location
     function = mlir.create_operation(
         "func.func",
@@ -141,4 +138,4 @@ def _function(
     mlir.create_operation("func.return", results, [], location=location, insertion_point=mlir.insert_at_end(block))
     types = [value.type for value in results]
     mlir.set_signature(function)
-    return block, types
+    return types

@@ -16,8 +16,9 @@ Which letter is a head and which a position does not change what is computed: po
 are no part of a product with a head's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -141,8 +142,8 @@ def _order(layout: Layout, *, is_causal: bool) -> Order | None:
     rows = [letter for letter in query.letters if letter in ROWS]
     keys, elements = _of(key, KEYS), _of(key, ELEMENTS)
     values = _of(value, VALUES)
-    tensors = ((query, shared + rows + [*elements]), (key, shared + [*keys, *elements]))
-    tensors = (*tensors, (value, shared + [*keys, *values]), (layout.result, shared + rows + [*values]))
+    tensors = ((query, shared + rows + [*elements]), (key, [*shared, *keys, *elements]))
+    tensors = (*tensors, (value, [*shared, *keys, *values]), (layout.result, shared + rows + [*values]))
     if any(sorted(tensor.letters) != sorted(letters) for tensor, letters in tensors) or not elements:
         return None
     grouped = [r for r in rows if any(r in axis and set(axis) & set(SHARED) for axis in query.axes)]
@@ -173,10 +174,10 @@ def _gains(found: Found, entry: NamedOp, layout: Layout, order: Order, moves: li
 
 def _repeats(found: Found) -> bool:
     """Whether the decomposition broadcasts something of the size of keys or values to a larger one."""
-    size = np.prod(found.operands["key"].static_shape)
+    size = prod(found.operands["key"].static_shape)
     for op in mlir.walked(found.function):
         if op.name == "stablehlo.broadcast_in_dim":
-            before, after = (np.prod(mlir.tensor_shape(v.type)) for v in (op.operands[0], op.results[0]))
+            before, after = (prod(mlir.static_shape(value.type)) for value in (op.operands[0], op.results[0]))
             if size <= before < after:
                 return True
     return False
@@ -254,7 +255,8 @@ class _Mask:
         """The mask that is added, with four axes."""
         if self.kind == "causal":
             return self._of_positions(build)
-        assert value is not None and self.move is not None
+        assert value is not None
+        assert self.move is not None
         if self.kind == "added":
             return self.move(build, value)
         if self.kind == "zero_rows":
@@ -316,11 +318,13 @@ def _adapted(found: Found, moves: list[Move], masks: "tuple[_Mask, ...]") -> Ada
             value = _without_empty_rows(build, value, last[-1])
         return moves[3].back(build, value)
 
-    made = [
-        lambda build, role=role, move=move: move(build, found.operands[role])
-        for role, move in zip(roles[:3], moves, strict=False)
-    ]
+    made = [_moved(found.operands[role], move) for role, move in zip(roles[:3], moves, strict=False)]
     return Adapted([*made, *([mask_of] if masks else [])], recovered, moves[3], taken)
+
+
+def _moved(value: Value, move: Move) -> Callable[[Builder], Value]:
+    """What makes an operand in the target's order."""
+    return lambda build: move(build, value)
 
 
 def _without_empty_rows(build: Builder, value: Value, mask: Value) -> Value:

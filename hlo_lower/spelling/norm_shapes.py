@@ -46,7 +46,8 @@ def channels_last(found: Found, entry: NamedOp) -> Adapted | Cause:
     there = [d for d in range(len(shape)) if d != axis] + [axis]
     back = [int(d) for d in np.argsort(there)]
     shapes = {role: value.static_shape for role, value in found.operands.items()}
-    if any(role != "x" and prod(size) != shape[axis] for role, size in shapes.items()):
+    channels = shape[axis]
+    if any(role != "x" and prod(size) != channels for role, size in shapes.items()):
         return Code.NAMED_OP_LACKS("a weight for each channel")
     order = [role.strip("[]") for role in entry.operands if role.strip("[]") in found.operands]
     at = {role: number for number, role in enumerate(order)}
@@ -54,7 +55,7 @@ def channels_last(found: Found, entry: NamedOp) -> Adapted | Cause:
         [
             (lambda build: build.transpose(found.operands["x"], there))
             if role == "x"
-            else (lambda build, role=role: build.reshape(found.operands[role], [shape[axis]]))
+            else (lambda build, role=role: build.reshape(found.operands[role], [channels]))
             for role in order
         ],
         lambda build, given: [

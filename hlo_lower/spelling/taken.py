@@ -2,8 +2,8 @@
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
-from hlo_lower.named.terms import Terms
 from hlo_lower.graph import Graph, Node
+from hlo_lower.named.terms import Terms
 from hlo_lower.spelling.adapted import Adapted, Adapter, Attribute, Found
 from hlo_lower.spelling.attention import attention
 from hlo_lower.spelling.norm_shapes import channels_last, normalized_shape

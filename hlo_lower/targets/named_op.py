@@ -1,4 +1,4 @@
-"""What a target calls a named op: name, operands, attributes, on what it takes it, and what adapts it. All of it data."""
+"""What a target calls a named op, as data: name, operands, attributes, on what it takes it, and what adapts it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
