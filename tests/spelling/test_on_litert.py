@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
+from test_spelled import WRITTEN
 
 import hlo_lower as hl
 from hlo_lower.consumers import litert
-from tests.spelling.test_spelled import WRITTEN
 
 pytestmark = pytest.mark.sweep
 pytest.importorskip("litert_converter")
