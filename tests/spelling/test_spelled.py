@@ -192,3 +192,25 @@ def test_an_entry_that_says_nothing_is_an_error(tmp_path, entry, told):
     path.write_text(f"[[named]]\n{entry}")
     with pytest.raises(hl.InputError, match=told):
         hl.raise_named("func.func public @main() { return }", target=str(path))
+
+
+def group_norm(x):
+    """Two groups of channels, channels second."""
+    parted = x.reshape(2, 2, 2, 3, 3)
+    centred = parted - parted.mean((2, 3, 4), keepdims=True)
+    return (centred * jax.lax.rsqrt((centred**2).mean((2, 3, 4), keepdims=True) + 1e-5)).reshape(x.shape)
+
+
+def test_channels_are_moved_to_the_end_and_back(tmp_path):
+    """A group norm whose channels are not last is transposed, and its decomposition computes what stood there."""
+    path = tmp_path / "gpu.toml"
+    path.write_text(
+        '[[named]]\nop = "group_norm"\ncomposite = "odml.group_norm"\noperands = ["x"]\nadapter = "channels_last"\n'
+        'attributes.channel_axis = "channel_axis"\nattributes._TENSOR_V1_reduction_axes = { value = 1 }\n'
+    )
+    before = text_of(group_norm, (2, 4, 3, 3))
+    after = hl.raise_named(before, target=str(path)).text
+    assert composites(after) == ["odml.group_norm"]
+    assert "channel_axis = 3" in after
+    assert "dims = [0, 2, 3, 1]" in after
+    assert hl.verify(before, after, level="regions").ok
