@@ -15,8 +15,9 @@ from typing import Any
 from hlo_lower.report.headline import policies, summary, total_headline
 from hlo_lower.report.json_report import report_data
 from hlo_lower.report.module import ModuleReport, totals
+from hlo_lower.report.overview import base_name
 from hlo_lower.report.page_words import words_of
-from hlo_lower.report.short_forms import plural, printable
+from hlo_lower.report.short_forms import plural
 
 
 def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = ()) -> str:
@@ -29,7 +30,7 @@ def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = (
     total = totals(reports)
     data = report_data(reports)
     words = {**words_of(reports, data), "open": sorted(explain)}
-    name = printable(reports[0].file) if len(reports) == 1 else plural(len(reports), "module")
+    name = base_name(reports[0]) if len(reports) == 1 else plural(len(reports), "module")
     lines = [*(f"{title}: {line}" for title, line in summary(total)), "The tables need JavaScript."]
     parts = {
         "title": escape(f"Scatter report: {name}"),
@@ -41,7 +42,7 @@ def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = (
         "report": _embedded(data),
         "words": _embedded(words),
     }
-    return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("page.html"))
+    return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("page.html") + "\n")
 
 
 @cache

@@ -29,14 +29,14 @@ def scatters_html(report: ModuleReport) -> str:
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-    body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "\n".join(f"<tr>{''.join(map(_cell, headers, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(header: str, cell: Cell) -> str:
     tone = TONES.get(cell.tone, "")
     classes = f' class="{tone}"' if tone else ""
-    return f"<td{classes}>{escape(cell)}</td>"
+    return f'<td data-title="{escape(header)}"{classes}>{escape(cell)}</td>'
 
 
 def _pictures(groups: Sequence[Group]) -> str:

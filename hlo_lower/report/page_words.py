@@ -23,7 +23,20 @@ from hlo_lower.report.short_forms import printable
 from hlo_lower.report.source_text import scatter_texts, source_line
 from hlo_lower.scatter.record import ScatterRecord
 
-RECORD = ("where", "writes", "rule", "bounds", "unique", "why", "guard", "cause", "picture", "before", "after", "source")
+RECORD = (
+    "where",
+    "writes",
+    "rule",
+    "bounds",
+    "unique",
+    "why",
+    "guard",
+    "cause",
+    "picture",
+    "before",
+    "after",
+    "source",
+)
 """What is told of a record, in this order; the number of "" where there is nothing."""
 
 

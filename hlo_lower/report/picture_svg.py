@@ -37,7 +37,10 @@ def svg_of(record: ScatterRecord, *, alone: bool = False) -> str:
 def _svg(picture: Picture, told: str, *, alone: bool) -> str:
     width, height = _extent(picture.rows, picture.columns)
     bottom = MARGIN + height + MARGIN
-    lines = [picture.rows.told and f"down, {picture.rows.told}", picture.columns.told and f"across, {picture.columns.told}"]
+    lines = [
+        picture.rows.told and f"down, {picture.rows.told}",
+        picture.columns.told and f"across, {picture.columns.told}",
+    ]
     captions = [printable(line) for line in (*filter(None, lines), *picture.captions)]
     wide = max([MARGIN * 2 + width, *(12 + 6.4 * len(line) for line in captions)])
     high = bottom + LINE * len(captions)

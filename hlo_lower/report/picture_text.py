@@ -54,5 +54,3 @@ def _words(picture: Picture) -> Iterator[str]:
     yield "; ".join(axes)
     yield "; ".join(LEGEND[look] for look in Look if any(box.look is look for box in picture.boxes))
     yield from picture.captions
-
-

@@ -61,11 +61,16 @@ def _op(text: str, start: int) -> Iterator[str]:
             return
 
 
-@lru_cache(maxsize=8)
 def _read(name: str) -> str:
     """A file's text; "" where it is not there, is too large, or is bytes."""
-    path = Path(name)
+    path = Path(name).absolute()
     try:
-        return path.read_text() if path.is_file() and path.stat().st_size <= MOST_BYTES else ""
+        known = path.stat()
+        return _text(path, known.st_mtime_ns) if path.is_file() and known.st_size <= MOST_BYTES else ""
     except (OSError, ValueError):
         return ""
+
+
+@lru_cache(maxsize=8)
+def _text(path: Path, written: int) -> str:  # when it was written is part of what is known of it
+    return path.read_text()

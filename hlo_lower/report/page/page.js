@@ -70,21 +70,23 @@ REPORT.modules.forEach((module, at) => {
         unique: record.unique, subset: record.subset, combiner: record.combiner, folder: module.group,
         target: module.target, outcome: told.rule === "none" ? "no rule" : told.rule === "kept" ? "kept" : "lowered",
       },
-      cells: [told.where, told.writes, told.rule, told.bounds, told.unique],
+      label: `scatter ${record.number}`,
+      cells: [told.where, told.writes, told.rule, told.rule === "none" ? told.why : told.bounds, told.unique],
     });
   });
   module.changes.forEach((change, n) => {
     const [why, kind] = words.changes[n].map(text);
     own.ops.push({
-      id: `${own.id}-c${n + 1}`, kind: "change", own, op: change.op, cost: null, guard: "", why, where: change.where,
+      id: `${own.id}-c${n + 1}`, kind: "change", own, op: change.op, label: change.op, cost: null, guard: "", why, where: change.where,
       facets: { op: change.op, outcome: change.outcome, cause: change.outcome === "left" ? kind : "", folder: module.group, target: module.target },
       cells: [placeOf(change.where, module.file), `${change.op}${change.count > 1 ? `, ${count(change.count)} times` : ""}`, change.outcome, why, ""],
     });
   });
   own.refused = module.refused.map((one, n) => {
     const [op, why] = words.refused[n].map(text);
-    own.ops.push({
-      id: `${own.id}-r${n + 1}`, kind: "refused", own, op, cost: null, guard: "", why, one,
+    const isTold = op === "stablehlo.scatter" && own.ops.some((other) => other.kind === "scatter" && other.told.rule === "none");
+    if (!isTold) own.ops.push({
+      id: `${own.id}-r${n + 1}`, kind: "refused", own, op, label: op, cost: null, guard: "", why, one,
       facets: { op, outcome: "refused", cause: why, folder: module.group, target: module.target },
       cells: [one.places.map((place) => placeOf(place, module.file)).join(", "), `${plural(one.count, "op")}: ${op}`, "refused", why, ""],
     });
@@ -129,7 +131,7 @@ class Listing {
       oninput: () => { this.state.q = this.search.value; this.changed(); } });
     this.selects = {};
     const facets = Object.entries(this.labels).map(([name, label]) => {
-      const select = el("select", { onchange: () => { this.state.facets[name] = select.value; this.changed(); } });
+      const select = el("select", { name, onchange: () => { this.state.facets[name] = select.value; this.changed(); } });
       this.selects[name] = select;
       return el("label", {}, label, select);
     });
@@ -140,13 +142,15 @@ class Listing {
     const reset = el("button", { type: "button", onclick: () => { this.reset(); this.changed(); } }, "Clear");
     const controls = el("div", { class: "controls", role: "search", "aria-label": `${this.view}: search and filters` },
       el("label", {}, "Search", this.search), el("label", { class: "narrow" }, "Order", this.order), this.all, reset, this.status,
-      el("div", { class: "facets" }, facets));
+      el("details", { class: "filters", open: !matchMedia("(max-width: 760px)").matches }, el("summary", {}, "Filters"), el("div", { class: "facets" }, facets)));
     this.heads = this.columns.map((column) => el("th", { scope: "col", class: column.number ? "num" : null, "aria-sort": "none" },
       el("button", { type: "button", onclick: () => this.sortBy(column.name) }, column.title)));
     this.rowsAt = el("tbody");
     this.more = el("div", { class: "more" }, el("button", { type: "button", onclick: () => this.draw(CHUNK) }, "More rows"));
     this.body.append(controls, el("table", {}, el("caption", { hidden: true }, this.view), el("thead", {}, el("tr", {}, this.heads)), this.rowsAt), this.more);
-    new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.draw(CHUNK); }, { rootMargin: "600px" }).observe(this.more);
+    if (this.watch) this.watch.disconnect();
+    this.watch = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.draw(CHUNK); }, { rootMargin: "600px" });
+    this.watch.observe(this.more);
   }
 
   reset() { this.state = { q: "", facets: {}, sort: "", down: false }; }
@@ -304,10 +308,10 @@ function moduleDetails(own) {
       pair("converted in", seconds(module.convert_seconds)), pair("verified in", seconds(module.verify_seconds)),
       pair("verification", verdict), pair("exit code of convert", String(module.exit_code)),
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
-    own.refused.length ? [el("h4", {}, `${module.target} refuses`), listOf(own.refused.map((one) =>
+    own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
       [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
-    module.notes.length ? [el("h4", {}, "Notes"), listOf(module.notes)] : "",
-    own.scatters.length ? [el("h4", {}, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
+    module.notes.length ? [el("h3", { class: "small" }, "Notes"), listOf(module.notes)] : "",
+    own.scatters.length ? [el("h3", { class: "small" }, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
       own.scatters.length > 20 ? el("p", { class: "soft" }, `and ${count(own.scatters.length - 20)} more`) : ""] : "");
 }
 
@@ -328,7 +332,7 @@ function opDetails(op) {
     listOf(numbers.map((n) => text(own.words.evidence[n]) + (evidence[n].at ? ` at ${evidence[n].at}` : "")))));
   const others = Object.entries(REPORT.rejections[record.why_not] || {}).map(([rule, numbers]) => [rule, numbers.length, numbers.map((n) => text(WORDS.reasons[n])).join("; ")])
     .sort((a, b) => a[1] - b[1]);
-  const mlir = (title, code) => code ? [el("h4", {}, title), el("pre", {}, code)] : "";
+  const mlir = (title, code) => code ? [el("h3", { class: "small" }, title), el("pre", {}, code)] : "";
   return el("div", {},
     el("div", { class: "parts" },
       el("dl", {},
@@ -371,7 +375,7 @@ const moduleTable = new Listing({
 });
 const opTable = new Listing({
   view: "ops", noun: "row", rows: ops, details: opDetails,
-  title: (op) => `${op.own.name} ${op.kind === "scatter" ? op.record.number : op.id.split("-")[1]}`,
+  title: (op) => `${op.own.name} ${op.label}`,
   labels: { op: "Op", outcome: "Outcome", kind: "Kind", rule: "Rule", cause: "Cause", guard: "Guard", from: "Guard for an index from", unique: "Unique", subset: "Subset", combiner: "Combiner", folder: "Folder", target: "Target" },
   columns: [
     { name: "name", title: "op", key: () => null },
@@ -438,6 +442,7 @@ function overview() {
     body.append(el("h3", {}, "No rule"), tableOf(["op and cause", "modules", "rows"], left.map((group) => [
       link(asked("ops", { op: group.found[0].op, cause: group.found[0].facets.cause }), group.key), count(group.modules), count(group.found.length)]), [1, 2]));
   }
+  comparison(body);
   slowest(body, measured);
   folders(body);
 }
@@ -482,6 +487,66 @@ function folders(body) {
     link(asked("modules", { folder: group.group }), group.group), count(group.totals.modules), count(many(group)),
     [el("span", { class: "bar", style: `width:${(6 * group.totals.scatters / most).toFixed(2)}rem` }), count(group.totals.scatters)],
     count(group.totals.guards_needed), count(group.totals.looped)]), [1, 2, 3, 4, 5]));
+}
+
+/* --- an earlier report to compare with: its JSON, or the page that holds it --- */
+
+const SLOWER = 1.25;  // less than that is noise
+const LEAST = 0.05;   // seconds
+
+function pace(was, now, least) {
+  if (was === null || now === null || was === undefined) return "";
+  return now > was * SLOWER && now - was >= least ? "slower" : was > now * SLOWER && was - now >= least ? "faster" : "";
+}
+
+function compare(content, name) {
+  const isPage = content.trimStart().startsWith("<");
+  const held = isPage ? new DOMParser().parseFromString(content, "text/html").getElementById("report").textContent : content;
+  const earlier = JSON.parse(held);
+  if (earlier.version !== REPORT.version) throw new Error(`its version is ${earlier.version}, this one's is ${REPORT.version}`);
+  const before = new Map(shortNames(earlier.modules.map((module) => module.file)).map((file, at) => [file, earlier.modules[at]]));
+  for (const own of modules) {
+    const was = before.get(own.name);
+    own.was = was ? { seconds: was.convert_seconds, refused: was.refused.reduce((sum, one) => sum + one.count, 0) } : null;
+    const refused = own.refused.reduce((sum, one) => sum + one.count, 0);
+    own.facets.change = !was ? ["new"] : [
+      pace(was.convert_seconds, own.module.convert_seconds, LEAST).replace(/r$/, "r to convert"),
+      refused > own.was.refused ? "more refused" : refused < own.was.refused ? "less refused" : "",
+    ].filter(Boolean);
+    const byNumber = new Map(was ? was.records.map((record) => [record.number, record]) : []);
+    for (const op of own.scatters) {
+      const other = byNumber.has(op.record.number) ? inFull(byNumber.get(op.record.number), byNumber) : null;
+      const cost = other && costOf(other, was.evidence);
+      op.was = other && { rule: other.rule ? other.rule.replace("scatter_to_", "") : "none", cost };
+      op.facets.change = !other ? ["new"] : [pace(cost, op.cost, 0), (other.rule || "") !== (op.record.rule || "") ? "other rule" : ""].filter(Boolean);
+    }
+    const found = own.scatters.flatMap((op) => op.facets.change);
+    own.facets.change.push(...new Set(found.map((change) => `a scatter: ${change}`)));
+  }
+  for (const [table, column] of [[moduleTable, { name: "was", title: "was", key: (own) => own.was ? own.was.seconds : null, number: true,
+    show: (own) => !own.was ? "new" : own.was.seconds === null ? "" : time(own.was.seconds) }],
+  [opTable, { name: "was", title: "was", key: (op) => op.was ? op.was.cost : null, show: (op) => !op.was ? "" : `${op.was.rule}${op.was.cost === null ? "" : `, ${count(Number(op.was.cost.toPrecision(3)))} µs`}` }]]) {
+    table.labels = { change: "Since the earlier report", ...table.labels };
+    table.columns = [...table.columns.filter((one) => one.name !== "was"), column];
+    table.body.replaceChildren();
+    table.build();
+    table.update();
+  }
+  const many = (rows, change) => rows.filter((row) => [row.facets.change].flat().includes(change)).length;
+  const lines = [["modules", modules, "slower to convert"], ["modules", modules, "more refused"], ["modules", modules, "less refused"], ["modules", modules, "new"],
+    ["ops", ops, "slower"], ["ops", ops, "faster"], ["ops", ops, "other rule"]];
+  byId("compared").replaceChildren(el("p", {}, `Compared with ${name}; of ops by the estimate of the table of costs:`),
+    listOf(lines.map(([view, rows, change]) => link(asked(view, { change }), `${plural(many(rows, change), view === "ops" ? "scatter" : "module")}: ${change}`))));
+}
+
+function comparison(body) {
+  const told = el("div", { id: "compared", role: "status" });
+  const input = el("input", { type: "file", accept: ".json,.html", onchange: async () => {
+    const [file] = input.files;
+    if (!file) return;
+    try { compare(await file.text(), file.name); } catch (error) { told.replaceChildren(el("p", { class: "bad" }, `${file.name} is no report to compare with: ${error.message}`)); }
+  } });
+  body.append(el("div", { id: "earlier" }, el("h3", {}, "Since an earlier report"), el("label", {}, "Its JSON, or its page: ", input), told));
 }
 
 /* --- views, links, keys, print --- */
