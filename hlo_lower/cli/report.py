@@ -10,7 +10,7 @@ from hlo_lower.cli.checks import check_explained, check_one_standard, options_fr
 from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.whole_files import STANDARD, check_writable
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
-FORMATS = ("text", "json", "markdown", "html", "github", "sarif")
+EXPLORER = "model-explorer"
+FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
 .exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
 be read or crashes its process is a row with its reason, and the exit code is 2. Up to 8 modules are shown in
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if len(errors) == len(reports):
         complain("\n".join(errors))
         return EXIT_BAD_INPUT
-    show(_rendered(reports, args), args.output)
+    show(_explored(reports, args) if args.format == EXPLORER else _rendered(reports, args), args.output)
     if args.output != STANDARD and not args.quiet:
         print(f"wrote {args.output}")
     if errors:
@@ -131,6 +132,18 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
     form = args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
     return render(reports, form, show_all=args.all, explain=args.explain, **how)
+
+
+def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
+    """Node data of the one module that there is."""
+    import hlo_lower as hl
+    from hlo_lower.cli.model_explorer import node_data
+
+    if len(reports) != 1 or args.bind or STANDARD in args.files:
+        told = "node data are for one module, as it stands in its file"
+        raise InputError(f"--format {EXPLORER}", told, next_step="name one file, without --bind")
+    [report] = reports
+    return node_data(hl.read(module_source(report.file), name=report.file), report)
 
 
 def _seconds(text: str) -> float:

@@ -183,7 +183,7 @@ def _column(columns: Axis, number: int, lengths: dict[int | None, int]) -> tuple
 
 def _shifted(rows: Axis, columns: Axis) -> Box:
     """A window that overlaps the first one by half, or is at its place where it is of one cell."""
-    placed = []
+    placed: list[tuple[int, int]] = []
     for axis, own in ((rows, rows.sample(0)), (columns, _column(columns, 0, {}))):
         half = (own[1] - own[0]) // 2 if axis.is_placed else 0
         half = -half if own[1] + half > axis.size else half

@@ -52,7 +52,7 @@ def _svg(picture: Picture, told: str, *, alone: bool) -> str:
         STYLE if alone else "",
         *_operand(picture, width, height),
         *(_box(picture, box, width, height) for box in picture.boxes),
-        f'<g fill="currentColor" font-family="system-ui,sans-serif" font-size="12">',
+        '<g fill="currentColor" font-family="system-ui,sans-serif" font-size="12">',
         *(f'<text x="6" y="{bottom + LINE * n + 4}">{escape(line)}</text>' for n, line in enumerate(captions)),
         "</g></svg>",
     ]

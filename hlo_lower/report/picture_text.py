@@ -43,7 +43,7 @@ def _mark(picture: Picture, row: int, column: int, rows: int, columns: int) -> s
 
 
 def _meets(cells: tuple[int, int], number: int, parts: int, axis: Axis) -> bool:
-    """Whether cells are among those of a character: of part `number` of `parts`, or of all that lies behind the last."""
+    """Whether cells are among those of a character: part `number` of `parts`, or all that lies behind the last."""
     if number >= parts:
         return cells[1] > axis.size
     return cells[0] * parts < (number + 1) * axis.size and cells[1] * parts > number * axis.size

@@ -21,7 +21,8 @@ def _line(one: RefusedOps, *, of_many: bool) -> str:
     what = f"{plural(one.count, 'op')} on {one.reason['dtype']}" if not one.op else f"{one.count:,} {one.op}"
     within = f" in {plural(one.modules, 'module')}" if of_many else ""
     places = f"; at {', '.join(one.places)}" + (", ..." if one.count > len(one.places) else "") if one.places else ""
-    return f"{what}{within}: {reason_told(one, of_many=of_many)}{places}{f'; gone with {one.remedy}' if one.remedy else ''}"
+    remedy = f"; gone with {one.remedy}" if one.remedy else ""
+    return f"{what}{within}: {reason_told(one, of_many=of_many)}{places}{remedy}"
 
 
 def reason_told(one: RefusedOps, *, of_many: bool) -> str:

@@ -1,5 +1,6 @@
 """What a scatter writes, drawn: where the boxes lie, and the same as SVG and as characters."""
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -68,7 +69,7 @@ def test_windows_that_may_meet_overlap_and_others_do_not(wrote):
     assert looks(apart)[Look.AGAIN] == 0
     boxes = sorted(box.rows for box in apart.boxes)
     assert len(boxes) > 1
-    assert all(first[1] <= second[0] for first, second in zip(boxes, boxes[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in pairwise(boxes))
 
 
 def test_each_batch_coordinate_has_its_window(wrote):

@@ -18,7 +18,8 @@ OP = """%0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{
   stablehlo.return %s : tensor<f32>
 }) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>"""
 
-MODULE = f"""func.func @main(%arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {{
+MODULE = f"""func.func @main(
+    %arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {{
   {OP.replace(chr(10), chr(10) + "  ")}
   %1 = stablehlo.negate %0 : tensor<8x4xf32>
   return %1 : tensor<8x4xf32>
@@ -43,7 +44,7 @@ def test_the_text_of_a_scatter_is_its_op_alone(module):
 
 
 def test_a_file_that_holds_other_scatters_tells_nothing(module, record):
-    """Texts go along with records: where their numbers differ there is none; nor of a file that is gone, or is bytes."""
+    """Texts go along with records: where their numbers differ there is none; nor of a file that is gone."""
     assert scatter_texts(ModuleReport(module, 7, (record(1), record(2)))) == []
     assert scatter_texts(ModuleReport("gone.mlir", 7, (record(1),))) == []
 
