@@ -244,7 +244,7 @@ class Listing {
     const isOpen = this.open.has(row.id);
     const button = el("button", { type: "button", class: "open", "aria-expanded": String(isOpen), onclick: () => this.toggle(row) }, this.title(row));
     const anchor = el("a", { class: "anchor", href: `#${row.id}`, "aria-label": `Link to ${this.title(row)}` }, "#");
-    const cells = this.columns.map((column, at) => at === 0 ? el("td", {}, button, anchor)
+    const cells = this.columns.map((column, at) => at === 0 ? el("td", {}, el("div", { class: "name" }, button, anchor))
       : el("td", { "data-title": column.short || column.title, class: [column.number ? "num" : "", column.long ? "long" : "", column.tone ? column.tone(row) : ""].join(" ").trim() || null }, column.show(row)));
     const line = el("tr", { class: "row", id: row.id }, cells);
     return isOpen ? [line, this.detail(row)] : [line];
@@ -359,7 +359,7 @@ const numbered = (value) => value ? count(value) : "";
 const time = (value) => value === null ? "" : seconds(value);
 const moduleTable = new Listing({
   view: "modules", noun: "module", rows: modules, title: (own) => own.name, details: moduleDetails,
-  labels: { state: "Target takes it", cause: "Refused", remedy: "Remedy", guard: "Guards", loop: "Loops", kind: "Kind", rule: "Rule", op: "Named op", folder: "Folder", target: "Target" },
+  labels: { state: "Target takes it", cause: "Refused", remedy: "Remedy", guard: "Guards", loop: "Loops", kind: "Kind", rule: "Rule", op: "Op", folder: "Folder", target: "Target" },
   columns: [
     { name: "name", title: "module", key: (own) => own.name },
     { name: "state", title: "target takes it", short: "taken", key: (own) => own.state, show: (own) => own.state === "taken whole" ? "whole" : own.state === "unreadable" ? "not read" : "not all",
