@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hlo_lower.graph import Graph, Source
     from hlo_lower.installed import PluginError
     from hlo_lower.jit import LoweredFunction
+    from hlo_lower.named_function import named
+    from hlo_lower.naming import Raised, inline_named, raise_named
     from hlo_lower.options import Options
     from hlo_lower.pipeline import Lowered
     from hlo_lower.registry import CompositeLoweringRegistry, RuleList
@@ -52,6 +54,7 @@ __all__ = [
     "NotLoweredError",
     "Options",
     "PluginError",
+    "Raised",
     "Records",
     "RegionVerdict",
     "RegistryError",
@@ -72,8 +75,11 @@ __all__ = [
     "convert_modules",
     "costs",
     "export",
+    "inline_named",
     "jit",
     "lower",
+    "named",
+    "raise_named",
     "read",
     "rules",
     "tile",
@@ -87,6 +93,8 @@ _HOMES = {
     "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
     "hlo_lower.graph": ("Graph", "Source"),
     "hlo_lower.jit": ("LoweredFunction",),
+    "hlo_lower.named_function": ("named",),
+    "hlo_lower.naming": ("Raised", "inline_named", "raise_named"),
     "hlo_lower.options": ("Options",),
     "hlo_lower.pipeline": ("Lowered",),
     "hlo_lower.installed": ("PluginError",),

@@ -242,7 +242,7 @@ def costs(target: TargetLike | None = None, *, options: Options | None = None) -
       >>> {row.name: row.value for row in hl.costs()}["few_windows"]
       16
     """
-    table = _target(target, options).costs
+    table = _target(target, options).costs_there
     return tuple(
         CostRow(entry.name, getattr(table, entry.name), entry.metadata["what"], entry.metadata["measured"])
         for entry in table.entries()

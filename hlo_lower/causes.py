@@ -27,6 +27,12 @@ class Code(Enum):
         """A cause of this code, from the values of its fields in their order."""
         return Cause(self, values)
 
+    # Why what looks like a named op is none.
+    OTHER_VALUE = "other_value", "what"
+    OTHER_AXES = "other_axes", "one", "other"
+    OTHER_CONSTANT = "other_constant", "expected"
+    NAMED_OP_LACKS = "named_op_lacks", "what"
+
     # How a range of values was found. What comes from several operands is an `operation`.
     OPERATION = "operation", "op"
     CONSTANT = ("constant",)
@@ -178,6 +184,8 @@ class Code(Enum):
     NOT_UNARY = ("not_unary",)
     NOT_TOP_K = ("not_top_k",)
     TOP_K_OF_SMALLEST = ("top_k_of_smallest",)
+    ROUTINE_LEFT = "routine_left", "routine"
+    OTHER_ROUNDINGS = ("other_roundings",)
 
     # Why a rule was not chosen.
     MISSES = "misses", "fact", "value", "accepted"

@@ -142,6 +142,23 @@ def _no_form_taken(cause: Cause) -> str:
     return "; ".join([f"{cause['target']} takes no form of it", *nearest])
 
 
+ROUTINES = {
+    "syevd": "eigenvectors are only defined up to their signs, of equal eigenvalues up to a rotation: no rule",
+    "gtsv": "there is no rule for tridiagonal systems",
+    "gesdd": "singular vectors are only defined up to their signs, and there is no rule for singular values",
+    "geev": "the eigenvalues of a matrix that is not symmetric have no order, and there is no rule for them",
+    "gees": "a Schur form is not the only one, and there is no rule for it",
+    "gehrd": "there is no rule for a Hessenberg form",
+    "complex": "it is of complex numbers",
+}
+"""Why a routine of LAPACK has no rule."""
+
+
+def _routine_left(cause: Cause) -> str:
+    routine = str(cause["routine"])
+    return ROUTINES.get(routine, f"no rule is known for LAPACK's {routine}")
+
+
 def _noted(cause: Cause, text: str) -> str:
     note = cause["note"] if "note" in cause.code.fields else None
     return f"{text}, which {cause['target']} refuses" + (f": {note}" if note else "")
@@ -248,6 +265,10 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.STRIDE: "dim {dim} moves by {stride} from one position to the next",
     Code.MOVED_UP_TOO_LITTLE: "negative indices of dim {dim} are moved up by {offset}, less than its extent {extent}",
     Code.MAY_WRAP: "dim {dim} may wrap around in {type} and come back inside",
+    Code.OTHER_VALUE: "{what} is that of another value, or of other rows",
+    Code.OTHER_AXES: "{one} and {other} go over different axes",
+    Code.OTHER_CONSTANT: "a constant is not {expected} as the element type rounds it",
+    Code.NAMED_OP_LACKS: "it lacks {what}",
     Code.COSTS: lambda cause: f"{cause['strategy']}: about {cause['us']:.3g} us",
     Code.CHOSEN: _chosen,
     Code.KEPT: _kept,
@@ -292,6 +313,8 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.NOT_UNARY: "it does not take one tensor and give one of the same type",
     Code.NOT_TOP_K: "it does not take one tensor and k, and give values and indices",
     Code.TOP_K_OF_SMALLEST: "it looks for the smallest values, which chlo.top_k has no form for",
+    Code.ROUTINE_LEFT: _routine_left,
+    Code.OTHER_ROUNDINGS: "other roundings than LAPACK's have to be allowed: --float-mode reassociate",
     Code.MISSES: lambda cause: f"{cause['fact']}={cause['value']}, needs {_joined(cause, 'accepted', '|')}",
     Code.NEEDS: "needs {condition}",
     Code.SAID: "{text}",

@@ -82,7 +82,8 @@ class LoweredFunction(Generic[P, R]):
           NotLoweredError: a scatter has no lowering.
         """
         if _jax.config.jax_disable_jit:
-            return self._fn(*args, **kwargs)
+            plain: Any = self._fn(*args, **kwargs)
+            return cast(Any, (plain, _jax.numpy.ones((), bool))) if self.options.checked else plain
         return self._compiled(*args, **kwargs)
 
     def __get__(self, instance: object, owner: object = None) -> Any:
@@ -253,7 +254,8 @@ def jit(
     Args:
       fn: the Python function, not one under `jax.jit`; without it a decorator is returned.
       options: how it is lowered, as an `Options`; or its keywords (target, oob, ...) here. 64-bit integers and
-        floats are left as they are: the arguments are JAX's.
+        floats are left as they are: the arguments are JAX's. With `checked` the function gives a pair, of its result
+        and of whether what is assumed held, which is true where nothing is.
       registry: as in `lower`.
       verify: as in `lower`; it happens where JAX traces the function, once for each signature.
       static_argnums, static_argnames, donate_argnums, donate_argnames: as in `jax.jit`.

@@ -8,9 +8,12 @@ Only public names are used, and where two jax releases of the tested range diffe
 
 import io
 import json
+import mmap
+import os
 import re
+import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -178,11 +181,26 @@ def print_module(
       locations, generic: with locations, and in the generic form.
       is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
     """
-    return str(
-        module.operation.get_asm(
-            print_generic_op_form=generic, enable_debug_info=locations, assume_verified=is_verified
-        )
+    return _printed(
+        module.operation,
+        print_generic_op_form=generic,
+        enable_debug_info=locations,
+        assume_verified=is_verified,
     )
+
+
+def _printed(operation: RawOperation, **form: bool) -> str:
+    """An operation as text.
+
+    The bindings call a Python object for every three letters that they print, which takes as long as the printing; a
+    file that has a name they write themselves. So it is one in memory, where the system has such files.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError), open(os.memfd_create("module"), "rb") as file:  # the latter without /proc
+            operation.print(file=f"/proc/self/fd/{file.fileno()}", binary=True, **form)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                return str(text, "utf-8")
+    return str(operation.get_asm(**form))
 
 
 def module_bytecode(module: RawModule) -> bytes:
@@ -463,6 +481,13 @@ def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers
 # --- locations --------------------------------------------------------------------------------------------------
 
 
+def convolution_spatial_dimensions(operation: RawOperation) -> tuple[tuple[int, int, int], ...]:
+    """The spatial dims of a `stablehlo.convolution`, each as those of its input, kernel and output."""
+    read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    lists = (read.input_spatial_dimensions, read.kernel_spatial_dimensions, read.output_spatial_dimensions)
+    return tuple((int(a), int(b), int(c)) for a, b, c in zip(*lists, strict=True))
+
+
 def _location_kind(location: Any) -> str:
     """ "name", "callsite", "file", "fused" or "" (unknown): classes in jax 0.10, predicates in jax 0.9."""
     kind = type(location).__name__
@@ -738,8 +763,13 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
     return array.reshape(tuple(shape))
 
 
-def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
-    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it."""
+def constant_value(operation: RawOperation, *, is_complex: bool = False) -> np.ndarray[Any, Any] | None:
+    """The value of a `stablehlo.constant` of static shape, or None where NumPy or the bindings have no form for it.
+
+    Args:
+      operation: the constant.
+      is_complex: whether one of complex numbers is read, too, which the bindings have no class for: from its text.
+    """
     raw_type = operation.results[0].type
     if not is_ranked_tensor(raw_type) or None in tensor_shape(raw_type):
         return None
@@ -747,8 +777,18 @@ def constant_value(operation: RawOperation) -> np.ndarray[Any, Any] | None:
     try:
         attribute = operation.attributes["value"]
     except TypeError:  # the bindings have no class for dense complex and f8E5M2 elements
-        return None
+        return _complex_value(operation, shape) if is_complex else None
     return dense_value(attribute, shape, str(tensor_element(raw_type)))
+
+
+def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[Any, Any] | None:
+    """The same of a `dense<...>` of complex numbers that stands in the operation's text."""
+    dtype = dtype_of(tensor_element_name(operation.results[0].type))
+    found = re.search(r"dense<.*?> : ", str(operation), re.DOTALL)
+    if dtype is None or dtype.kind != "c" or found is None:
+        return None
+    array = _parse_dense(found[0], dtype)
+    return np.broadcast_to(array.reshape(()), tuple(shape)) if array.size == 1 else array.reshape(tuple(shape))
 
 
 def is_splat(operation: RawOperation) -> bool:
@@ -799,6 +839,13 @@ def float_text(value: float, element: str) -> str:
     return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
+def float_attribute_text(value: float) -> str:
+    """A float attribute as it is written: of f32 where that holds the number, else of f64."""
+    with np.errstate(over="ignore"):
+        element = "f32" if float(np.float32(value)) == value else "f64"
+    return f"{value:.17e} : {element}" if np.isfinite(value) else f"{float_text(value, element)} : {element}"
+
+
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
     """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
     if array.size == 0:
@@ -839,6 +886,11 @@ def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     """The entries of a dictionary attribute by name."""
     dictionary = cast(Any, ir.DictAttr)(attribute)
     return {str(named.name): named.attr for named in (dictionary[i] for i in range(len(dictionary)))}
+
+
+def entries_in(attribute: RawAttribute) -> list[RawAttribute]:
+    """The entries of an array attribute, in order."""
+    return list(attribute)
 
 
 def set_type(value: RawValue, raw_type: RawType) -> None:
@@ -901,9 +953,24 @@ def insert_at_end(block: RawBlock) -> Any:
     return cast(Any, ir.InsertionPoint)(block)
 
 
+def block_of(operation: RawOperation) -> RawBlock:
+    """The block that an operation stands in."""
+    return insert_after(operation).block
+
+
 def append_block(operation: RawOperation, region: int, types: Sequence[RawType], location: RawLocation) -> RawBlock:
     """Append a block with arguments of these types to a region of an operation."""
     return operation.regions[region].blocks.append(*types, arg_locs=[location] * len(types))
+
+
+def move_block(block: RawBlock, operation: RawOperation, region: int) -> None:
+    """Move a block into an empty region of another operation."""
+    block.append_to(operation.regions[region])
+
+
+def add_argument(block: RawBlock, raw_type: RawType, location: RawLocation) -> RawValue:
+    """Give a block one more argument, behind its own."""
+    return block.add_argument(raw_type, location)
 
 
 def clone_at(operation: RawOperation, insertion_point: Any, location: RawLocation) -> RawOperation:
@@ -976,17 +1043,33 @@ def template_of(
 def inlined(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:
-    """Copies of the operations of a template on these values, right before an operation, and what it returns then."""
+    """Copies of the operations of a template on these values, right before an operation and with its location, and what
+    it returns then."""
     function = template.clone().operation
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):
         argument.replace_all_uses_with(value)
     *operations, last = block.operations
     given = list(last.operands)
+    location = before.location
     for operation in operations:
         operation.move_before(before)
+        operation.location = location
     function.erase()
     return operations, given
+
+
+def discard(operations: Sequence[RawOperation]) -> None:
+    """Erase operations of which only each other takes anything, in whatever order they stand."""
+    if not operations:
+        return
+    location = operations[0].location
+    with operations[0].context:
+        function = cast(Any, ir.Operation).create("func.func", regions=1, loc=location)
+    block = append_block(function, 0, [], location)
+    for operation in operations:
+        block.append(operation)
+    function.erase()
 
 
 def walked(operation: RawOperation) -> list[RawOperation]:

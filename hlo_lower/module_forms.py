@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import jax.export
 
+    from hlo_lower.naming import Raised
     from hlo_lower.pipeline import Lowered
     from hlo_lower.tile import Tiled
 
@@ -25,7 +26,7 @@ def form_for(output: str) -> str:
     return FORM_BY_SUFFIX.get(Path(output).suffix, "text")
 
 
-def written_bytes(module: "Lowered | Tiled", form: str) -> bytes:
+def written_bytes(module: "Lowered | Raised | Tiled", form: str) -> bytes:
     """A module as text, bytecode or a portable artifact."""
     if form == "text":
         return module.text.encode()

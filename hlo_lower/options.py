@@ -28,6 +28,7 @@ class Choices(TypedDict, total=False):
     prefer: str | Sequence[str]
     legalize: bool | None
     demote_i64: bool | None
+    checked: bool
     demote_f64: bool
     widen: str | Sequence[str]
     linalg_ops: Literal["named", "generic"]
@@ -64,6 +65,8 @@ class Options:
         with other values ("few_windows=64").
       legalize: make chlo, known mhlo custom calls and composites plain StableHLO first; None: as the target says.
       demote_i64: make 64-bit integers 32 bits wide first; None: as the target says.
+      checked: give every public function one more result, an i1: whether what making 64-bit integers narrower assumes
+        of values within the module held in this run. Where it is true, all else is right.
       demote_f64: make floats of 64 bits those of 32 first; numbers change.
       widen: floats that become wider ones first ("bf16=f32"), arguments included; numbers change, as nothing is rounded
         to the narrow type any more.
@@ -92,6 +95,7 @@ class Options:
     prefer: tuple[str, ...] = ()
     legalize: bool = False
     demote_i64: bool = False
+    checked: bool = False
     demote_f64: bool = False
     widen: tuple[str, ...] = ()
     linalg_ops: Literal["named", "generic"] = "named"
@@ -132,6 +136,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "keep_unsupported": (False, True),
     "legalize": (None, False, True),
     "demote_i64": (None, False, True),
+    "checked": (False, True),
     "demote_f64": (False, True),
     "linalg_ops": ("named", "generic"),
 }

@@ -14,19 +14,22 @@ from hlo_lower.change import Change, Outcome
 from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
-from hlo_lower.legalize import Demotion, demote_i64, with_original_signature
+from hlo_lower.legalize import Demotion, assume_nothing, demote_i64, with_original_signature
 from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
+from hlo_lower.lowerings.carried.pairs import realize
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
+from hlo_lower.rewrite.branch_captures import read_once
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
+from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
@@ -147,6 +150,9 @@ class Lowered:
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
+            lines += [f"assumed, checked at run time: {assumption}" for assumption in self.demotion.tested]
+        if self.options.checked:
+            lines.append("the last result of each public function, assumptions_hold: whether what is checked held")
         if self.floats is not None:
             lines += float_lines(self.floats)
         if self.storage is not None:
@@ -313,28 +319,38 @@ def lower_stages(
     changes += lower_sorts(Context(graph, options, registry))
     given = graph.exported
     more, storage = _lower_types(Context(graph, options, registry))
-    return LoweredStages(scatters, (*changes, *more), storage, given)
+    changes = (*changes, *more)
+    if call_bodies(graph, options.target):
+        changes = tuple(map(in_calls, changes))
+    return LoweredStages(scatters, changes, storage, given)
 
 
 def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     """Lower ops on element types that the target refuses, in place, and store what it has no room for.
 
     What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
+    Complex numbers come first: functions of their parts may be refused in their turn.
     """
     if context.target.refused_forms:
         give_own_initial_values(context.graph)
+    graph, options, registry = context.graph, context.options, context.registry
+    of_parts = run_stage(context, kinds_of(Stage.COMPLEX))
+    if of_parts:
+        built = run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED))
+        of_parts, context = (*of_parts, *_lowered(built)), Context(graph, options, registry)
     changes = run_stage(context, kinds_of(Stage.TYPES))
     if any(change.outcome is Outcome.LEFT for change in changes):
-        graph, options, registry = context.graph, context.options, context.registry
         carried = Context(graph, options, registry, is_carried=True)
         others = _lowered(run_stage(carried, kinds_of(Stage.LOWERED)))
         if others:
             again = run_stage(Context(graph, options, registry), kinds_of(Stage.TYPES))
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
-    if changes:
+    read_once(context.graph, context.target)
+    if changes or of_parts:
+        realize(context.graph)
         unmark(context.graph)
-    return changes, storage
+    return (*of_parts, *changes), storage
 
 
 def _lowered(changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -367,4 +383,9 @@ def make_plain(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
     In this order: what is demoted has to be plain StableHLO.
     """
     changes = run_stage(context, kinds_of(Stage.LEGALIZED)) if context.options.legalize else ()
-    return changes, demote_i64(context.graph) if context.options.demote_i64 else None
+    checked = context.options.checked
+    if context.options.demote_i64:
+        return changes, demote_i64(context.graph, checked=checked)
+    if checked:
+        assume_nothing(context.graph)
+    return changes, None

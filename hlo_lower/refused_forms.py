@@ -8,10 +8,18 @@ class RefusedForm(Enum):
 
     INFINITE: a constant with an infinity among its numbers, which a writer may put down as the largest float.
     TOTAL_ORDER: a comparison of floats by TOTALORDER.
+    TWICE: a branch of a `case` that reads a value from around it twice, which a converter may take for two arguments of
+      one name.
+    INNER: a `case` or `if` within a loop or another one, in which a consumer may mix up what the branches read.
+    LOOP: a loop whose regions are not one call each; where the target refuses `while`, what stays of them is written in
+      calls, and taken.
     """
 
     INFINITE = "constant Inf"
     TOTAL_ORDER = "compare TOTALORDER"
+    INNER = "case within a loop or branch"
+    LOOP = "while not of calls"
+    TWICE = "case reading a value twice"
 
 
 REFUSED_FORMS = tuple(form.value for form in RefusedForm)

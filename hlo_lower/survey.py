@@ -14,7 +14,7 @@ from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
-from hlo_lower.refused import SCATTER, RefusedOps, with_remedies
+from hlo_lower.refused import RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.refused_ops import refused_ops
@@ -26,7 +26,7 @@ from hlo_lower.shapes.bind import instances
 REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
     "--demote-i64": ({"demote_i64": True}, ("",)),
-    "--float-mode reassociate": ({"float_mode": "reassociate"}, (SCATTER,)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
     "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
     "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
     "--demote-f64": ({"demote_f64": True}, ("",)),
@@ -127,7 +127,7 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     options = replace(options, only=(), skip=(), keep_unsupported=True)
     notes, changes = tuple[str, ...](), tuple[Change, ...]()
     is_built = not options.target.restricts_only_scatter
-    if is_built or options.legalize or options.demote_i64 or other_floats_of(options):
+    if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
         graph = copied(graph)
         make_plain(Context(graph, options, known))
         floats = other_floats(graph, other_floats_of(options))

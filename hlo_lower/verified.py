@@ -88,10 +88,10 @@ def verify(
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
     about_plain, inputs = None, effort.inputs
-    if asked.legalize or asked.demote_i64 or other_floats_of(asked):
+    if asked.legalize or asked.demote_i64 or asked.checked or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
-        about_plain = _verify_plain(before, plain, near=near, seed=effort.seed, runs=effort.runs)
+        about_plain = _verify_plain(before, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
         before, inputs = plain.with_floats or plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
@@ -134,15 +134,17 @@ def _options_of(lowered: object, options: Options | None, keywords: Mapping[str,
     return options_of(options, given, lowered.options if isinstance(lowered, Lowered) else None)
 
 
-def _verify_plain(before: str, plain: PlainForm, *, near: bool, seed: int, runs: int) -> ModuleVerdict | None:
+def _verify_plain(
+    before: str, plain: PlainForm, *, near: bool, checked: bool, seed: int, runs: int
+) -> ModuleVerdict | None:
     """The verdict on the plain form of a module; None where there was nothing to make plain."""
     demotion = plain.demotion
-    if not plain.changes and not (demotion and demotion.is_needed):
+    if not plain.changes and not (demotion and demotion.is_needed) and not checked:
         return None if plain.floats is None else ModuleVerdict("not run", reason="its numbers change, as asked for")
     if is_symbolic(before):
         return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
     text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
-    return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near)
+    return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near, checked=checked)
 
 
 def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:

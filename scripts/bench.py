@@ -1,19 +1,19 @@
-"""Measure hlo_lower: the classes of scatter of language models, native, lowered and as a loop, under XLA and IREE;
-conversion time and its growth; and the time and memory of a whole decode step.
+"""Measure hlo_lower: the classes of scatter of language models, native, lowered and as a loop, under XLA, IREE and
+LiteRT; conversion time and its growth; and the time and memory of a whole decode step.
 
     python scripts/bench.py --json bench.json --png bench.png     # everything that can run here, about half an hour
     python scripts/bench.py --only xla --only iree --classes decode,paged
     python scripts/bench.py --only xla --classes bincount --prefer one_hot_dot,sorted_segments   # rule beside rule
-    python scripts/bench.py --only iree --prefer every            # every right form, and chosen / best
+    python scripts/bench.py --only iree --only litert --prefer every       # every right form, and chosen / best
     python scripts/bench.py --only convert --layers 80
     python scripts/bench.py --scale small                         # tiny sizes: whether it works, not how fast it is
 
 Candidates of one table run interleaved in one process, their order turning from round to round; a figure is the
 median over the rounds, its spread the lowest and the highest round. Donated buffers go back in as the next input. IREE
-needs the extra `iree`, the chart the extra `bench`; what is not there prints `not measured`.
+needs the extra `iree`, LiteRT the extra `litert`, the chart the extra `bench`; what is not there prints `not measured`.
 
-Exit code 1: a version gave another result than native scatter under XLA, and was not timed. What IREE refuses, or gets
-wrong, is an entry of its table.
+Exit code 1: a version gave another result than native scatter under XLA, and was not timed. What IREE or LiteRT
+refuses, or gets wrong, is an entry of its table.
 """
 
 import json
@@ -29,8 +29,10 @@ from typing import Any
 
 import jax
 from absl import app, flags
-from benchmark import conversion, decoder, on_iree, on_xla, table
+from benchmark import conversion, decoder, in_children, on_xla, table
 from benchmark.classes import Case, suite
+from benchmark.on_iree import ON_IREE
+from benchmark.on_litert import ON_LITERT
 from benchmark.outcome import Outcome
 from benchmark.plot import write_plot
 from benchmark.sizes import SCALES, Sizes
@@ -39,20 +41,25 @@ from benchmark.versions import Prepared
 
 import hlo_lower as hl
 
-TABLES = ("convert", "growth", "step", "memory", "xla", "iree")
+IN_CHILDREN = {"iree": ON_IREE, "litert": ON_LITERT}
+TABLES = ("convert", "growth", "step", "memory", "xla", *IN_CHILDREN)
 CLASSES = tuple(case.name for case in suite(SCALES["small"]))
 
 _ONLY = flags.DEFINE_multi_enum("only", None, TABLES, "Tables to measure; repeat the flag for more. All by default.")
-_SCALE = flags.DEFINE_enum("scale", "full", list(SCALES), "Sizes; small ones only show that the command works.")
-_CLASSES = flags.DEFINE_list("classes", None, f"Classes of the xla and iree tables, of {', '.join(CLASSES)}. All.")
+_SCALE = flags.DEFINE_enum("scale", "full", list(SCALES), "Sizes; small ones show that the command works.")
+_CLASSES = flags.DEFINE_list(
+    "classes", None, f"Classes of the xla, iree and litert tables, of {', '.join(CLASSES)}. All."
+)
 _PREFER = flags.DEFINE_list(
     "prefer", [], "Rules; each is one more candidate, taken wherever it is right: last_writer. every: all."
 )
-_TARGET = flags.DEFINE_string("target", None, "Target of the lowered versions: stablehlo under XLA, iree on IREE.")
+_TARGET = flags.DEFINE_string("target", None, "Target of the lowered versions: by default the one named as the table.")
 _LAYERS = flags.DEFINE_integer("layers", None, "Decoder layers that are converted and stepped: 80.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 9, "Rounds of each measurement.", lower_bound=7)
 _BUDGET = flags.DEFINE_float("budget", 10, "Seconds that all rounds of one candidate of a class may take.", 0.01)
-_LIMIT = flags.DEFINE_float("limit", 180, "Seconds that IREE may take to compile a version or to call it once.", 1)
+_LIMIT = flags.DEFINE_float(
+    "limit", 180, "Seconds that IREE or LiteRT may take to compile a version or to call it once.", 1
+)
 _STEPS = flags.DEFINE_integer("steps", 20, "Steps timed together in a round of the step table.", lower_bound=1)
 _CACHE = flags.DEFINE_list("cache", None, "Heads, length and head width of the step table's cache: 32,4096,128.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
@@ -108,7 +115,7 @@ def measure_xla(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
         show(table.class_title(f"XLA {device.platform} ({device.device_kind}, {os.cpu_count()} cores)"))
         for case in cases:
             outcome = on_xla.measure(
-                Prepared(case, preferred(), _TARGET.value or "stablehlo"),
+                Prepared(case, preferred(), _TARGET.value or "xla"),
                 device,
                 rounds=_ROUNDS.value,
                 budget=_BUDGET.value,
@@ -120,15 +127,17 @@ def measure_xla(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
         show([f"classes on XLA gpu: {table.NOT_MEASURED}: this JAX has no GPU"])
 
 
-def measure_iree(cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
-    """The classes on IREE, if it is installed."""
-    if not on_iree.installed():
-        show([f"classes on {on_iree.CONSUMER}: {table.NOT_MEASURED}: the extra `iree` is not installed"])
+def measure_in_children(name: str, cases: Sequence[Case], sizes: Sizes) -> Iterator[Outcome]:
+    """The classes on a consumer that runs in child processes, if it is installed."""
+    on = IN_CHILDREN[name]
+    if not on.installed():
+        show([f"classes on {on.title}: {table.NOT_MEASURED}: the extra `{on.consumer.extra}` is not installed"])
         return
-    show(table.class_title(f"{on_iree.CONSUMER}, version {on_iree.installed()}"))
+    show(table.class_title(f"{on.title}, version {on.installed()}"))
     for case in cases:
-        outcome = on_iree.measure(
-            Prepared(case, preferred(), _TARGET.value or "iree"),
+        outcome = in_children.measure(
+            Prepared(case, preferred(), _TARGET.value or name),
+            on,
             rounds=_ROUNDS.value,
             budget=_BUDGET.value,
             sample=sizes.sample,
@@ -181,7 +190,7 @@ def machine() -> dict[str, Any]:
         "hlo_lower": hl.__version__,
         "jax": jax.__version__,
         "jaxlib": version("jaxlib"),
-        "iree": on_iree.installed() or table.NOT_MEASURED,
+        **{name: on.installed() or table.NOT_MEASURED for name, on in IN_CHILDREN.items()},
         "python": platform.python_version(),
         "devices": [f"{d.platform} {d.device_kind}" for d in on_xla.devices()],
         "machine": platform.machine(),
@@ -241,9 +250,9 @@ def main(argv: Sequence[str]) -> int:
     }
     figures |= {name: measure(sizes) for name, measure in small.items() if name in tables}
     outcomes: list[Outcome] = []
-    for name, measure in (("xla", measure_xla), ("iree", measure_iree)):
+    for name in ("xla", *IN_CHILDREN):
         if name in tables:
-            found = list(measure(cases, sizes))
+            found = list(measure_xla(cases, sizes) if name == "xla" else measure_in_children(name, cases, sizes))
             figures[name] = [outcome.figures() for outcome in found] or table.NOT_MEASURED
             outcomes += found
     if outcomes:

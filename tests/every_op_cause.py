@@ -134,6 +134,12 @@ WHOLE = hl.Target("npu", legalize=True, composites={"odml.softmax"})
 NO_BYTES = hl.Target("npu", op_dtypes={f"stablehlo.{op}": ["f32"] for op in ("add", "convert")})
 
 OP_PROGRAMS = {
+    "roundings": (
+        program("stablehlo.cholesky %x, lower = true : tensor<3x3xf32>", "tensor<3x3xf32>", "tensor<3x3xf32>"),
+        (Code.OTHER_ROUNDINGS,),
+        {"target": refusing("cholesky")},
+    ),
+    "routine": (call("lapack_snovel_ffi", ""), (Code.ROUTINE_LEFT,), {"target": refusing("custom_call")}),
     "became": (REVERSED, (Code.BECAME,), {"target": refusing("reverse")}),
     "no form": (
         REVERSED,

@@ -13,16 +13,23 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.export import export, exported_text
+from hlo_lower.scatter.costs import CostTable
+from hlo_lower.targets import target_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-from benchmark import on_iree, on_xla, table
+from benchmark import in_children, on_xla, table
 from benchmark.classes import Case, suite
+from benchmark.cost_fit import FITTED, Measurement, between, fitted, forms_by_rule, regrets, work_of
+from benchmark.family import family
+from benchmark.on_iree import ON_IREE
+from benchmark.on_litert import ON_LITERT
 from benchmark.outcome import Entry, Outcome, difference, repeated
 from benchmark.sizes import SCALES
 from benchmark.synthetic import synthetic_module
 from benchmark.timing import Timing, interleave
-from benchmark.versions import LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared, Version
+from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Prepared, Version
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 SMALL = {case.name: case for case in suite(SCALES["small"])}
@@ -48,7 +55,7 @@ def test_the_command_measures_every_table_and_says_what_it_did_not(tmp_path):
     done = run(tmp_path, *argv, PYTHONPATH=str(empty.parent))
     assert done.returncode == 0, done.stderr
     assert "classes on XLA cpu" in done.stdout
-    assert f"classes on {on_iree.CONSUMER}: not measured: the extra `iree` is not installed" in done.stdout
+    assert f"classes on {ON_IREE.title}: not measured: the extra `iree` is not installed" in done.stdout
     figures = json.loads((tmp_path / "b.json").read_text())
     assert figures["iree"] == figures["machine"]["iree"] == "not measured"
     assert len(figures["growth"]) == 3
@@ -148,8 +155,9 @@ def test_a_preferred_rule_is_one_more_candidate_where_it_is_right():
     """It is there once, made by that rule, and not where it does not apply or changes nothing."""
     names = [v.candidate for v in Prepared(SMALL["paged"], ("last_writer", "one_hot_dot")).versions]
     usual = [v for v in Prepared(SMALL["paged"]).versions if v.candidate == LOWERED]
-    assert names[:3] == [NATIVE, LOWERED, LOOP]
-    assert set(names[3:]) == {"last_writer"} - set(usual[0].rules)
+    assert names[:4] == [NATIVE, LOWERED, DEFAULT, LOOP]
+    assert set(names[4:]) == {"last_writer"}
+    assert usual[0].rules
 
 
 def test_native_gives_what_numpy_gives():
@@ -174,7 +182,7 @@ def test_native_gives_what_numpy_gives():
 
 def in_a_wrong_version(prepared):
     """The class with a lowered version that writes into the row after the right one."""
-    native, lowered, loop = prepared.versions
+    native, lowered, _, loop = prepared.versions
     prepared.arguments = (prepared.arguments[0], prepared.arguments[1], np.int32(7)[...])
     text = native.text.replace("dense<0> : tensor<i32>", "dense<8> : tensor<i32>")  # 7 counts from the end now
     assert text != native.text
@@ -245,25 +253,26 @@ if what == "run":
 """
 
 
-def test_what_ends_a_child_is_an_entry(tmp_path, monkeypatch):
+def test_what_ends_a_child_is_an_entry(tmp_path):
     """A refusal, a crash and a child that hangs each get an entry with the reason, and the run goes on."""
     (tmp_path / "worker.py").write_text(STAND_IN)
-    monkeypatch.setattr(on_iree, "WORKER", tmp_path / "worker.py")
+    stand_in = replace(ON_IREE, worker=tmp_path / "worker.py")
     start = time.monotonic()
-    outcome = on_iree.measure(Prepared(SMALL["decode"]), rounds=7, budget=1, sample=0, limit=2)
+    outcome = in_children.measure(Prepared(SMALL["decode"]), stand_in, rounds=7, budget=1, sample=0, limit=2)
     assert time.monotonic() - start < 30
     assert [(e.candidate, e.note) for e in outcome.entries] == [
         (NATIVE, "refused: op is not supported"),
         (LOWERED, "failed: ended by SIGSEGV"),
+        (DEFAULT, "same module as lowered; failed: ended by SIGSEGV"),
         (LOOP, "compile: not done within 2 s"),
     ]
     assert all(e.timing is None for e in outcome.entries)
 
 
-@pytest.mark.skipif(not on_iree.installed(), reason="the extra iree is not installed")
+@pytest.mark.skipif(not ON_IREE.installed(), reason="the extra iree is not installed")
 def test_iree_runs_a_class():
     """A donated class is compiled, compared, timed, and its memory is that of its results in place."""
-    outcome = on_iree.measure(Prepared(SMALL["decode"]), rounds=7, budget=1, sample=0.001, limit=100)
+    outcome = in_children.measure(Prepared(SMALL["decode"]), ON_IREE, rounds=7, budget=1, sample=0.001, limit=100)
     lowered = outcome.entry(LOWERED)
     assert lowered.timing is not None, lowered.note
     assert lowered.timing.rounds == 7
@@ -272,13 +281,102 @@ def test_iree_runs_a_class():
 
 
 @pytest.mark.sweep
-@pytest.mark.skipif(not on_iree.installed(), reason="the extra iree is not installed")
+@pytest.mark.skipif(not ON_IREE.installed(), reason="the extra iree is not installed")
 def test_iree_results_that_differ_are_not_timed():
     """A wrong version gets an entry that says so."""
     prepared = in_a_wrong_version(Prepared(SMALL["decode"]))
-    outcome = on_iree.measure(prepared, rounds=7, budget=1, sample=0.001, limit=100)
+    outcome = in_children.measure(prepared, ON_IREE, rounds=7, budget=1, sample=0.001, limit=100)
     assert outcome.entry(LOWERED).wrong
     assert outcome.entry(LOWERED).timing is None
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not ON_LITERT.installed(), reason="the extra litert is not installed")
+def test_litert_runs_a_class():
+    """A class is converted, compared and timed; what it refuses is an entry with its words."""
+    outcome = in_children.measure(
+        Prepared(SMALL["paged"], target="litert"), ON_LITERT, rounds=7, budget=1, sample=0.001, limit=100
+    )
+    lowered = outcome.entry(LOWERED)
+    assert lowered.timing is not None, lowered.note
+    assert (lowered.timing.rounds, lowered.memory) == (7, None)
+    assert outcome.entry(LOOP).note.startswith("refused: ")
+
+
+# --- regret and costs ---------------------------------------------------------------------------------------------
+
+
+def test_regret_is_among_forms_that_are_lowered():
+    """A native scatter that is faster is no form to choose; the default costs have a regret of their own."""
+    entries = [(NATIVE, 1.0), (LOWERED, 6.0), (DEFAULT, 9.0), (LOOP, 3.0)]
+    outcome = Outcome(SMALL["decode"], "X", tuple(Entry(name, (), Timing((s,), 1)) for name, s in entries))
+    assert outcome.regret() == (2.0, LOOP)
+    assert outcome.regret(DEFAULT) == (3.0, LOOP)
+    [line] = [line for line in table.class_lines(outcome) if "chosen / best" in line]
+    assert line.endswith("2 (the best is loop); by the default costs 3; chosen / native 6")
+
+
+def test_what_a_form_takes_is_what_it_costs():
+    """The factors of the entries, times the entries, are the estimates that rules are chosen by."""
+    native = Prepared(family(0, 2)[1]).versions[0].text
+    target = target_of("iree")
+    works = work_of(native, target, is_sum=True)
+    assert {"many", "own_scatter", "reduction", "rounds"} <= set(works)
+    for entry in FITTED:
+        dearer = replace(target.costs, **{entry: getattr(target.costs, entry) + 1000})
+        for work in works.values():
+            one, other = (Measurement("", "", work, 1.0).cost(costs) for costs in (target.costs, dearer))
+            assert other - one == pytest.approx(1000 * work.get(entry, 0), rel=1e-2, abs=1e-3 * one)
+
+
+def test_costs_are_found_again():
+    """Of forms that take exactly what a table says, the fit gives that table, but for what none of them takes."""
+    true = replace(CostTable(), loop=50.0, element=2.0, step=500.0)
+    random = np.random.default_rng(0)
+    forms = [
+        Measurement(
+            str(n // 2), "", dict(zip(("loop", "element", "step"), 10 ** random.uniform(0, 4, 3), strict=True)), 0.0
+        )
+        for n in range(40)
+    ]
+    forms = [replace(m, seconds=m.cost(true) / 1e9) for m in forms]
+    found = fitted(forms, CostTable())
+    assert [found.loop, found.element, found.step] == pytest.approx([50, 2, 500], rel=0.1)
+    assert found.sort == CostTable().sort
+    assert max(regrets(forms, found).values()) < 1.05 < max(regrets(forms, CostTable()).values())
+
+
+def test_between_two_tables_each_entry_is_their_geometric_mean():
+    """So a form that one consumer does 100 times faster, and the other one 10 times slower, is taken."""
+    one, other = (replace(CostTable(), loop=loop) for loop in (4.0, 10_000.0))
+    mean = between([one, other], CostTable())
+    assert (mean.loop, mean.few_windows) == (200, CostTable().few_windows)
+
+
+@pytest.mark.parametrize(
+    ("target", "scale", "name", "rule"),
+    [
+        ("xla", "medium", "bincount", "while"),  # 0.14 ms; by comparing 2.5 ms
+        ("xla", "medium", "paged_prompt", "while"),  # 0.075 ms; by sorting 0.19 ms
+        ("iree", "medium", "bincount", "safe_scatter"),  # at full sizes 1.1 times native; by comparing 1,362 times
+        ("iree", "medium", "paged_prompt", "safe_scatter"),  # at full sizes 0.7 times native
+        ("iree", "small", "paged", "last_writer"),  # 0.021 ms; by the own scatter 0.036 ms
+    ],
+)
+def test_what_is_chosen_was_measured(target, scale, name, rule):
+    """A class is lowered by the form that was the fastest on the target's consumer."""
+    [case] = [case for case in suite(SCALES[scale]) if case.name == name]
+    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in case.arguments()]
+    lowered = hl.lower(exported_text(export(case.function, *specs, platforms=["cpu"])), target=target)
+    assert [record.rule for record in lowered.records] == [rule]
+
+
+def test_each_form_of_a_scatter_has_a_rule():
+    """The forms that costs are fitted to are measured by the rules for them, of scatters of four kinds in turn."""
+    forms = set(forms_by_rule().values())
+    assert {"many", "inversion", "reduction", "own_scatter", "few_windows", "short_axis"} <= forms
+    assert len({case.name.split(" ", 1)[1] for case in family(3, 8)}) == 4
+    assert [case.size for case in family(3, 8)] == [case.size for case in family(3, 9)][:8]
 
 
 # --- growth -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = (
     *(
         "arguments",
+        "vocabulary",
         "installed",
         "causes",
         "refused_forms",
@@ -30,6 +31,8 @@ ORDER = (
         "registry",
         "analysis",
         "subset",
+        "named",
+        "naming",
     ),
     *("loop", "scatter", "gather"),
     *("sorting", "lowerings", "targets", "options", "rewrite", "rule_api", "plugins", "legalize"),
@@ -40,6 +43,8 @@ ORDER = (
         "testing",
         "tiling",
         "jit",
+        "named_attributes",
+        "named_function",
         "api",
         "proving",
         "conformance",
@@ -63,7 +68,7 @@ NARROWER = {
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.
     "tile": ("mlir", "graph", "subset", "loop", "processes", "verify.run"),
-    "report": ("causes", "change", "english", "refused", "scatter.record"),
+    "report": ("causes", "change", "english", "refused", "scatter.record", "named.record"),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 

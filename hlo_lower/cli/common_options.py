@@ -60,12 +60,14 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
 
 
 def add_plain(command: argparse.ArgumentParser) -> None:
-    """Add --legalize, --demote-i64, --demote-f64 and --widen: what is made of a module first."""
+    """Add --legalize, --demote-i64, --checked, --demote-f64 and --widen: what is made of a module first."""
     by_target = "default: as the target says"
     told = f"chlo, mhlo custom calls and composites become plain StableHLO first; {by_target}"
     command.add_argument("--legalize", action=argparse.BooleanOptionalAction, default=None, help=told)
     told = f"64-bit integers become 32 bits wide first, arguments included; {by_target}"
     command.add_argument("--demote-i64", action=argparse.BooleanOptionalAction, default=None, help=told)
+    told = "one more result of each public function, i1: whether what --demote-i64 assumes within the module held"
+    command.add_argument("--checked", action="store_true", help=told)
     told = "floats of 64 bits become those of 32 first, arguments included: numbers change"
     command.add_argument("--demote-f64", action="store_true", help=told)
     told = "floats become wider ones first (bf16=f32, f16=f32), arguments included: numbers change; repeatable"

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hlo_lower.cli import completion, conformance, convert, export, prove, report, rules, tile, verify
+from hlo_lower.cli import completion, conformance, convert, export, prove, raise_named, report, rules, tile, verify
 from hlo_lower.cli.command_parser import CommandParser
 from hlo_lower.cli.common_options import add_quiet
 
@@ -49,6 +49,7 @@ COMMANDS = (
     Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run, is_quiet=True),
     Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run, is_quiet=True),
     Command("tile", "compute what is large in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
+    Command("raise", "put composites in the place of named ops", raise_named.add_arguments, raise_named.run),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("conformance", "judge a consumer by a suite of scatters", conformance.add_arguments, conformance.run),
     Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),

@@ -39,6 +39,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
     )
     command.add_argument("--all", action="store_true", help="every module in full, a line for each of its scatters")
+    told = "the named ops of each module, and what was almost one and what it lacked, as text or JSON"
+    command.add_argument("--named", action="store_true", help=told)
     command.add_argument(
         "--fail-on",
         metavar="WHAT",
@@ -64,6 +66,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify each module, show the report, and say in the exit code whether all was well."""
+    if args.named:
+        return _show_named(args)
     options = options_from(args)
     check_one_standard("input", args.files)
     check_writable(args.output)
@@ -84,6 +88,34 @@ def run(args: argparse.Namespace) -> int:
         complain(told)
     is_error = errors and "unreadable" not in args.fail_on
     return EXIT_BAD_INPUT if is_error else EXIT_NOT_LOWERED if failing else EXIT_OK
+
+
+def _show_named(args: argparse.Namespace) -> int:
+    """Show the named ops of modules."""
+    import json
+
+    from hlo_lower.naming import named_report
+    from hlo_lower.report.named_ops import named_text
+
+    if args.format not in (None, "text", "json"):
+        raise InputError(
+            *("report", f"--named is not told as {args.format}"),
+            facts="formats of --named are text and json",
+            next_step="leave --format out, or write --format json",
+        )
+    check_writable(args.output)
+    sources = [(file, module_source(file)) for file in args.files if not os.path.isdir(file)]
+    sources += [
+        (one.file, one.source) for folder in args.files if os.path.isdir(folder) for one in selected_modules([folder])
+    ]
+    reports = [named_report(source, name=name) for name, source in sources]
+    told = (
+        json.dumps([one.to_json() for one in reports], indent=1) + "\n"
+        if args.format == "json"
+        else named_text(reports)
+    )
+    show(told, args.output)
+    return EXIT_OK
 
 
 def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:

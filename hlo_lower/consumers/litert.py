@@ -42,7 +42,7 @@ def compile_module(text: str) -> Runner:
     Raises:
       RefusedError: the converter or the interpreter says no.
     """
-    binary, inputs, outputs = _converted(text)
+    binary, inputs, outputs = converted(text)
     tensorflow: Any = import_module("tensorflow")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is another interpreter
@@ -63,7 +63,7 @@ def compile_module(text: str) -> Runner:
     return run
 
 
-def _converted(text: str) -> tuple[bytes, list[str], list[str]]:
+def converted(text: str) -> tuple[bytes, list[str], list[str]]:
     """The file's bytes, and the names of inputs and outputs."""
     api: Any = import_module("litert_converter.converter_api_ext")
     ir: Any = import_module("litert_converter.mlir.ir")

@@ -132,7 +132,7 @@ def reference_of(
 
 
 def _fitted(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
-    """A run in the types of another signature, None where a value does not fit.
+    """A run in the types of another signature, complex arguments as their parts; None where a value does not fit.
 
     Raises:
       ValueError: the signature differs by more than the width of integers.
@@ -164,6 +164,9 @@ def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:
     dtype = np.dtype(wanted.dtype)
     if array.dtype == dtype and array.shape == wanted.shape:
         return array
+    if array.dtype.kind == "c" and wanted.shape == (*array.shape, 2) and dtype.itemsize * 2 == array.dtype.itemsize:
+        parts: Array = np.stack([np.real(array), np.imag(array)], axis=-1)
+        return parts if what == "argument" else array  # of what is computed the numbers are compared
     if array.shape != wanted.shape or not {array.dtype.kind, dtype.kind} <= set("iu"):
         told = f"{array.dtype}{list(array.shape)} and {dtype}{list(wanted.shape)}"
         raise ValueError(f"{what}s of {told}")

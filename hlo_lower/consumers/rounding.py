@@ -127,7 +127,10 @@ def _is_float(dtype: "np.dtype[Any]") -> bool:
 
 
 def _as_the_type_of(expected: Array, actual: Array) -> Array:
-    """The consumer's array as the type that it stands for: some have no unsigned integers, or hold a bool as a byte."""
+    """The consumer's array as the type that it stands for: some have no unsigned integers, hold a bool as a byte, or
+    complex numbers as their two parts along a last dim."""
+    if expected.dtype.kind == "c" and actual.shape == (*expected.shape, 2) and actual.dtype.kind == "f":
+        return np.ascontiguousarray(actual).view(expected.dtype)[..., 0]
     if actual.dtype == expected.dtype or actual.dtype.itemsize != expected.dtype.itemsize:
         return actual
     both = {actual.dtype.kind, expected.dtype.kind}

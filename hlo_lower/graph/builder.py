@@ -39,6 +39,11 @@ class Builder:
         """A builder that appends to a block, with the same location and the same list of what was built."""
         return Builder(mlir.insert_at_end(block.raw), self._location, self.built)
 
+    def forget(self, node: Node) -> None:
+        """Take a node that is about to be erased off the list of what was built."""
+        self.built.remove(node)
+        self._splats = {key: value for key, value in self._splats.items() if value not in node.results}
+
     def op(
         self,
         name: str,

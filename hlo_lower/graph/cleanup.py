@@ -14,9 +14,10 @@ PURE_OPS = frozenset(
         *("maximum", "minimum", "multiply", "negate", "not", "or", "pad", "popcnt", "power", "reduce", "remainder"),
         *("reshape", "reverse", "round_nearest_afz", "round_nearest_even", "rsqrt", "select", "shift_left"),
         *("shift_right_arithmetic", "shift_right_logical", "sign", "slice", "sort", "sqrt", "subtract", "transpose"),
+        *("real", "imag", "fft"),
         *("xor", "return", "map", "reduce_window", "dynamic_broadcast_in_dim", "dynamic_iota", "dynamic_reshape"),
     )
-)
+) | {"builtin.unrealized_conversion_cast"}
 """Ops without side effects; erasing one whose results nobody uses changes nothing."""
 
 
@@ -98,11 +99,10 @@ def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]
     """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
     regions capture, arguments of blocks left out."""
     inside = mlir.walked(raw)
-    own = set(inside)
     called = {Node(op).callee for op in inside if op.name == "func.call"}
-    captured = (value for op in inside[1:] for value in op.operands)
-    kept = [value for value in captured if (p := mlir.producer(value)) is not None and p not in own]
-    return called, dict.fromkeys([*raw.operands, *kept])
+    taken = [value for op in inside[1:] for value in op.operands if not mlir.is_block_argument(value)]
+    own = {result for op in inside for result in op.results} if taken else ()
+    return called, dict.fromkeys([*raw.operands, *(value for value in taken if value not in own)])
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:

@@ -83,6 +83,14 @@ class Demand:
         for node in nodes:
             self._visit(node)
 
+    def fits(self, value: Value) -> bool:
+        """Whether a value is proved to fit in its narrower type, where all that is assumed holds."""
+        return self._is_within(value)
+
+    def sources_of(self, value: Value) -> Sequence[Value] | None:
+        """The values whose elements a value consists of; None where it is computed, or given from outside."""
+        return self._sources.of(value)
+
     # --- what operations ask ---
 
     def _visit(self, node: Node) -> None:

@@ -1,7 +1,7 @@
 """Make the 64-bit integers of a module 32 bits wide, for consumers that have none."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,11 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Builder, Graph, Node, Value, erase, erase_uncalled
+from hlo_lower.legalize.assumptions_hold import give_result, with_result
 from hlo_lower.legalize.demand import CONSTANT, CONVERT, Demand, bounds_after, function_arguments, is_wide
 from hlo_lower.legalize.demotion import NARROWER, DemotedValue, Demotion
 from hlo_lower.legalize.retyped import retype, retyped, with_avals
+from hlo_lower.legalize.run_time_checks import RunTimeChecks
 
 
 @dataclass
@@ -48,7 +50,7 @@ def plan_demotion(graph: Graph) -> Demotion:
     return _planned(graph, _Wide.within(graph))[0]
 
 
-def demote_i64(graph: Graph) -> Demotion:
+def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
     """Make every tensor of 64-bit integers one of 32-bit integers, in place, arguments and results included.
 
     Signed ones become i32, unsigned ones ui32. Each result is the same as before where what the returned `Demotion`
@@ -58,12 +60,19 @@ def demote_i64(graph: Graph) -> Demotion:
     a minimum) becomes the nearest 32-bit one; a comparison that such a constant decides becomes its outcome.
     Floats of 64 bits are not touched.
 
+    Args:
+      graph: the module.
+      checked: whether each public function gets one more result, of type i1: whether all that is assumed and can be
+        tested held in this run (`RunTimeChecks`); arguments are narrowed by whoever calls it. Where it is true the
+        other results are as before; where it is false they may be, as it is told of each op that a value is made of.
+
     Raises:
       NotLoweredError: it would be wrong: an operation works on the bits of 64-bit integers, or a value that matters
-        does not fit. The module is as it was then.
+        does not fit. The module is as it was then. Or a public function cannot get one more result.
     """
     wide = _Wide.within(graph)
     demotion, demand = _planned(graph, wide)
+    checks = RunTimeChecks(graph, demand, wide.callers) if checked else None
     if demand.refusals:
         node, reason = next(iter(demand.refusals.items()))
         others = len(demand.refusals) - 1
@@ -73,7 +82,11 @@ def demote_i64(graph: Graph) -> Demotion:
             facts=f"{others} more such operations" if others else "",
             next_step="convert without --demote-i64, for a target that takes i64",
         )
+    if checks is not None:
+        demotion = _with_tests(graph, demotion, demand, checks)
     if not wide.count:
+        if checked:
+            assume_nothing(graph)
         return demotion
     with mlir.active(graph.context):
         for node, outcome in demand.decided.items():
@@ -86,12 +99,22 @@ def demote_i64(graph: Graph) -> Demotion:
             if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
                 node.raw.erase()
+        if checks is not None:
+            give_result(graph, checks.tested)
         uncalled = {name for node in demand.decided for name in erase(graph, node)}
     graph.forget()
     erase_uncalled(graph, uncalled)
     graph.forget()
     graph.exported = with_avals(graph, NARROWER)
+    if checked:
+        graph.exported = with_result(graph)
     return demotion
+
+
+def assume_nothing(graph: Graph) -> None:
+    """Give each public function the result of `checked` without any assumption: it is true."""
+    give_result(graph, ())
+    graph.exported = with_result(graph)
 
 
 def _planned(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
@@ -132,6 +155,14 @@ def _assumed_arguments(graph: Graph) -> Iterator[str]:
 def _assumed(graph: Graph, node: Node) -> str:
     low, high = bounds_after(node.result())
     return f"{node.name} at {graph.location(node)}: its results are in [{low}, {high}]"
+
+
+def _with_tests(graph: Graph, demotion: Demotion, demand: Demand, checks: RunTimeChecks) -> Demotion:
+    """What a demotion rests on where some of it is tested."""
+    tested = [node for node in demand.assumed if node not in checks.untested]
+    untested = [f"{_assumed(graph, node)} ({reason})" for node, reason in checks.untested.items()]
+    assumptions = (*_assumed_arguments(graph), *untested)
+    return replace(demotion, assumptions=assumptions, tested=tuple(_assumed(graph, node) for node in tested))
 
 
 # --- changing the module ------------------------------------------------------------------------------------------

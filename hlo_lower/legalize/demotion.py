@@ -23,7 +23,9 @@ class DemotedValue:
       number: its position among the arguments or the results.
       name: what a message calls it ("argument 2 (input_pos)").
       before, after: its element types ("i64", "i32").
-      cast: the op that takes a value from one to the other: of the same number, or of the same bits.
+      cast: the op that takes a value from one to the other: of the same number, or of the same bits, or what stands for
+        the ops that take complex numbers apart.
+      is_pair: whether the value has a last dim of 2 since: the parts of a complex number.
     """
 
     number: int
@@ -31,6 +33,7 @@ class DemotedValue:
     before: str
     after: str
     cast: str = "stablehlo.convert"
+    is_pair: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,10 @@ class Demotion:
       entry: the entry point's name.
       arguments, results: those of the entry point that are narrower now.
       values: how many tensors of 64-bit integers there were, those within functions included.
-      assumptions: what is taken for granted and not proved, a sentence each: arguments first, then operations.
+      assumptions: what is taken for granted, neither proved nor tested, a sentence each: arguments first, then
+        operations.
       refused: why it cannot be done, a sentence each; `demote_i64` raises the first one.
+      tested: what is assumed and tested at run time, a sentence each.
     """
 
     entry: str
@@ -51,6 +56,7 @@ class Demotion:
     values: int
     assumptions: tuple[str, ...]
     refused: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
 
     @property
     def is_needed(self) -> bool:

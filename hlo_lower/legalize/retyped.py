@@ -12,7 +12,9 @@ from hlo_lower import mlir
 from hlo_lower.graph import Function, Graph, Node, Value
 
 ElementTypes = Mapping[str, str]
-"""Element types and those that they become."""
+"""Element types and those that they become; of two parts, which stand along a last dim, one as in "2xf32"."""
+
+TWO = "2x"
 
 
 def retyped(raw_type: mlir.RawType, becomes: ElementTypes) -> mlir.RawType:
@@ -20,7 +22,9 @@ def retyped(raw_type: mlir.RawType, becomes: ElementTypes) -> mlir.RawType:
     tensor = mlir.read_tensor_type(raw_type)
     if tensor is None or tensor.element_name not in becomes:
         return raw_type
-    return mlir.tensor_type(tensor.shape, becomes[tensor.element_name])
+    after = becomes[tensor.element_name]
+    shape = (*tensor.shape, 2) if after.startswith(TWO) else tensor.shape
+    return mlir.tensor_type(shape, after.removeprefix(TWO))
 
 
 def retype(graph: Graph, becomes: ElementTypes, kept: Collection[Value] = (), inside: Collection[Node] = ()) -> None:
@@ -69,10 +73,13 @@ def with_avals(graph: Graph, becomes: ElementTypes) -> jax.export.Exported | Non
     exported: jax.export.Exported | None = graph.exported
     if exported is None:
         return None
-    dtypes = {_dtype(before): _dtype(after) for before, after in becomes.items()}
+    dtypes = {_dtype(before): (_dtype(after.removeprefix(TWO)), after) for before, after in becomes.items()}
 
     def aval(given: Any) -> Any:
-        return given.update(dtype=dtypes[given.dtype]) if given.dtype in dtypes else given
+        if given.dtype not in dtypes:
+            return given
+        dtype, after = dtypes[given.dtype]
+        return given.update(dtype=dtype, shape=(*given.shape, 2) if after.startswith(TWO) else given.shape)
 
     return replace(
         exported,

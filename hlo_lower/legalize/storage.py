@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value, read
 from hlo_lower.legalize.demotion import DemotedValue, Demotion
-from hlo_lower.legalize.retyped import retype, with_avals
-from hlo_lower.legalize.wrapper import with_original_signature
-from hlo_lower.lowerings.carried.carrier import MARK, Carrier, Form
+from hlo_lower.legalize.retyped import TWO, retype, with_avals
+from hlo_lower.legalize.wrapper import SIGNATURE_ATTRIBUTES, with_original_signature
+from hlo_lower.lowerings.carried.carrier import MARK, PAIRED, Carrier, Form
+from hlo_lower.lowerings.carried.pairs import realize
 from hlo_lower.rewrite.kinds.element_type import storage_of
 from hlo_lower.rewrite.legality import dtypes_on
 from hlo_lower.targets import Target
@@ -52,21 +53,35 @@ def store(graph: Graph, target: Target) -> Demotion | None:
     outer = set(blocked)
     blocked = [node for node in blocked if not _is_within(node, outer)]
     casts = [node for node in casts if not _is_within(node, outer)]
-    if any(node.name in NAMING or _captures(node, carriers) for node in blocked):
+    if any(node.name in NAMING or _captures(node, carriers) for node in blocked) or _is_sharded(graph, carriers):
         return None
     told = _told(graph, carriers)
     with mlir.active(graph.context):
         kept: set[Value] = set()
         for node in blocked:
             casts += _set_apart(node, carriers, kept)
-        becomes = {before: carrier.after for before, carrier in carriers.items()}
+        becomes = {before: _printed(carrier) for before, carrier in carriers.items()}
         retype(graph, becomes, kept, [node for node in blocked if node.has_regions])
         for node in casts:
             node.result().raw.replace_all_uses_with(node.operand(0).raw)
             node.raw.erase()
     graph.forget()
+    realize(graph)
     graph.exported = with_avals(graph, becomes)
     return told
+
+
+def _printed(carrier: Carrier) -> str:
+    """What an element type becomes, for `retype`."""
+    return TWO + carrier.after if carrier.form is Form.PARTS else carrier.after
+
+
+def _is_sharded(graph: Graph, carriers: Mapping[str, Carrier]) -> bool:
+    """Whether an argument or a result that would get a dim more is spread over devices, of which its sharding says."""
+    if all(carrier.form is not Form.PARTS for carrier in carriers.values()):
+        return False
+    named = (str(f.node.attribute(name)) for f in graph.functions.values() for name in SIGNATURE_ATTRIBUTES)
+    return any("sharding" in text for text in named)
 
 
 def unmark(graph: Graph) -> None:
@@ -92,13 +107,13 @@ def _is_cast(node: Node, carriers: Mapping[str, Carrier]) -> bool:
 
     A conversion to a narrow type is one only where the stage wrote it: of any number it takes what fits.
     """
-    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert"):
+    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", PAIRED):
         return False
     before, after = node.operand(0).element_type, node.result().element_type
     if before in carriers:
         return carriers[before].after == after and carriers[before].cast == node.name
     carrier = carriers[after]
-    is_ours = carrier.form is Form.SIGNED or node.attribute(MARK) is not None
+    is_ours = carrier.form in (Form.SIGNED, Form.PARTS) or node.attribute(MARK) is not None
     return carrier.after == before and carrier.cast == node.name and is_ours
 
 
@@ -126,8 +141,8 @@ def _set_apart(node: Node, carriers: Mapping[str, Carrier], kept: set[Value]) ->
         carrier = carriers.get(value.element_type) if value.is_tensor else None
         if carrier is not None:
             if value not in known:
-                there = _cast(before, value, carrier.after, carrier)
-                known[value] = _cast(before, there.result(), carrier.before, carrier).result()
+                there = before.op(carrier.cast, [value], [carrier.type_of(value.shape)])
+                known[value] = before.op(carrier.cast, [there.result()], [value.raw.type]).result()
                 kept.add(known[value])
                 going.append(there)
             node.raw.operands[number] = known[value].raw
@@ -136,17 +151,13 @@ def _set_apart(node: Node, carriers: Mapping[str, Carrier], kept: set[Value]) ->
         carrier = carriers.get(value.element_type) if value.is_tensor else None
         if carrier is not None:
             users = [(use.owner, use.operand_number) for use in value.raw.uses]
-            there = _cast(after, value, carrier.after, carrier)
-            back = _cast(after, there.result(), carrier.before, carrier)
+            there = after.op(carrier.cast, [value], [carrier.type_of(value.shape)])
+            back = after.op(carrier.cast, [there.result()], [value.raw.type])
             for owner, place in users:
                 owner.operands[place] = back.result().raw
             kept.add(value)
             going.append(back)
     return going
-
-
-def _cast(build: Builder, value: Value, element: str, carrier: Carrier) -> Node:
-    return build.op(carrier.cast, [value], [mlir.tensor_type(value.shape, element)])
 
 
 def _told(graph: Graph, carriers: Mapping[str, Carrier]) -> Demotion:
@@ -166,15 +177,15 @@ def _is(value: Value, carriers: Mapping[str, Carrier]) -> bool:
 def _of(what: str, number: int, value: Value, carriers: Mapping[str, Carrier]) -> DemotedValue:
     name = mlir.value_name(value.raw) if what == "argument" else ""
     carrier = carriers[value.element_type]
-    return DemotedValue(
-        number, f"{what} {number}" + (f" ({name})" if name else ""), carrier.before, carrier.after, carrier.cast
-    )
+    told = f"{what} {number}" + (f" ({name})" if name else "")
+    return DemotedValue(number, told, carrier.before, carrier.after, carrier.cast, carrier.form is Form.PARTS)
 
 
 def stored_lines(storage: Demotion) -> Iterator[str]:
     """What changed of the signature, a line for each argument and result; one line where nothing of it did."""
     for value in (*storage.arguments, *storage.results):
         how = "the same bits" if value.cast == "stablehlo.bitcast_convert" else "the same numbers"
+        how = "real and imaginary parts along a last dim of 2" if value.is_pair else how
         yield f"{value.name} of @{storage.entry}, {value.before}, as {value.after}: {how}"
     if not storage.arguments and not storage.results:
         yield f"{storage.values} values within the module in other types"
@@ -208,7 +219,7 @@ def _changed(
         if str(one.raw.type) == str(other.raw.type):  # types of two modules
             continue
         carrier = storage_of(target, one.element_type) if one.is_tensor and other.is_tensor else None
-        if carrier is None or (carrier.after, one.shape) != (other.element_type, other.shape):
+        if carrier is None or (carrier.after, carrier.shape_of(one.shape)) != (other.element_type, other.shape):
             return None
-        found.append(DemotedValue(number, f"{what} {number}", carrier.before, carrier.after, carrier.cast))
+        found.append(_of(what, number, one, {carrier.before: carrier}))
     return tuple(found)

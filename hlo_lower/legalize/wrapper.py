@@ -3,6 +3,7 @@
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Function, Graph, Node, Value, read, to_text
 from hlo_lower.legalize.demotion import DemotedValue, Demotion
+from hlo_lower.lowerings.carried.pairs import written_out
 
 INNER = "hlo_lower_demoted"
 """What the entry point is called within; digits follow where the name is taken."""
@@ -52,10 +53,12 @@ def _free_name(graph: Graph) -> str:
 
 def _types(values: list[Value], changed: tuple[DemotedValue, ...]) -> list[mlir.RawType]:
     """The types of values, with the original ones for those that changed."""
-    before = {told.number: told.before for told in changed}
-    return [
-        mlir.tensor_type(value.shape, before[i]) if i in before else value.raw.type for i, value in enumerate(values)
-    ]
+    before = {told.number: told for told in changed}
+    return [_type_before(value, before[i]) if i in before else value.raw.type for i, value in enumerate(values)]
+
+
+def _type_before(value: Value, told: DemotedValue) -> mlir.RawType:
+    return mlir.tensor_type(value.shape[:-1] if told.is_pair else value.shape, told.before)
 
 
 def _declared(graph: Graph, function: Function, demotion: Demotion) -> Function:
@@ -81,7 +84,7 @@ def _fill(outer: Function, function: Function, inner: str, demotion: Demotion) -
     body: Block = function.body
     changed = {told.number: told for told in demotion.arguments}
     given = [
-        _cast(build, value, changed[i].after, changed[i].cast) if i in changed else value
+        _cast(build, value, function.body.argument(i).raw.type, changed[i]) if i in changed else value
         for i, value in enumerate(outer.body.arguments)
     ]
     returned = body.terminator.operands
@@ -89,11 +92,11 @@ def _fill(outer: Function, function: Function, inner: str, demotion: Demotion) -
     call = build.op("func.call", given, [value.raw.type for value in returned], callee)
     changed = {told.number: told for told in demotion.results}
     results = [
-        _cast(build, value, changed[i].before, changed[i].cast) if i in changed else value
+        _cast(build, value, _type_before(value, changed[i]), changed[i]) if i in changed else value
         for i, value in enumerate(call.results)
     ]
     build.op("func.return", results, [])
 
 
-def _cast(build: Builder, value: Value, element: str, cast: str) -> Value:
-    return build.op(cast, [value], [mlir.tensor_type(value.shape, element)]).result()
+def _cast(build: Builder, value: Value, raw_type: mlir.RawType, told: DemotedValue) -> Value:
+    return written_out(build, value, raw_type) if told.is_pair else build.op(told.cast, [value], [raw_type]).result()

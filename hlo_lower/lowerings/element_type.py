@@ -13,6 +13,7 @@ from hlo_lower.registry import FactsByName, RuleList
 
 ON_INTEGERS = "stablehlo. on integers"
 ON_FLOATS = "stablehlo. on floats"
+ON_COMPLEX = "stablehlo. on complex numbers"
 """The names under which rules for ops of any name are registered."""
 
 ELEMENT_TYPE_DOMAINS: Mapping[str, Iterable[Enum]] = {"carried": Form}
@@ -39,7 +40,7 @@ class ElementTypeFacts(FactsByName):
     reassociated: bool = False
 
 
-integer_rules, float_rules = RuleList(), RuleList()
+integer_rules, float_rules, complex_rules = RuleList(), RuleList(), RuleList()
 
 
 @integer_rules.lowers(ON_INTEGERS, carried={Form.SIGNED}, form="the op on signed integers of the same bits")
@@ -104,6 +105,25 @@ def float_to_f32(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     as it has more than twice the digits and two more; of other functions XLA's definition is the same. A reduction by
     a sum or product is rounded at each step, as XLA does, or once where floats may be added in another order; a matrix
     product is accumulated in f32 by XLA, too, and rounded once.
+    """
+    return _on_carriers(op)
+
+
+@complex_rules.lowers(ON_COMPLEX, carried={Form.PARTS}, form="the op on the real and the imaginary part")
+def complex_to_parts(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
+    """Compute complex numbers on their real and imaginary parts.
+
+        %r = stablehlo.multiply %x, %y : complex<f32>      ->   (a c - b d, a d + b c), as f32
+        %r = stablehlo.gather(%x, %i) : complex<f32>       ->   a gather of the real parts, one of the imaginary parts
+        %r = stablehlo.exponential %x : complex<f32>       ->   as jaxlib writes it out, for XLA, too
+
+    Equal, bit for bit: moves, sums, products, quotients, sizes and signs are written as XLA computes them on a CPU,
+    Inf, NaN and zeros of both signs included. So are exp, log, log1p, sqrt, tanh and tan. Other functions are within 4
+    units in the last place of the result's size (`complex_functions`), and matrix products are summed in another order:
+    those are built where floats may come out otherwise (float mode reassociate). What XLA contracts within its own
+    product or quotient it contracts of the parts, too, where it fuses them: elsewhere these differ by a rounding, which
+    the verification tells in the exact mode. What is not taken apart at once, an argument, what a loop carries, stands
+    in one tensor with a last dim of 2.
     """
     return _on_carriers(op)
 

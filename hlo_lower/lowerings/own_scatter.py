@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from hlo_lower import mlir
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import shift_along, take_rows
+from hlo_lower.graph.axes import reduce_along
 from hlo_lower.lowerings.numbered import AT_RUN_TIME
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
+from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import identity
 from hlo_lower.scatter.facts import Drops, Parts, Unique
 from hlo_lower.scatter.strategy import Strategy
+from hlo_lower.scatter.strategy_costs import has_spare_row
 from hlo_lower.subset import MANY_WINDOWS
 from hlo_lower.subset.kinds import Rows
 
@@ -32,7 +34,7 @@ ROWS = (
     subset=MANY_WINDOWS,
     offsets=AT_RUN_TIME,
     strategy={Strategy.OWN_SCATTER},
-    form="a scatter of rows that are all in bounds; what is dropped writes again what stands there, or nothing new",
+    form="a scatter of rows that are all in bounds; what is dropped goes where it is written over, or changes nothing",
 )
 def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
     """Lower a scatter to one of numbered rows, each in bounds, for a target whose own kernel is right for those.
@@ -44,15 +46,18 @@ def scatter_to_safe_scatter(op: ScatterLowering) -> Sequence[Value]:
     one row keep theirs. Rows are as short as it takes that the operand's dims stay where they are. A write that is
     dropped has the number of no row, and is given one:
 
-    - where the region reads the current value, row 0 of its batch coordinate and an update that changes nothing there:
-      the combiner's identity (-0.0 for a sum: -0.0 + 0.0 is 0.0);
-    - where it assigns, row and update of the last write before it that is not dropped. Between the two all are dropped,
-      so that row still holds this update. Before the first one it writes what row 0 holds, to row 0: nothing was
-      written yet.
+    - where the region assigns, the row of the last write of all that is not dropped, and that write is written once
+      more in the end: whatever was written to its row, this is what the row holds after the scatter, as no later write
+      is kept. Other rows are written by their own writes alone. Where all are dropped it is row 0, and what it held is
+      written back;
+    - where it reads the current value, a spare row behind the last one, which is cut off again; or, where the operand
+      has more rows than there are writes, row 0 and an update that changes nothing there: the combiner's identity
+      (-0.0 for a sum: -0.0 + 0.0 is 0.0).
 
     Both policies. The kernel has to apply the writes to one row in their order, or the rows have to be proved distinct
-    and nothing dropped: that is what the target's entry says. Costs what the kernel does for each row; where writes are
-    assigned and may be dropped, log2(N) passes over their numbers and one over the updates.
+    and nothing dropped: that is what the target's entry says. Costs what the kernel does for each row; where writes may
+    be dropped and are assigned, a pass over their numbers; where they are combined, two over the operand or one over
+    the updates.
     """
     return _of_rows(op)
 
@@ -77,63 +82,71 @@ def _of_rows(op: ScatterLowering) -> Sequence[Value]:
     build, flat = op.build, op.flat.in_order
     operand = flat.by_rows(build, op.scatter.promoted_operands(build)[0])
     numbers, (update,) = flat.row_numbers(build), flat.updates(build)
-    is_dropping = op.facts.drops is not Drops.NOTHING
-    if is_dropping:
-        shape = numbers.static_shape
-        none = build.constant(flat.rows, shape, numbers.element_type)
-        kept = build.compare(numbers, "LT", none)
+    writes, rows = flat.batches * flat.writes, flat.batches * flat.rows
+    update = build.reshape(update, (writes, flat.width))
+    if op.facts.drops is Drops.NOTHING:
+        result = _scatter(op, operand, _of_all(build, numbers, flat.rows), update)
+    else:
+        none = build.constant(flat.rows, numbers.static_shape, numbers.element_type)
+        kept = build.reshape(build.compare(numbers, "LT", none), (writes,))
+        numbers = _of_all(build, numbers, flat.rows)
         if op.facts.combiner in ASSIGNING:
-            numbers, update = _repeated(build, kept, numbers, update, operand)
+            result = _of_assigned(op, operand, numbers, update, kept)
+        elif has_spare_row(flat):
+            numbers = build.select(kept, numbers, build.constant(rows, (writes,), numbers.element_type))
+            padded = build.pad(operand, build.zero(mlir.tensor_element(operand.raw.type)), [0, 0], [1, 0])
+            result = build.slice(_scatter(op, padded, numbers, update), [0, 0], [rows, flat.width])
         else:
-            numbers = build.select(kept, numbers, build.constant(0, shape, numbers.element_type))
+            numbers = build.select(kept, numbers, build.constant(0, (writes,), numbers.element_type))
             nothing = identity(build, op.facts.combiner, update.element_type)
-            spread = build.broadcast(kept, update.static_shape, [0, 1])
+            spread = build.broadcast(kept, update.static_shape, [0])
             update = build.select(spread, update, build.broadcast(nothing, update.static_shape))
-    numbers = _of_all(build, numbers, flat.rows)
-    writes = flat.batches * flat.writes
+            result = _scatter(op, operand, numbers, update)
+    return [flat.restored(build, build.reshape(result, (flat.batches, flat.rows, flat.width)))]
+
+
+def _scatter(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
+    """The scatter of updates [n, W] into the rows of an operand [D, W] that numbers [n] name."""
+    build = op.build
+    is_unique = op.facts.unique is Unique.PROVED and op.facts.drops is Drops.NOTHING
     node = build.copy_on(
         op.scatter.node,
-        [operand, numbers, build.reshape(update, (writes, flat.width))],
+        [operand, build.reshape(numbers, (*numbers.static_shape, 1)), update],
         [operand.raw.type],
         {
             "scatter_dimension_numbers": mlir.parse_attribute(ROWS),
             "indices_are_sorted": mlir.parse_attribute("false"),
-            "unique_indices": mlir.parse_attribute(
-                "true" if op.facts.unique is Unique.PROVED and not is_dropping else "false"
-            ),
+            "unique_indices": mlir.parse_attribute("true" if is_unique else "false"),
         },
     )
-    return [flat.restored(build, build.reshape(node.results[0], (flat.batches, flat.rows, flat.width)))]
+    return node.results[0]
+
+
+def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Value, kept: Value) -> Value:
+    """The scatter with the row of the last write that is kept for those that are not, and this one written again.
+
+    The row's end is known before the scatter, so that no consumer has to keep the operand beside the result.
+    """
+    build, element = op.build, numbers.element_type
+    writes, width = update.static_shape
+    one = (1, width)
+    none, zero = build.constant(-1, (), element), build.constant(0, (), element)
+    place = build.select(kept, build.iota((writes,), 0, element), build.broadcast(none, (writes,)))
+    last = reduce_along(build, place, none, 0, "maximum")
+    some, last = build.compare(last, "GE", zero), build.elementwise("maximum", last, zero)
+    row = build.select(some, build.reshape(build.dynamic_slice(numbers, [last], (1,)), ()), zero)
+    final = build.dynamic_slice(update, [last, zero], one)
+    (final,) = new_values(op, build, [final], [final])
+    final = build.select(build.broadcast(some, one), final, build.dynamic_slice(operand, [row, zero], one))
+    numbers = build.select(kept, numbers, build.broadcast(row, (writes,)))
+    return build.dynamic_update_slice(_scatter(op, operand, numbers, update), final, [row, zero])
 
 
 def _of_all(build: Builder, numbers: Value, rows: int) -> Value:
-    """The numbers of rows among those of all batch coordinates, [B * N, 1]."""
+    """The numbers [B, N] of rows as those of the rows of all batch coordinates, [B * N]."""
     batches, writes = numbers.static_shape
     if batches > 1:
         of_batch = build.iota(numbers.static_shape, 0, numbers.element_type)
         stride = build.constant(rows, numbers.static_shape, numbers.element_type)
         numbers = build.elementwise("add", numbers, build.elementwise("multiply", of_batch, stride))
-    return build.reshape(numbers, (batches * writes, 1))
-
-
-def _repeated(build: Builder, kept: Value, numbers: Value, update: Value, operand: Value) -> tuple[Value, Value]:
-    """Row numbers [B, N] and updates [B, N, W] with those of the last write that is kept in the place of dropped ones.
-
-    Before the first one it is row 0 of the operand [B * D, W], as it stands there.
-    """
-    (batches, writes, width), element = update.static_shape, numbers.element_type
-    none = build.constant(-1, (), element)
-    last = build.select(kept, build.iota(numbers.static_shape, 1, element), build.broadcast(none, numbers.static_shape))
-    step = 1
-    while step < writes:
-        last = build.elementwise("maximum", last, shift_along(build, last, step, none))
-        step *= 2
-    zero = build.constant(0, numbers.static_shape, element)
-    some, place = build.compare(last, "GE", zero), build.elementwise("maximum", last, zero)
-    numbers = build.select(some, take_rows(build, numbers, place), zero)
-    first = build.reshape(operand, (batches, operand.static_shape[0] // batches, width))
-    first = build.reshape(build.slice(first, [0, 0, 0], [batches, 1, width]), (batches, width))
-    spread = build.broadcast(some, update.static_shape, [0, 1])
-    return numbers, build.select(
-        spread, take_rows(build, update, place), build.broadcast(first, update.static_shape, [0, 2])
-    )
+    return build.reshape(numbers, (batches * writes,))

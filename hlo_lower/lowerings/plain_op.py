@@ -27,6 +27,7 @@ class PlainOp(Enum):
     COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
     DOT_GENERAL = "stablehlo.dot_general"
     EXPM1 = "stablehlo.exponential_minus_one"
+    FFT = "stablehlo.fft"
     IS_FINITE = "stablehlo.is_finite"
     LOG1P = "stablehlo.log_plus_one"
     LOGISTIC = "stablehlo.logistic"

@@ -13,7 +13,7 @@ BITS = ("and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_ar
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "divide", "remainder", *BITS)
 UNARY = ("negate", "not", "reverse", "reshape")
 COMPARISONS = ("LT", "GE", "EQ")
-FOLDS = ("add", "maximum", "xor")
+FOLDS = ("add", "maximum", "minimum", "xor")
 
 CARRIED: dict[Form, tuple[tuple[str, str], ...]] = {
     Form.SIGNED: (("ui8", "i8"), ("ui32", "i32")),

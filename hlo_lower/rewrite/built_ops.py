@@ -18,8 +18,11 @@ branches_to_selects: compare constant select
 branches_to_taken:
 cbrt_to_power: abs compare constant divide negate power select subtract
 chlo_to_stablehlo: multiply
+cholesky_to_columns: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select sqrt
+    subtract while
 clamp_to_minimum: broadcast_in_dim maximum minimum
 compare_reduce: and broadcast_in_dim compare constant dynamic_slice iota multiply pad reduce reshape select while
+complex_to_parts: builtin.unrealized_conversion_cast add concatenate multiply reshape slice subtract
 composite_to_call: func.call
 composite_to_softmax: add broadcast_in_dim constant divide exponential maximum reduce subtract
 constant_gather: broadcast_in_dim constant gather reshape select
@@ -40,6 +43,7 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+fft_to_dot_general: complex constant dot_general
 float_to_f32: add convert
 expm1_to_exponential: abs add compare constant exponential multiply select subtract
 float_sign_to_select: compare constant select
@@ -61,6 +65,8 @@ last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota
     select while
 log1p_to_log: abs add compare constant divide log multiply select
 logistic_to_exponential: add constant divide exponential negate
+lu_to_columns: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum minimum multiply reduce
+    reshape select subtract while
 map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
 note_to_operand:
@@ -70,6 +76,8 @@ only_writer: and broadcast_in_dim compare constant gather iota maximum reduce re
 operand:
 permuted: broadcast_in_dim compare constant gather iota reshape sort
 popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
+qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or
+    reduce reshape select sqrt subtract while
 reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical
 reduce_to_float_halves: concatenate reshape slice
 reduce_to_halves: concatenate reshape slice
@@ -77,6 +85,8 @@ reduce_to_slices: reshape slice
 reduce_window_to_doublings: broadcast_in_dim pad slice
 reduce_window_to_float_doublings: broadcast_in_dim pad slice
 reduce_window_to_slices: broadcast_in_dim slice
+reflections_to_q: add broadcast_in_dim compare constant dynamic_slice iota multiply reduce reshape select subtract
+    while
 remainder_to_divide: broadcast_in_dim compare constant divide multiply select subtract
 remainder_to_subtractions: abs add and compare constant divide multiply negate select subtract
 reverse_to_gather: constant gather
@@ -85,9 +95,10 @@ round_afz_to_floor: abs add compare constant floor negate select subtract
 round_even_to_floor: abs add compare constant floor multiply negate select subtract
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort
     subtract while
-safe_scatter: add and broadcast_in_dim compare constant gather iota maximum multiply pad reshape scatter select slice
-    transpose
-safe_scatter_of_run: and broadcast_in_dim compare constant gather iota maximum pad reshape scatter select slice
+safe_scatter: add and broadcast_in_dim compare constant dynamic_slice dynamic_update_slice iota maximum multiply pad
+    reduce reshape scatter select slice transpose
+safe_scatter_of_run: and broadcast_in_dim compare constant dynamic_slice dynamic_update_slice iota maximum reduce
+    reshape scatter select
 select_and_scatter_to_slices: broadcast_in_dim constant pad select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
 shift_left_to_multiply: broadcast_in_dim compare constant multiply select
@@ -120,6 +131,8 @@ strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
 tan_to_sine: cosine divide sine
 total_order_to_bits: bitcast_convert compare constant select xor
+triangular_solve_to_rows: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select
+    subtract transpose while
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
 unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape

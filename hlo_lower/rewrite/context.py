@@ -67,7 +67,7 @@ class Context:
         Raises:
           InputError: there is no such rule or size.
         """
-        return Preference.of(self.options.prefer, self.target.costs, self.registry.rules("stablehlo.scatter"))
+        return Preference.of(self.options.prefer, self.target.costs_there, self.registry.rules("stablehlo.scatter"))
 
     @cached_property
     def numbers(self) -> Mapping[Node, int]:

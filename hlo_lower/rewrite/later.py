@@ -5,7 +5,15 @@ from collections.abc import Callable
 from hlo_lower.graph import Node
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Subject
-from hlo_lower.rewrite.kinds.element_type import WITH_BODIES, FloatTypeKind, IntegerTypeKind, refused_types, storage_of
+from hlo_lower.rewrite.kinds.element_type import (
+    WITH_BODIES,
+    ComplexTypeKind,
+    FloatTypeKind,
+    IntegerTypeKind,
+    is_refused_by_name,
+    refused_types,
+    storage_of,
+)
 from hlo_lower.rewrite.legality import RETURNS, dtypes_on
 
 MOVING = frozenset({"func.call", "stablehlo.while", "stablehlo.if", "stablehlo.case", *RETURNS})
@@ -23,7 +31,7 @@ class Later:
     def __init__(self, context: Context, can_lower: Callable[[Subject], bool]) -> None:
         self._context = context
         self._can_lower = can_lower
-        self._kinds = (IntegerTypeKind(), FloatTypeKind())
+        self._kinds = (ComplexTypeKind(), IntegerTypeKind(), FloatTypeKind())
         self._known: dict[tuple[object, ...], bool] = {}
 
     def lowers(self, node: Node) -> bool:
@@ -33,7 +41,7 @@ class Later:
             return self.lowers(parent)
         target = self._context.target
         refused = refused_types(target, node.name, dtypes_on(node))
-        if not refused or target.refuses_op(node.name) is not None:
+        if not refused or is_refused_by_name(target, node):
             return False
         if node.name in MOVING:
             becomes = {d: storage_of(target, d) for d in dtypes_on(node)}

@@ -14,6 +14,10 @@ from hlo_lower.targets import Target
 RETURNS = ("stablehlo.return", "func.return")
 
 
+PART_OPS = frozenset({"stablehlo.real", "stablehlo.imag", "stablehlo.complex"})
+"""Ops that are of complex numbers by definition: a target that has no room for these refuses the type."""
+
+
 @dataclass(frozen=True)
 class Refusal:
     """What a target refuses of what was built: the op, and why."""
@@ -48,7 +52,7 @@ def refused_of(
 
 def type_refusal(target: Target, op: str, dtypes: frozenset[str]) -> Cause | None:
     """The element type that a target takes on no operation, where the operation itself is taken."""
-    for dtype in sorted(dtypes) if target.refuses_op(op) is None else ():
+    for dtype in sorted(dtypes) if target.refuses_op(op) is None or op in PART_OPS else ():
         reason = target.refuses_dtype(dtype)
         if reason is not None:
             return Code.REFUSES_DTYPE(target.name, dtype, None, reason or None)

@@ -7,7 +7,11 @@ from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.refused import BY_TARGET, SCATTER, RefusedOps
+from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.rewrite.form_of import note_of, refused_form
+from hlo_lower.rewrite.inner_branches import is_refused_inner
 from hlo_lower.rewrite.legality import RETURNS, dtypes_on, type_refusal
+from hlo_lower.rewrite.loops_of_calls import is_of_calls
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import Target
 
@@ -55,6 +59,12 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
     seen: dict[tuple[str, frozenset[str]], Cause | None] = {}
     for node in _reached(graph, target):
         if node.name == SCATTER:
+            continue
+        form = refused_form(target, node) if target.refused_forms else None
+        form = RefusedForm.INNER if is_refused_inner(graph, target, node) else form
+        if form is not None:
+            yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), note_of(form))
+        if is_of_calls(node) and RefusedForm.LOOP.value in target.refused_forms:
             continue
         key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
         if key not in seen:

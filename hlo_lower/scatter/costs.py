@@ -7,6 +7,9 @@ Costs are nanoseconds on a CPU; they only choose between forms that are all righ
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
+WHOLE_MASKS = 1_000_000_000_000
+"""More elements than any mask has."""
+
 
 def _entry(default: float, what: str, measured: str, *, may_be_zero: bool = False) -> Any:
     return field(default=default, metadata={"what": what, "measured": measured, "may_be_zero": may_be_zero})
@@ -77,6 +80,10 @@ class CostTable:
     )
     constant_rows: int = _entry(4096, "most rows of a constant table in the place of constant indices", "not measured")
     growth: int = _entry(4, "the same, as a multiple of the size of the indices; whichever is more", "not measured")
+
+    def without_loops(self) -> "CostTable":
+        """The table where there is no loop that could take a mask in parts: masks are whole, however large."""
+        return replace(self, mask_elements=WHOLE_MASKS)
 
     @classmethod
     def entries(cls) -> tuple[Field[Any], ...]:

@@ -85,7 +85,7 @@ def estimated_costs(
         turns = _turns(flat)
         found[Strategy.ROUNDS] = ordered + search + turns * (costs.loop + operand * costs.copy_element + 2 * looked_up)
     if has_own:
-        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs)
+        found[Strategy.OWN_SCATTER] = _own(flat, operand, costs) + _dropped(flat, operand, region, costs)
     if is_permutation:
         found[Strategy.PERMUTATION] = sort + looked_up
     if order is Order.FREE and region.common is not Combiner.GENERAL:
@@ -112,6 +112,25 @@ def costs_of_parts(flat: FlatScatter, layout: Layout, costs: CostTable) -> Mappi
         Strategy.FEW_WINDOWS: 2 * (costs.window + 2 * window * costs.pass_element),
     }
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _dropped(flat: FlatScatter, operand: int, region: RegionFacts, costs: CostTable) -> float:
+    """What it costs beside that where writes may be dropped: to find the last one that is kept and to write it again,
+    or, of combined ones, passes over the operand or the updates."""
+    if not (flat.by_window or flat.by_row):
+        return 0
+    if not region.reads_current:
+        return 2 * costs.step
+    updates = flat.batches * flat.writes * flat.width
+    return (2 * operand if has_spare_row(flat) else updates) * costs.pass_element
+
+
+def has_spare_row(flat: FlatScatter) -> bool:
+    """Whether combined writes that are dropped get a row of their own in the consumer's scatter, behind the last one.
+
+    Two passes over the operand, to put it there and to cut it off, in the place of one over the updates.
+    """
+    return flat.rows <= flat.writes
 
 
 def _own(flat: FlatScatter, operand: int, costs: CostTable) -> float:

@@ -160,6 +160,11 @@ class Target:
         return taken is not None and dtype not in taken and op not in ALWAYS_TAKEN
 
     @property
+    def costs_there(self) -> CostTable:
+        """The table of costs, with whole masks where loops are refused."""
+        return self.costs if self.refuses_op("stablehlo.while") is None else self.costs.without_loops()
+
+    @property
     def restricts_dtypes(self) -> bool:
         """Whether there is an element type that it does not take on some operation."""
         return self.dtypes is not None or bool(self.refused_dtypes or self.op_dtypes)

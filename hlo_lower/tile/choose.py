@@ -28,6 +28,9 @@ SHARES = (2, 8)
 LATER = 2
 """Smaller tiles of a plan are tried behind so many other plans."""
 
+SLIGHT = 64
+"""Around a loop in whose body most of the peak lies no loop is made for a value below this part of it."""
+
 AGAIN = 0.5
 """What bytes that are computed again cost, in bytes that are stored."""
 
@@ -54,16 +57,21 @@ class CostedPlan:
 def choices(program: Dataflow, budget: int) -> list[CostedPlan]:
     """The plans for the largest values at the peak, in the entry point or in the loop that it lies in, along each of
     their axes, the cheapest first."""
-    found = [plan for block in programs_at_peak(program) for plan in _choices(block, budget)]
+    *outer, last = programs_at_peak(program)
+    found = [plan for block in outer for plan in _choices(block, budget, liveness(block).most // SLIGHT)]
+    found += _choices(last, budget, 1)
     order = sorted({choice.cost for choice in found})
     return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
 
 
-def _choices(program: Dataflow, budget: int) -> list[CostedPlan]:
+def _choices(program: Dataflow, budget: int, slight: int) -> list[CostedPlan]:
+    """The plans of a block, for values of at least so many bytes."""
     found: list[CostedPlan] = []
     seen: set[tuple[tuple[Value, int], ...]] = set()
     for seed in seeds(program):
         size = program.size[seed]
+        if size < slight:
+            continue
         least = max(1, min(size, budget) // LARGE, size // SMALLEST)
         core = core_of(program, seed, least)
         for dim, extent in enumerate(seed.static_shape):

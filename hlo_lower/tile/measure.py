@@ -20,7 +20,7 @@ def measured(texts: Sequence[str], seconds: float = LIMIT) -> Generator[tuple[in
 
     Arguments and results of a module are not counted. One takes so many seconds at most.
     """
-    for number, answer in in_processes(_of, list(texts), jobs=1, timeout=min(seconds, LIMIT), prepare=_prepare):
+    for number, answer in in_processes(_of, texts, jobs=1, timeout=min(seconds, LIMIT), prepare=_prepare):
         yield number, answer.reason if isinstance(answer, Lost) else answer
 
 

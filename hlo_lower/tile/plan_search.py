@@ -4,13 +4,14 @@ XLA's figure for the compiled module accepts or refuses; the estimates only say 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import choices
+from hlo_lower.tile.choose import CostedPlan, choices
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
@@ -56,6 +57,7 @@ class Search:
       effort: what it may take.
       size, before: bytes of its temporaries, now and as it was given; 0 until they are measured.
       loops, pulled: the loops so far, and the picks that were pulled up.
+      gained: the size, the module and the loops when last something was gained.
       ended: why it ended early.
       plans, start: how many were tried, and when it began.
     """
@@ -67,6 +69,7 @@ class Search:
     before: int = 0
     loops: list[TiledLoopRecord] = field(default_factory=list[TiledLoopRecord])
     pulled: list[PulledRecord] = field(default_factory=list[PulledRecord])
+    gained: tuple[int, bytes, tuple[TiledLoopRecord, ...]] = (0, b"", ())
     ended: str = ""
     plans: int = 0
     start: float = field(default_factory=time.monotonic)
@@ -92,11 +95,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A plan, built: the module, its text, and what is told of its loops."""
+    """A plan, built: the module, its text, what is told of its loops, and what is live in it."""
 
     module: bytes
     text: str
     loops: tuple[TiledLoopRecord, ...]
+    beyond: "Beyond"
 
 
 def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
@@ -117,8 +121,12 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
     _begin(found, original, budget)
     for number in range(ROUNDS):
         tell("loops", number, ROUNDS)
+        if found.size < found.gained[0] * GAIN or number == 0:
+            found.gained = found.size, found.module, tuple(found.loops)
         if found.size <= budget or found.is_over() or not _improve(found, budget, rules):
             break
+    if found.size > budget and found.loops and found.size > found.gained[0] * GAIN:  # the last loops led to nothing
+        found.size, found.module, found.loops = *found.gained[:2], list(found.gained[2])
     if not found.loops and found.size >= found.before:
         found.pulled.clear()
     if found.size <= budget:
@@ -147,18 +155,26 @@ def _begin(found: Search, original: str, budget: int) -> None:
 def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
+    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`).
+
     Args:
       found: is changed.
       budget, rules: see `search`.
     """
-    attempts = _attempts(found, budget, rules)
+    attempts = _Attempts(found, budget, rules)
+    beyond = Beyond.of(read(found.module, found.name), budget, rules)
     best: tuple[int, Attempt] | None = None
-    for number, size in measured([attempt.text for attempt in attempts], max(1.0, found.seconds_left)):
+    level: tuple[int, Attempt] | None = None
+    for number, size in measured(attempts, max(1.0, found.seconds_left)):
         found.plans += 1
+        attempt = attempts.made[number]
         if isinstance(size, int) and size < (best[0] if best else found.size * GAIN):
-            best = size, attempts[number]
-        if (best and best[0] <= budget) or found.is_over():
+            best = size, attempt
+        elif isinstance(size, int) and size <= found.size and attempt.beyond.is_level(beyond):
+            level = level or (size, attempt)
+        if (best and best[0] <= budget) or (level and not best) or found.is_over():
             break
+    best = best or level
     if best is None:
         return False
     found.size, found.module = best[0], best[1].module
@@ -166,20 +182,65 @@ def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
     return True
 
 
-def _attempts(found: Search, budget: int, rules: SubsetRules) -> list[Attempt]:
-    """The most promising plans, each built in a copy of the module."""
-    attempts: list[Attempt] = []
-    for number in range(min(TRIED, found.effort.plans - found.plans)):
-        graph = read(found.module, found.name)
-        program = Dataflow(graph, rules)
-        known_choices = choices(program, budget)
-        if number >= len(known_choices) or found.is_over():
-            break
-        choice = known_choices[number]
-        told = records(choice.program, choice.plan, choice.sizes)
-        emit(choice.program, choice.plan, choice.sizes)
-        attempts.append(Attempt(to_bytecode(graph), to_text(graph), told))
-    return attempts
+@dataclass(frozen=True)
+class Beyond:
+    """What is live by the estimate: the most, and what is beyond a budget at all places of the program order together.
+
+    Layers that are alike need as much each, so that a loop in one of them leaves the most where it is, and has less
+    beyond.
+    """
+
+    most: int
+    total: int
+
+    @staticmethod
+    def of(graph: Graph, budget: int, rules: SubsetRules) -> "Beyond":
+        """That of a module's entry point."""
+        live = liveness(Dataflow(graph, rules)).live
+        return Beyond(max(live, default=0), sum(max(0, one - budget) for one in live))
+
+    def is_level(self, other: "Beyond") -> bool:
+        """Whether as much is live at most as there, and less beyond the budget elsewhere."""
+        return self.most >= GAIN * other.most and self.total <= GAIN * other.total
+
+
+class _Attempts(Sequence[str]):
+    """The texts of the most promising plans, each built in a copy of the module when it is asked for.
+
+    Args:
+      found, budget, rules: see `search`.
+    """
+
+    def __init__(self, found: Search, budget: int, rules: SubsetRules) -> None:
+        self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules
+        self._choices = self._known()
+        self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
+        self.made: dict[int, Attempt] = {}
+
+    def _known(self) -> list[CostedPlan]:
+        self._graph = read(self._module, self._name)
+        return choices(Dataflow(self._graph, self._rules), self._budget)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[str]: ...
+    def __getitem__(self, number: int | slice) -> str | Sequence[str]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(self._count))]
+        if not 0 <= number < self._count:
+            raise IndexError(number)
+        if number not in self.made:
+            choice = (self._choices or self._known())[number]
+            self._choices = []  # it belongs to a graph that is changed now
+            told = records(choice.program, choice.plan, choice.sizes)
+            emit(choice.program, choice.plan, choice.sizes)
+            beyond = Beyond.of(self._graph, self._budget, self._rules)
+            self.made[number] = Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
+        return self.made[number].text
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:

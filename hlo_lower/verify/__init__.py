@@ -54,6 +54,10 @@ __all__ = [
 ]
 
 
+IN_BODY = " > "
+"""In the way to a region: it stands in a body of a loop or branch."""
+
+
 def _silent(stage: str, done: int, total: int) -> None:
     """No progress."""
 
@@ -211,17 +215,27 @@ def _compared(
 
 
 def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
-    """Whether the gathers or scatters of a module stay inside, whatever its arguments are."""
+    """Whether the gathers or scatters of a module stay inside, whatever its arguments are.
+
+    One that reads where a loop with others points is looked at beside a loop without: that can be entered.
+    """
+    found = _reads_of(text, ops, terms, tell, in_loops=True)
+    within = [verdict for verdict in found if IN_BODY in verdict.where]
+    if within and any(verdict.status == "not judged" and verdict not in within for verdict in found):
+        found = [*within, *_reads_of(text, ops, terms, tell, in_loops=False)]
+    return [replace(verdict, where=f"{verdict.where}, reads inside", scatters=()) for verdict in found]
+
+
+def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
     context = mlir.make_context()
-    how = {"promises": not terms.trust_flags}
+    how = {"promises": not terms.trust_flags, "in_loops": in_loops}
     texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)
     judge = RegionJudge(
         first, second, strict, shared_interpreter(), _unknown, lambda done, all_of: tell("reads", done, all_of)
     )
-    found = [verdict for name in first.entries for verdict in judge.verify(name)]
-    return [replace(verdict, where=f"{verdict.where}, reads inside", scatters=()) for verdict in found]
+    return [verdict for name in first.entries for verdict in judge.verify(name)]
 
 
 def _not_compared(reason: str) -> RegionVerdict:

@@ -3,7 +3,8 @@
     while (i = c) cond: i < n  body: ..., i + s
 
 with constants c, n and s > 0: in the body i is one of c, c + s, ... below n, and no sum on the way wraps around as long
-as n + s is a number of the type. In the condition the first value that is not below n comes, too.
+as n + s is a number of the type. In the condition the first value that is not below n comes, too. What else begins at a
+constant and grows by one in each iteration goes along: JAX carries a second counter beside the one that is compared.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,11 @@ class Counter:
     step: int
     end: int | None
 
+    @property
+    def trips(self) -> int:
+        """How many iterations it counts; 0 where its end is not a constant."""
+        return 0 if self.end is None else len(range(self.start, self.end, self.step))
+
     def values(self, *, in_condition: bool = False) -> list[int]:
         """Its values in the body, or in the condition."""
         if self.end is None:
@@ -57,7 +63,24 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
         counter = counter_at(outer.first, op, place)
         if counter is not None:
             found[place] = counter.values(in_condition=is_condition)
+    counted = (counter_at(outer.first, op, place) for place in found)
+    trips = max((counter.trips for counter in counted if counter is not None), default=0)
+    for place in range(len(op.inputs)) if 0 < trips <= MAX_VALUES else ():
+        along = _going_along(outer.first, op, place, trips + is_condition)
+        if place not in found and along:
+            found[place] = along
     return found
+
+
+def _going_along(side: Side, loop: Op, place: int, count: int) -> list[int]:
+    """So many values of what a loop adds a constant to in each iteration; none where it is no such value."""
+    start, step = _scalar_of(side, loop.inputs[place]), _step(side, loop.bodies[1], place)
+    tensor = side.program.type_of(loop.inputs[place])
+    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    if start is None or not step or dtype is None or dtype.kind not in "iu":
+        return []
+    values, info = [start + k * step for k in range(count)], np.iinfo(dtype)
+    return values if info.min <= min(values) and max(values) <= info.max else []
 
 
 def counter_at(side: Side, loop: Op, place: int) -> Counter | None:

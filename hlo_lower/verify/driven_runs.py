@@ -8,7 +8,7 @@ values.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -26,11 +26,15 @@ from hlo_lower.verify.index_regimes import (
     with_special_values,
 )
 from hlo_lower.verify.input_roles import Role, Roles
+from hlo_lower.verify.matrix_ops import definite
 
 Array = NDArray[Any]
 
 PAYLOADS = ("ordinary", "special", "large", "named", "zeros")
 """What floats are drawn from: "named" ones are the constants of the pieces and their neighbours."""
+
+OF_MATRICES = {"special": "ordinary"}
+"""What floats are drawn from where LAPACK does not say what it makes of NaN and infinities."""
 
 NUMBERS = ("wide", "small", "ends", "ascending", "equal", "named")
 """What integers that place no window are drawn from."""
@@ -95,6 +99,8 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0) -> Iterator[Run]:
       work: elements that its operations give in a run.
     """
     plans = _plans(roles)
+    if roles.has_matrices:
+        plans = [replace(plan, payload=OF_MATRICES.get(plan.payload, plan.payload)) for plan in plans]
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
     most = max(LEAST_RUNS, BYTES // max(needed, 1))
     if any(role.columns for role in roles.inputs) and len(plans) * work > VALUES:  # not all of them will be made
@@ -193,6 +199,8 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
     if dtype == np.bool_:
         filled = {"special": True, "zeros": False}.get(plan.payload)
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
+    if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "large"):
+        return definite(rng, shape, dtype)
     return _floats(rng, plan.payload, shape, dtype, roles.floats)
 
 

@@ -16,6 +16,7 @@ from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.index_regimes import Column
+from hlo_lower.verify.matrix_ops import definite_inputs, holds_matrix_ops
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 
@@ -38,6 +39,7 @@ class Role:
       columns: the starts of windows that it may feed; one for each component where `vector_dim` is not None.
       vector_dim: the dim that holds whole index vectors, where the input is the index operand itself.
       values: the values of a loop counter, which are all that it may be.
+      is_definite: whether it becomes a matrix that is factored as a positive definite one.
     """
 
     shape: tuple[int, ...]
@@ -45,6 +47,7 @@ class Role:
     columns: tuple[Column, ...] = ()
     vector_dim: int | None = None
     values: tuple[int, ...] | None = None
+    is_definite: bool = False
 
     @property
     def is_integer(self) -> bool:
@@ -61,6 +64,7 @@ class Roles:
       integers, floats: constants of the pieces.
       positions: windows that the first placing operation places.
       reach: the largest magnitude of integers that place no window, where one of them may be a loop's end; else None.
+      has_matrices: whether the first piece factors matrices, of NaN and infinities in which nothing is known.
     """
 
     inputs: list[Role]
@@ -68,6 +72,7 @@ class Roles:
     floats: tuple[float, ...]
     positions: int
     reach: int | None = None
+    has_matrices: bool = False
 
 
 def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
@@ -91,11 +96,14 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
     counters = {
         region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()
     }
+    side = region.pair.first
+    inputs = {side.value_of[number]: number for number in region.inputs}
+    definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
     for number, tensor in zip(region.inputs, types, strict=True):
         dtype = mlir.dtype_of(tensor.element_name)
         assert dtype is not None
-        role = Role(tuple(int(n or 0) for n in tensor.shape), dtype)
+        role = Role(tuple(int(n or 0) for n in tensor.shape), dtype, is_definite=number in definite)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]
@@ -105,7 +113,8 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
-    return Roles(roles, *_harvested([*region.first, *region.second]), positions, reach)
+    constants = _harvested([*region.first, *region.second])
+    return Roles(roles, *constants, positions, reach, has_matrices=holds_matrix_ops(region.first))
 
 
 def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:

@@ -35,6 +35,7 @@ from hlo_lower.verify.devices import (
 from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.input_roles import argument_columns
+from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Program, TooLargeError, is_public
@@ -60,10 +61,12 @@ class Drives:
     Attributes:
       columns: for each argument that reaches the starts of windows, the columns that it may feed.
       may_overhang: whether some window is wider than 1 where it is indexed, so that the two policies may differ.
+      definite: the arguments that become matrices which are factored as positive definite ones.
     """
 
     columns: Mapping[int, tuple[Column, ...]]
     may_overhang: bool
+    definite: frozenset[int] = frozenset()
 
 
 def drives_of(module: mlir.RawModule) -> Drives:
@@ -75,7 +78,9 @@ def drives_of(module: mlir.RawModule) -> Drives:
     program = Program(module)
     body = program.entries[mlir.symbol_name(entry_function(module).attributes["sym_name"])]
     columns = argument_columns(program, body)
-    return Drives(columns, any(column.window > 1 for found in columns.values() for column in found))
+    places = {argument: place for place, argument in enumerate(body.arguments)}
+    definite_ones = frozenset(places[value] for value in definite_inputs(program, body.ops, places))
+    return Drives(columns, any(column.window > 1 for found in columns.values() for column in found), definite_ones)
 
 
 def verify_module(
@@ -393,6 +398,8 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
             arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
         elif dtype.kind in "iu":
             arrays.append(other_integers(rng, number, struct.shape, dtype, largest))
+        elif k in drives.definite and dtype.kind == "f":
+            arrays.append(definite(rng, struct.shape, dtype))
         else:
             arrays.append(ordinary(rng, struct.shape, dtype))
     return arrays

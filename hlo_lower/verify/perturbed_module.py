@@ -32,7 +32,9 @@ from typing import Any
 
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
+from hlo_lower.verify.matrix_ops import is_matrix_op, units_of
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
+from hlo_lower.verify.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
 from hlo_lower.verify.rounding_ops import (
     APPLYING,
     EXACT,
@@ -164,6 +166,9 @@ class _Disturbing:
             target = str(op.attributes["call_target_name"]).lower()
             if any(name in target for name in MOVING_CALLS):
                 return
+        if is_matrix_op(op):
+            for k in range(len(op.operands)):
+                self._disturb_matrix(op, k, place)
         terms = terms_of(op)
         if terms > 1:
             for k in summed_operands(op):
@@ -178,6 +183,30 @@ class _Disturbing:
         if float_format(value.type):
             most = most_of(op, value.type, terms)
             op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
+
+    def _disturb_matrix(self, op: mlir.RawOperation, k: int, place: BuildPlace) -> None:
+        """Move each element of a factorization's operand, whatever it is: see `matrix_ops`."""
+        value = op.operands[k]
+        if not float_format(value.type) or mlir.tensor_element_name(value.type).startswith("complex"):
+            return
+
+        def point() -> Any:
+            return mlir.insert_before(op)
+
+        def moved(matrix: mlir.RawValue) -> mlir.RawValue:
+            return self._moved(matrix, units_of(op), place, point, short=True)
+
+        def called(name: str, *operands: mlir.RawValue) -> mlir.RawValue:
+            callee = self._known(name, lambda: matrix_functions(name, value.type))
+            return built("func.call", list(operands), value.type, place, point, callee=f"@{callee}")
+
+        suffix = type_suffix(value.type)
+        places = called(f"{PREFIX}places_{suffix}")
+        how = movement_of(op)
+        moves = [value, moved(places), places]
+        if how is Movement.FIRST_ALIKE:
+            moves.append(moved(called(f"{PREFIX}sizes_{suffix}", value)))
+        op.operands[k] = called(f"{PREFIX}{how.value}_{suffix}", *moves)
 
     def _disturb_results(self, op: mlir.RawOperation, place: BuildPlace, terms: int) -> None:
         for k, result in enumerate(op.results):
@@ -219,12 +248,15 @@ class _Disturbing:
         """The name of the function that moves the elements of this type, made when first needed."""
         shape = [int(size or 0) for size in mlir.tensor_shape(raw_type)]
         element = mlir.tensor_element_name(raw_type)
-        name = PREFIX + "_".join([element, *map(str, shape)])
+        name = PREFIX + type_suffix(raw_type)
+        return self._known(name, lambda: function_text(name, shape, element))
+
+    def _known(self, name: str, text: Callable[[], str]) -> str:
+        """The name of a function, which is made when it is first needed."""
         if name not in self._made:
             self._made.add(name)
-            made = mlir.parse_module(function_text(name, shape, element), self._module.context)
-            function = made.body.operations[0].operation
-            self._module.body.append(function.clone())
+            made = mlir.parse_module(text(), self._module.context)
+            self._module.body.append(made.body.operations[0].operation.clone())
         return name
 
 

@@ -19,7 +19,9 @@ from hlo_lower.verify.scatter_promises import broken_promises, kept_promise
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 
 
-def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, promises: bool = True) -> str:
+def with_told_starts(
+    text: str, ops: Collection[str], *, clamped: bool, promises: bool = True, in_loops: bool = True
+) -> str:
     """The same module with an operation with effects before every such op of static shape that reads its starts.
 
     Args:
@@ -27,12 +29,15 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, promises
       ops: `GATHER`, `SCATTER` or both.
       clamped: whether it reads them clamped to where the windows are inside, and every promise kept.
       promises: whether the flags of scatters are looked at; not where the user answers for them.
+      in_loops: whether those in loops and branches are looked at, too; a loop without any has no effect.
     """
     module = mlir.parse_module(text, mlir.make_context())
     found: list[mlir.RawOperation] = []
+    left_out = set[str]() if in_loops else _functions_in_loops(module)
 
     def visit(op: mlir.RawOperation) -> None:
-        if op.name in ops and all(_is_static(v.type) for v in op.operands):
+        is_asked = in_loops or _function_of(op) not in (None, *left_out)
+        if is_asked and op.name in ops and all(_is_static(v.type) for v in op.operands):
             found.append(op)
 
     mlir.walk(module.operation, visit)
@@ -43,6 +48,29 @@ def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, promises
             for broken in broken_promises(op) if op.name == SCATTER and promises else ():
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
+
+
+def _function_of(op: mlir.RawOperation) -> str | None:
+    """The function whose own body an op stands in; None where it stands in a region of another op."""
+    parent = op.parent
+    if parent is None or parent.name != "func.func":
+        return None
+    return mlir.symbol_name(parent.attributes["sym_name"])
+
+
+def _functions_in_loops(module: mlir.RawModule) -> set[str]:
+    """The functions that are called within loops and branches, also by one another."""
+    calls: list[tuple[str | None, str]] = []
+
+    def visit(op: mlir.RawOperation) -> None:
+        if op.name == "func.call":
+            calls.append((_function_of(op), mlir.symbol_name(op.attributes["callee"])))
+
+    mlir.walk(module.operation, visit)
+    found = {callee for caller, callee in calls if caller is None}
+    while more := {callee for caller, callee in calls if caller in found} - found:
+        found |= more
+    return found
 
 
 def _is_static(raw_type: mlir.RawType) -> bool:

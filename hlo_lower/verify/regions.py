@@ -11,11 +11,12 @@ from hlo_lower import mlir
 from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.devices import start_child
-from hlo_lower.verify.driven_runs import Run, runs_of
+from hlo_lower.verify.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.interpreter import Interpreter
-from hlo_lower.verify.judge import Judgement, Terms, judge
+from hlo_lower.verify.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
@@ -34,11 +35,20 @@ STEPS = (1, 1, 2, 4, 8, 32, 256)
 ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "sort", "dynamic_update_slice", "case"))
 """Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
 
+WRITING = ("stablehlo.while", "stablehlo.dynamic_update_slice")
+"""Operations that write a value part by part."""
+
 CUT_BYTES = 1 << 28
 """Bytes of results up to which values are compared to cut a region."""
 
 SAME_TEXT = ("their text",)
 """Who judges pieces that are the same operations on the same inputs."""
+
+THEIR_PARTS = ("their parts",)
+"""Who judges pieces of which the second one is shown to compute the first one part by part."""
+
+RUNS_OF_SMALL = 24
+"""Runs that a piece gets which is not large."""
 
 Status = Literal["equal", "differs", "only run", "not judged"]
 How = Literal["as it stands", "widened", "proved"]
@@ -146,6 +156,7 @@ class RegionJudge:
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
+        self._shown: dict[tuple[str, str], bool] = {}
         self.pairs: list[BodyPair] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
@@ -160,6 +171,9 @@ class RegionJudge:
             regions = regions_of(pairs)
             if number == 0:
                 self.pairs = pairs
+                shown = self._shown_whole(name, regions)
+                if shown:
+                    return shown
                 if regions:
                     self._interpreter.start()
                 if any(may_not_end(*side) for region in regions for side in region.sides):
@@ -251,7 +265,7 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
-        if judged.judges == SAME_TEXT:
+        if judged.judges in (SAME_TEXT, THEIR_PARTS):
             return found
         if judged.is_proved:
             return replace(found, how="proved")
@@ -269,6 +283,8 @@ class RegionJudge:
         found = replace(verdict, status="differs", difference=judged.difference, runs=judged.runs, inputs=inputs)
         if self._terms.is_strict and wide.pair.around is not None:
             return replace(found, status="not judged", reason=f"what a loop carries may differ: {judged.difference}")
+        if self._terms.is_strict and not _begins_at_arguments(wide):
+            return replace(found, status="not judged", reason=f"what it reads is not entered: {judged.difference}")
         if any(output.root for output in failed) or self._differs(name, inputs):
             return found
         raise WrongAssumptionError([(o.first, o.second) for o in failed], found)
@@ -280,11 +296,42 @@ class RegionJudge:
         key = self._key(region, pieces)
         if not seen and key[0] == key[1]:
             return Judgement(judges=SAME_TEXT)
+        if key not in self._judged and self._is_shown(region, pieces):
+            self._judged[key] = Judgement(judges=THEIR_PARTS)
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             found = judge(region, pieces, self._terms, self._interpreter, more=sought, stop_at_first=is_wide)
             self._judged[key] = self._proved(region, pieces, found) if self._terms.prove_s else found
         return self._judged[key]
+
+    def _is_large(self, region: Region) -> bool:
+        """Whether few runs could be made of a region, and its second piece writes values part by part."""
+        may_be = not self._terms.is_strict and any(op.name in WRITING for op in region.second)
+        return may_be and RUNS_OF_SMALL * max(work_of(*side) for side in region.sides) > VALUES
+
+    def _is_shown(self, region: Region, pieces: Pieces | CannotRunError) -> bool:
+        """Whether large pieces are shown to be equal part by part."""
+        if isinstance(pieces, CannotRunError) or not self._is_large(region):
+            return False
+        key = pieces.first, pieces.second
+        if key not in self._shown:
+            self._shown[key] = are_equal_by_parts(*key, reassociated=self._terms.reassociated)
+        return self._shown[key]
+
+    def _shown_whole(self, name: str, regions: Sequence[Region]) -> list[RegionVerdict]:
+        """The verdict on all regions of a function together, if one is large and the whole function is shown to be
+        equal part by part: what is assumed between regions need not hold then."""
+        large = [region for region in regions if self._is_large(region)]
+        if all(self._is_shown(region, self.pieces(region)) for region in large):
+            return []
+        texts = [mlir.print_module(program.raw) for program in (self._first, self._second)]
+        if not are_equal_by_parts(*texts, reassociated=self._terms.reassociated, name=name):
+            return []
+        found = [self._verdict(name, r, r, Judgement(judges=THEIR_PARTS)) for r in regions]
+        first = tuple(dict.fromkeys(place for one in found for place in one.first))
+        second = tuple(dict.fromkeys(place for one in found for place in one.second))
+        scatters = tuple(sorted({number for one in found for number in one.scatters}))
+        return [replace(found[0], where=name, first=first, second=second, scatters=scatters)]
 
     def _proved(self, region: Region, pieces: Pieces, judged: Judgement) -> Judgement:
         """What a proof adds to a judgement: that the pieces are equal for all inputs, or inputs that no run had."""
@@ -365,7 +412,8 @@ class RegionJudge:
         anchors = [r for op in region.first if op.name in ANCHORS for r in op.results if r not in outputs]
         types = {self._first.types[x] for x in anchors}
         others = [r for op in region.second if op.inputs for r in op.results if self._second.types[r] in types]
-        if not others:
+        pieces = self.pieces(region) if others else None
+        if not others or pieces is None or self._is_shown(region, pieces):
             return []
         try:
             pair = region.pair
@@ -402,6 +450,12 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _begins_at_arguments(region: Region) -> bool:
+    """Whether all that a region takes are arguments of the function: nothing that has an effect makes one of them."""
+    side = region.pair.first
+    return all(side.program.makers[side.value_of[number]] is None for number in region.inputs)
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:

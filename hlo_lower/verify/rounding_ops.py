@@ -90,6 +90,8 @@ def summed_operands(op: mlir.RawOperation) -> list[int]:
         return list(range(count // 2))
     if op.name == "stablehlo.scatter":
         return list(range(count // 2 + 1, count))
+    if op.name == "stablehlo.fft":
+        return [0]
     return [1] if op.name == "stablehlo.select_and_scatter" else []
 
 
@@ -107,6 +109,8 @@ def terms_of(op: mlir.RawOperation) -> int:
         return prod(shapes[0]) // max(prod(int(s or 0) for s in mlir.tensor_shape(op.results[0].type)), 1)
     if op.name == "stablehlo.reduce_window":
         return max(prod(mlir.integers_of(op.attributes["window_dimensions"])), 2)
+    if op.name == "stablehlo.fft":
+        return max(prod(mlir.integers_of(op.attributes["fft_length"])), 2)
     if op.name == "stablehlo.scatter":
         return max(prod(shapes[len(shapes) // 2]) + 1, 2)
     return 2 if op.name == "stablehlo.select_and_scatter" else 1

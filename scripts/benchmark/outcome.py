@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmark.classes import Case
 from benchmark.timing import Timing, figures_of, ratio
-from benchmark.versions import LOOP, LOWERED, NATIVE, REASSOCIATE, Version
+from benchmark.versions import DEFAULT, LOOP, LOWERED, NATIVE, REASSOCIATE, Version
 
 IN_ORDER = (NATIVE, LOWERED, LOOP)
 """Candidates that add floats in the order of the updates."""
@@ -54,13 +54,23 @@ class Outcome:
         above, below = self.entry(candidate), self.entry(baseline)
         return None if above is None or below is None else ratio(above.timing, below.timing)
 
-    def regret(self) -> tuple[float, str] | None:
-        """Median of what was chosen over that of the fastest right version, and which that is; None if not measured.
+    @property
+    def chosen(self) -> str:
+        """What the target's table chose; where floats are summed, for sums in any order, as some versions sum so."""
+        return REASSOCIATE if self.case.float_sum else LOWERED
 
-        Where floats are summed it is what was chosen for sums in any order, as some versions sum in another one.
+    def regret(self, candidate: str = "") -> tuple[float, str] | None:
+        """Median of what was chosen over that of the fastest right version that is lowered, and which that is.
+
+        None where one was not measured.
+
+        Args:
+          candidate: another candidate in the place of what was chosen, such as `default`.
         """
-        chosen = self.entry(REASSOCIATE if self.case.float_sum else LOWERED)
-        timed = [(e.timing.median, e) for e in self.entries if e.timing is not None and not e.wrong]
+        chosen = self.entry(candidate or self.chosen)
+        timed = [
+            (e.timing.median, e) for e in self.entries if e.timing is not None and not e.wrong and e.candidate != NATIVE
+        ]
         if chosen is None or chosen.timing is None or not timed:
             return None
         median, best = min(timed, key=lambda pair: pair[0])
@@ -76,6 +86,8 @@ class Outcome:
             "tolerance_of_sums_in_any_order": self.case.tolerance if self.case.float_sum else None,
             "consumer": self.consumer,
             "chosen_to_best": self.regret(),
+            "default_to_best": self.regret(DEFAULT),
+            "chosen_to_native": self.ratio(self.chosen),
             "candidates": [
                 {
                     "candidate": e.candidate,

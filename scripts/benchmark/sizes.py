@@ -1,4 +1,4 @@
-"""Sizes that everything is measured at: `full`, as models have them, and `small`, to try the command out."""
+"""Sizes that everything is measured at: `full`, as models have them, `medium`, and `small`, to try the command out."""
 
 from dataclasses import dataclass
 
@@ -48,6 +48,30 @@ class Sizes:
 
 SCALES = {
     "full": Sizes(),
+    "medium": Sizes(
+        heads=8,
+        length=1024,
+        width=64,
+        prompt=64,
+        long_prompt=256,
+        batch=16,
+        kv_heads=4,
+        ragged_length=256,
+        pages=256,
+        page=16,
+        vocab=4096,
+        hidden=256,
+        tokens=256,
+        moe_tokens=512,
+        experts=16,
+        moe_hidden=128,
+        counted=30_000,
+        bins=256,
+        layers=8,
+        operations=8000,
+        scatters=200,
+        sample=0.02,
+    ),
     "small": Sizes(
         heads=2,
         length=64,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from benchmark.classes import Case
 from benchmark.outcome import Entry, Outcome
 from benchmark.timing import Timing, ratio, shown
-from benchmark.versions import LOOP
+from benchmark.versions import DEFAULT, LOOP
 
 NOT_MEASURED = "not measured"
 HEADS = f"  {'':22}{'ms per call':34}{'rounds':>7}{'/ native':>10}{'/ loop':>10}{'memory':>11}{'compile s':>11}  rule"
@@ -49,7 +49,10 @@ def class_lines(outcome: Outcome) -> Iterator[str]:
     for entry in outcome.entries:
         yield f"    {entry.candidate:20}{_figures(outcome, entry)}".rstrip()
     if (regret := outcome.regret()) is not None:
-        yield f"    chosen / best       {_ratio(regret[0])} (the best is {regret[1]})"
+        default = outcome.regret(DEFAULT)
+        by_default = f"; by the default costs {_ratio(default[0])}" if default is not None else ""
+        native = f"; chosen / native {_ratio(outcome.ratio(outcome.chosen))}"
+        yield f"    chosen / best       {_ratio(regret[0])} (the best is {regret[1]}){by_default}{native}"
 
 
 def _figures(outcome: Outcome, entry: Entry) -> str:

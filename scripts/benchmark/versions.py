@@ -1,7 +1,7 @@
-"""The versions of one class that are compared: native, lowered, lowered with sums in any order, and the loop."""
+"""The versions of one class: native, lowered, lowered with sums in any order, by the default costs, and the loop."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -14,8 +14,10 @@ from hlo_lower.export import export, exported_text
 from hlo_lower.lowerings import loop
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.rewrite.kinds import new_registry
+from hlo_lower.scatter.costs import CostTable
+from hlo_lower.targets import target_of
 
-NATIVE, LOWERED, REASSOCIATE, LOOP = CANDIDATES = ("native", "lowered", "reassociate", "loop")
+NATIVE, LOWERED, REASSOCIATE, DEFAULT, LOOP = CANDIDATES = ("native", "lowered", "reassociate", "default", "loop")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def versions_of(case: Case, arguments: Arrays, prefer: Sequence[str], target: st
     Args:
       case, arguments: the class.
       prefer: rules; for each that is right for the class, sums in any order, and is not there yet, one more version.
-      target: for whom it is lowered.
+      target: for whom it is lowered; `default` is what its capabilities and the default table of costs give.
     """
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arguments]
     donate = (0,) if case.donated else ()
@@ -70,10 +72,12 @@ def versions_of(case: Case, arguments: Arrays, prefer: Sequence[str], target: st
     made = [Version(NATIVE, native), _version(LOWERED, lower, ())]
     if case.float_sum:
         made.append(_version(REASSOCIATE, partial(lower, float_mode="reassociate"), made))
+    default = replace(target_of(target), costs=CostTable())
+    made.append(_version(DEFAULT, partial(lower, target=default, float_mode=_free(case)), made))
     made.append(_version(LOOP, partial(hl.lower, native, registry=loop_only()), made))
     for rule in prefer:
         version = _version(rule, partial(lower, float_mode=_free(case), prefer=(rule,)), made)
-        if rule in version.rules and not version.same_as:
+        if rule in version.rules and (not version.same_as or version.same_as == LOWERED):
             made.append(version)
     return tuple(made)
 

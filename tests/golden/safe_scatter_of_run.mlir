@@ -1,8 +1,9 @@
 // options: oob=xla target=iree prefer=safe_scatter_of_run
-// CHECK:      "stablehlo.gather"
 // CHECK:      "stablehlo.scatter"
 // CHECK-SAME: update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1
+// CHECK:      stablehlo.dynamic_update_slice
 // CHECK-NOT:  stablehlo.dynamic_update_slice
+// CHECK-NOT:  "stablehlo.gather"
 // CHECK-NOT:  stablehlo.while
 
 func.func public @main(%o: tensor<8x4xf32>, %i: tensor<i32>, %up: tensor<3x4xf32>)

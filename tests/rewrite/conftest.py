@@ -24,7 +24,12 @@ TARGETS = {
     ),
     "plain": hl.Target("plain", refused=SCATTER, legalize=True),
     "signed_only": hl.Target("signed_only", refused=SCATTER, op_dtypes=SIGNED),
+    "real_only": hl.Target("real_only", refused=SCATTER, refused_dtypes={"complex<f32>": "none"}),
     "only_xor": hl.Target("only_xor", refused=SCATTER, op_dtypes={"stablehlo.and": ["i1"]}),
+    "no_matrices": hl.Target(
+        "no_matrices",
+        refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in ("custom_call", "cholesky", "triangular_solve")}},
+    ),
     "finite": hl.Target("finite", refused=SCATTER, refused_forms=["constant Inf", "compare TOTALORDER"]),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }

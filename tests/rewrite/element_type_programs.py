@@ -168,15 +168,39 @@ def wide_programs(dtype):
     for k in (0, 1, 31, 32, 33, 63, 64):
         found[f"left by {k}"] = lambda x, y, k=k: lax.shift_left(x, jnp.full_like(x, k))
         found[f"right by {k}"] = lambda x, y, k=k: lax.shift_right_logical(x, jnp.full_like(x, k))
+        found[f"signed by {k}"] = lambda x, y, k=k: lax.shift_right_arithmetic(x, jnp.full_like(x, k))
     found["moves"] = lambda x, y: lax.rev(jnp.concatenate([x[:8].reshape(2, 4).T, y[4:20:2].reshape(4, 2)], 1), (0,))
     others = ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")
     return found | {f"to {other}": to(other) for other in others if other != dtype}
 
 
-def on_32_bits(without=()):
+def long_programs(dtype):
+    """What takes many ops on halves: quotients, shifts by what is not known, reductions, moves by indices, floats."""
+    names = ("divide", "remainder", "clamp", "shift_left", "shift_right_logical", "shift_right_arithmetic")
+    found = {name: BINARY[name] for name in names}
+    found |= {name: (lambda x, y, op=UNARY[name]: op(x)) for name in ("sign", "popcnt", "count_leading_zeros")}
+    if np.dtype(dtype).kind == "i":
+        found["abs"] = lambda x, y: lax.abs(x)
+    for d in (1, 7, 1000, 32767):
+        found[f"divide by {d}"] = lambda x, y, d=d: lax.div(x, jnp.full_like(x, d))
+        found[f"remainder by {d}"] = lambda x, y, d=d: lax.rem(x, jnp.full_like(x, d))
+    found["by a small one"] = lambda x, y: lax.div(x, lax.shift_right_logical(y, jnp.full_like(y, 45)))
+    for op in ("add", "minimum", "maximum", "and", "or", "xor"):
+        found[f"reduce {op}"] = lambda x, y, op=op: lax.reduce(rows(x), y[3], BINARY[op], (1,))
+    found["windows"] = lambda x, y: lax.reduce_window(rows(x), y[0] * 0, lax.add, (1, 5), (1, 2), "SAME")
+    found["iota"] = lambda x, y: x[:8] + lax.iota(dtype, 8)
+    for name in ("pad", "dynamic_slice", "gather"):
+        found[name] = MOVED[name]
+    found["update"] = lambda x, y: lax.dynamic_update_slice(rows(x)[:64], rows(y)[:2, :3], (y[5], y[1]))
+    found["f32 by index"] = lambda x, y: lax.dynamic_slice(jnp.arange(40.0, dtype="float32"), (x[7],), (5,))
+    found |= {f"to {other}": to(other) for other in ("float32", "float64")}
+    return found
+
+
+def on_32_bits(without=(), floats=()):
     """A target that computes on 32 bits, and converts between types of as many and fewer."""
-    target = target_taking("i1", "i32", without=without)
-    taken = {**target.op_dtypes, "stablehlo.convert": ["i1", "i8", "ui8", "i32", "ui32"]}
+    target = target_taking("i1", "i32", *floats, without=without)
+    taken = {**target.op_dtypes, "stablehlo.convert": ["i1", "i8", "ui8", "i32", "ui32", *floats]}
     return hl.Target("npu", refused=target.refused, op_dtypes=taken)
 
 

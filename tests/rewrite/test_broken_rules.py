@@ -90,6 +90,10 @@ MODULES = {
         unary(f"stablehlo.round_nearest_afz %x : {F}"),
         {"refused": {"stablehlo.round_nearest_afz": "none", "stablehlo.scatter": "lowered"}},
     ),
+    "linear algebra": (
+        unary(f"stablehlo.cholesky %x, lower = true : {F}").replace("4xf32", "4x4xf32"),
+        {"refused": {"stablehlo.cholesky": "none", "stablehlo.scatter": "lowered"}},
+    ),
     "op in a form": (
         unary(f"stablehlo.constant dense<0x7F800000> : {F}"),
         {"refused_forms": ["constant Inf"]},
@@ -111,7 +115,7 @@ def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
     begun = {"chlo.": "chlo.square", "stablehlo.": "stablehlo.abs"}
     others = {"control flow": "stablehlo.optimization_barrier", "op": "stablehlo.round_nearest_afz"}
-    others["op in a form"] = "stablehlo.constant"
+    others |= {"op in a form": "stablehlo.constant", "linear algebra": "stablehlo.cholesky"}
     name = kind.partition(" ")[0]
     return others.get(kind) or begun.get(name, name)
 

@@ -10,6 +10,7 @@ from element_type_programs import (
     edges,
     exported,
     floats,
+    long_programs,
     on_32_bits,
     only_xor,
     pairs,
@@ -27,7 +28,15 @@ import hlo_lower as hl
 from hlo_lower.errors import EXIT_OK
 from hlo_lower.graph import read
 from hlo_lower.legalize.storage import as_given
-from hlo_lower.lowerings.carried import carrying, halves, on_carriers, written_ops
+from hlo_lower.lowerings.carried import (
+    carrying,
+    halves,
+    halves_converted,
+    halves_folded,
+    halves_quotients,
+    on_carriers,
+    written_ops,
+)
 from hlo_lower.lowerings.carried.carrier import Form
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.survey import survey
@@ -178,16 +187,71 @@ def test_bit_operations_by_sums(dtype):
     assert wrong(found, source, lowered, *given) == {}
 
 
-def test_a_shift_by_what_is_not_known_is_a_product():
-    """Its halves would meet in a place that is not known, so it is made of ops that have halves; a quotient is left."""
+SHORT = ("divide", "remainder by 7", "shift_left", "reduce add", "reduce minimum", "gather", "pad", "to float32")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted", "without"),
+    [
+        ("int64", SHORT, ()),
+        pytest.param("int64", (), (), marks=pytest.mark.sweep),
+        pytest.param("uint64", (), (), marks=pytest.mark.sweep),
+        pytest.param("int64", (), ("while",), marks=pytest.mark.sweep),
+    ],
+)
+def test_what_takes_many_ops_on_halves(dtype, wanted, without):
+    """Quotients by long division, shifts by each bit of what is not known, reductions, indices, floats: bit for bit."""
+    found = {name: op for name, op in long_programs(dtype).items() if name in wanted or not wanted}
+    given = edges(dtype, 500)
+    source = exported(all_of(found), *given)
+    lowered = hl.lower(source, target=on_32_bits(without, ("f32", "f64")))
+    assert [str(one.reason) for one in lowered.refused] == []
+    assert wrong(found, source, lowered, *given) == {}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("given", ["float32", "float64", "bfloat16", "float16"])
+def test_floats_become_halves(given):
+    """Each float, cut, or the nearest end of the type, and 0 of NaN, as XLA on a CPU gives."""
+    dtype, rng = jnp.dtype(given), np.random.default_rng(0)
+    ends = [2.0**k + e for k in (31, 32, 40, 53, 62, 63, 64) for e in (-(2.0**30), -1, 0, 1, 2048)]
+    ends = [sign * end for end in [*ends, 0.5, 1.5, 1e30, np.inf, np.nan] for sign in (1, -1)]
+    with np.errstate(all="ignore"):
+        x = np.concatenate([ends, rng.standard_normal(2000) * 2.0 ** rng.integers(0, 66, 2000)]).astype(dtype)
+    found = conversions(("int64", "uint64"))
+    source = exported(all_of(found), x, x)
+    lowered = hl.lower(source, target=on_32_bits((), {"f32", "f64", hl_name(given)}))
+    assert lowered.refused == ()
+    assert wrong(found, source, lowered, x, x) == {}
+
+
+def hl_name(dtype):
+    """The name of a float type in a module."""
+    return {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}[dtype]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("dtype", ["uint64", "int64"])
+def test_halves_become_floats_rounded_once(dtype):
+    """Numbers half way between two floats of each size, and those beside them."""
+    odd = [(m << 1 | 1) << k for k in range(40) for m in (1, 3, (1 << 23) + 1, (1 << 24) - 1, 12345678)]
+    x = np.array([(n + e) % (1 << 64) for n in odd for e in (-1, 0, 1)], np.uint64).view(dtype)
+    found = conversions(("float32", "float64"))
+    source = exported(all_of(found), x, x)
+    lowered = hl.lower(source, target=on_32_bits((), ("f32", "f64")))
+    assert lowered.refused == ()
+    assert wrong(found, source, lowered, x, x) == {}
+
+
+def test_a_shift_by_what_is_not_known_goes_by_powers_of_two():
+    """A power of integers is left."""
     x = np.zeros(3, np.uint64)
     source = exported(jax.lax.shift_left, x, x)
     lowered = hl.lower(source, target=on_32_bits())
     assert lowered.refused == ()
-    assert [note for note in lowered.notes if "(shift_left_to_multiply)" in note]
     assert hl.verify(source, lowered).ok
-    left = hl.lower(exported(jax.lax.div, x, x), target=on_32_bits())
-    assert [one.op for one in left.refused] == ["stablehlo.divide"]
+    power = TWICE.replace("OP", "power").replace("ui32", "ui64")
+    assert [one.op for one in hl.lower(power, target=on_32_bits()).refused] == ["stablehlo.power"]
 
 
 # --- wrong on purpose ---
@@ -202,6 +266,9 @@ BROKEN = {
     "an index that is not clamped": ("uint32", on_carriers, "clamped_index", lambda c, x, carrier: x),
     "a sum without its carry": ("uint64", halves, "_one_where", lambda c, p, like: c.number(0, like)),
     "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y)),
+    "a digit in another place": ("uint64", halves_folded, "_in_place", lambda c, x, place: (x, c.number(0, x))),
+    "a rest that is not taken away": ("uint64", halves_quotients, "subtract", lambda c, x, y: x),
+    "lost bits do not count": ("int64", halves_converted, "right", lambda c, x, k: c.number(0, x)),
     "no sign bit where both have one": ("int32", carrying.Carrying, "choose", lambda self, p, x, y: y),
     "sums that are not rounded": ("bfloat16", carrying.Carrying, "rounded", lambda self, value, of: value),
 }
@@ -226,15 +293,19 @@ def test_what_is_wrong_differs(how, monkeypatch):
         "clamped_index": ("dynamic_slice",),
         "_one_where": ("add",),
         "_is_below": ("subtract",),
+        "_in_place": ("reduce add",),
+        "subtract": ("divide",),
+        "right": ("to float32",),
         "choose": ("and", "or"),
         "rounded": ("reduce add",),
     }[name]
-    every = {**programs(jnp.dtype(dtype)), "a sum compared": lambda x, y: x + y < x}
+    every = {**programs(jnp.dtype(dtype)), "to float32": to("float32"), "a sum compared": lambda x, y: x + y < x}
     found = {name: every[name] for name in wanted}
     given = operands(dtype)
     source = exported(all_of(found), *given)
     without = ("shift_right_logical",) if name == "half_of" else ()
     target = only_xor() if name == "choose" else target_taking("i1", "i32", "f32", without=without)
+    target = on_32_bits((), ("f32",)) if name == "right" else target
     lowered = hl.lower(source, target=target)
     assert set(wrong(found, source, lowered, *given)) == set(wanted)
 

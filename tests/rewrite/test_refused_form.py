@@ -5,6 +5,8 @@ import pytest
 from jax import numpy as jnp
 
 import hlo_lower as hl
+from hlo_lower.cli import main
+from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.lowerings import refused_form
 from hlo_lower.survey import survey
 from hlo_lower.verify.run import Executable
@@ -79,7 +81,11 @@ def test_a_report_tells_of_forms_and_of_what_is_left():
     """Also where nothing else is refused; of dynamic shape it stays, with the reason."""
     [note] = survey(hl.read(compared("LT", "f32", 4)), options=hl.Options(FINITE)).notes
     assert "(total_order_to_bits)" in note
-    [left] = hl.lower(compared("LT", "f32", "?"), target=FINITE).notes
+    lowered = hl.lower(compared("LT", "f32", "?"), target=FINITE)
+    assert [(one.op, one.reason["note"]) for one in lowered.refused] == [
+        ("stablehlo.compare", "not in the form 'compare TOTALORDER'")
+    ]
+    [left] = lowered.notes
     assert left.startswith("left: stablehlo.compare")
     assert "of dynamic shape" in left
 
@@ -97,7 +103,35 @@ def test_a_body_is_left_as_it_is():
         }
       return %r : tensor<f32>
     }"""
-    assert "bitcast_convert" not in hl.lower(text, target=FINITE).text
+    lowered = hl.lower(text, target=FINITE)
+    assert "bitcast_convert" not in lowered.text
+    assert [(one.op, one.count) for one in lowered.refused] == [("stablehlo.constant", 1)]
+
+
+STARTS = {
+    "maximum from below": ("maximum", "0xFF800000", ()),
+    "minimum from above": ("minimum", "0x7F800000", ()),
+    "maximum from above": ("maximum", "0x7F800000", ("stablehlo.constant",)),
+    "sum": ("add", "0xFF800000", ("stablehlo.constant",)),
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_what_is_left_in_a_refused_form_is_counted(how, tmp_path):
+    """Where a reduction begins otherwise than a consumer knows it by, `convert` says so and exits with 3."""
+    op, start, refused = STARTS[how]
+    text = f"""func.func public @main(%x: tensor<4xf32>) -> tensor<f32> {{
+      %z = stablehlo.constant dense<{start}> : tensor<f32>
+      %r = stablehlo.reduce(%x init: %z) applies stablehlo.{op} across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      return %r : tensor<f32>
+    }}"""  # noqa: E501
+    lowered = hl.lower(text, target=FINITE)
+    assert tuple(one.op for one in lowered.refused) == refused
+    source, target = tmp_path / "in.mlir", tmp_path / "finite.toml"
+    source.write_text(text)
+    target.write_text('description = "finite"\nrefused_forms = ["constant Inf"]\n')
+    given = ["convert", str(source), "-o", str(tmp_path / "out.mlir"), "--target", str(target), "--no-verify"]
+    assert main(given) == (EXIT_NOT_LOWERED if refused else EXIT_OK)
 
 
 def test_a_reduction_begins_with_the_constant_itself():
@@ -125,3 +159,36 @@ def test_a_form_that_does_not_exist_is_told():
     """The error lists those that there are."""
     with pytest.raises(hl.InputError, match="constant Inf"):
         hl.Target("npu", refused_forms=["constant NaN"])
+
+
+BRANCHES = """func.func public @main(%i: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %o = stablehlo.constant dense<2.0> : tensor<4xf32>
+  %r = "stablehlo.case"(%i) ({
+    %c = stablehlo.constant dense<2.0> : tensor<4xf32>
+    %d = stablehlo.constant dense<3.0> : tensor<4xf32>
+    %s = stablehlo.add %x, %x : tensor<4xf32>
+    %t = stablehlo.multiply %s, %c : tensor<4xf32>
+    %u = stablehlo.subtract %t, %o : tensor<4xf32>
+    %v = stablehlo.divide %u, %d : tensor<4xf32>
+    stablehlo.return %v : tensor<4xf32>
+  }, {
+    stablehlo.return %x : tensor<4xf32>
+  }) : (tensor<i32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+ONCE = hl.Target("once", refused_forms=["case reading a value twice"])
+
+
+def test_a_branch_reads_each_value_once():
+    """What it reads twice it copies first, equal constants as one; what it reads once stays, and all is verified."""
+    lowered = hl.lower(BRANCHES, target=ONCE)
+    branches = next(node for node in lowered.graph.main.body.nodes if node.name == "stablehlo.case").blocks
+    assert [node.name.removeprefix("stablehlo.") for node in branches[0].nodes][:4] == [
+        *("constant", "convert", "convert", "constant"),
+    ]
+    for block in branches:
+        inside = {value for node in block.nodes if node.name != "stablehlo.constant" for value in node.results}
+        taken = [value for node in block.nodes for value in node.operands if value not in inside]
+        assert len(taken) == len(set(taken))
+    assert hl.verify(BRANCHES, lowered).ok
+    assert "convert" not in hl.lower(BRANCHES, target=FINITE).text

@@ -96,9 +96,17 @@ POINTS = (
     "scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"
 )
 WINDOW = "window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>"
+WINDOW_PADDED = (
+    "window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 1, 2>, "
+    "window_dilations = array<i64: 2, 1>, padding = dense<[[1, 2], [0, 1]]> : tensor<2x2xi64>"
+)
 CONV = """stablehlo.convolution(%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]}
   {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
   : (tensor<4x5x3xf32>, tensor<3x3x6xf32>) -> tensor<4x5x6xf32>"""
+CONV_STRIDED = """stablehlo.convolution(%0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+  window = {stride = [2, 2], pad = [[3, 1], [0, 1]], rhs_dilate = [2, 1], reverse = [true, false]}
+  {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+  : (tensor<2x9x8x3xf32>, tensor<3x2x3x4xf32>) -> tensor<2x5x4x4xf32>"""
 COMPARED = """({^bb0(%a: tensor<i32>, %b: tensor<i32>):
   %c = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
   stablehlo.return %c : tensor<i1>})"""
@@ -168,7 +176,14 @@ CASES = (
         "stablehlo.reduce_window",
         f"<{{{WINDOW}}}> {region('add')}",
         (("4x6xi32", "i32"), ("4x2xi32",)),
-        1,
+        2,
+    ),
+    generic(
+        "reduce_window_padded",
+        "stablehlo.reduce_window",
+        f"<{{{WINDOW_PADDED}}}> {region('maximum')}",
+        (("9x7xi32", "i32"), ("8x4xi32",)),
+        2,
     ),
     OpCase("sort", ("4x6xi32",), SORTED, ("4x6xi32",), 1),
     OpCase(
@@ -197,5 +212,6 @@ CASES = (
     scatter("scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), TWO_DIMS, 3, ""),
     scatter("scatter_batched", ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"), SCATTER_BATCHED, 3, ""),
     scatter("scatter_points", ("5x4x3xi32", "7x2xi32", "7x3xi32"), POINTS, 4),
-    OpCase("convolution", ("4x5x3xf32", "3x3x6xf32"), CONV, ("4x5x6xf32",), 2),
+    OpCase("convolution", ("4x5x3xf32", "3x3x6xf32"), CONV, ("4x5x6xf32",), 3),
+    OpCase("convolution_strided", ("2x9x8x3xf32", "3x2x3x4xf32"), CONV_STRIDED, ("2x5x4x4xf32",), 4),
 )

@@ -6,6 +6,7 @@ from op_cases import CASES, ONE, OpCase
 from piecewise import differing
 
 from hlo_lower.errors import InputError, RegistryError
+from hlo_lower.subset import halo
 from hlo_lower.subset.axis_link import THREADED, AxisLink
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
@@ -139,3 +140,11 @@ def test_extents_that_an_index_type_counts(element, extent, is_right):
             inside = (there >= 0) & (there < size)
             wrong += not np.array_equal(inside, (every >= start) & (every < start + size))
     assert (wrong == 0) is is_right
+
+
+@pytest.mark.parametrize("name", ["convolution_strided", "reduce_window_padded"])
+def test_a_halo_that_is_off_by_one_is_seen(name, monkeypatch):
+    """Windows that are read one position too late give something else."""
+    right = halo._moved
+    monkeypatch.setattr(halo, "_moved", lambda build, start, factor, by: right(build, start, factor, by + 1))
+    assert differing(BY_NAME[name], default_subset_rules())

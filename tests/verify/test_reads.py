@@ -191,3 +191,47 @@ def test_a_promise_that_the_user_answers_for_is_not_looked_at():
     """With the flags trusted only what is out of bounds is."""
     text = adding(CLAMPED, "true", "true")
     assert verify(text, text, level="regions", inside={"stablehlo.scatter"}, trust_flags=True).ok
+
+
+def permuted(step, start=0):
+    """A loop that counts twice, as JAX writes it, and gathers by the second count, then rows by what it has carried."""
+    element = "slice_sizes = array<i64: 1>"
+    numbers = "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"
+    return f"""func.func public @main(%x: tensor<8x4xf32>, %y: tensor<3xi32>) -> (tensor<3x4xf32>, tensor<i32>) {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %first = stablehlo.constant dense<{start}> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %step = stablehlo.constant dense<{step}> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %p0 = stablehlo.iota dim = 0 : tensor<3x1xi32>
+  %r:4 = stablehlo.while(%k = %zero, %n = %first, %p = %p0, %s = %zero)
+      : tensor<i32>, tensor<i32>, tensor<3x1xi32>, tensor<i32>
+  cond {{
+    %c = stablehlo.compare LT, %k, %three, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }} do {{
+    %v = stablehlo.reshape %n : (tensor<i32>) -> tensor<1x1xi32>
+    %e = "stablehlo.gather"(%y, %v) <{{dimension_numbers = #stablehlo.gather<{numbers}>, {element}}}>
+        : (tensor<3xi32>, tensor<1x1xi32>) -> tensor<1xi32>
+    %t = stablehlo.reshape %e : (tensor<1xi32>) -> tensor<i32>
+    %u = stablehlo.add %s, %t : tensor<i32>
+    %more = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<i32>) -> tensor<3x1xi32>
+    %up = stablehlo.add %p, %more : tensor<3x1xi32>
+    %odd = stablehlo.compare GT, %t, %zero, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %q = stablehlo.select %odd, %up, %p : tensor<i1>, tensor<3x1xi32>
+    %k1 = stablehlo.add %k, %one : tensor<i32>
+    %n1 = stablehlo.add %n, %step : tensor<i32>
+    stablehlo.return %k1, %n1, %q, %u : tensor<i32>, tensor<i32>, tensor<3x1xi32>, tensor<i32>
+  }}
+  {GATHER.format(starts="%r#2")}
+  return %g, %r#3 : tensor<3x4xf32>, tensor<i32>
+}}"""
+
+
+@pytest.mark.parametrize(("step", "start", "is_inside"), [(1, 0, True), (-1, 2, True), (1, 1, False)])
+def test_a_second_count_is_known_and_a_loop_with_reads_is_entered(step, start, is_inside):
+    """What goes along with a loop's counter is one of its values; what is read behind the loop is what it computes."""
+    text = permuted(step, start)
+    verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
+    assert is_inside == verdict.ok, verdict.lines()
+    assert {"equal"} == {region.status for region in verdict.regions if region.where == "main, reads inside"}

@@ -17,6 +17,7 @@ from hlo_lower.scatter.flat import FlatScatter
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
 INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))
 FLOATS = Module("8xf32", "6x1xi32", "6xf32", POINT_NUMBERS, binary("add"))
+SPARE = Module("4xf32", "6x1xi32", "6xf32", POINT_NUMBERS, binary("add"))
 BATCHES = Module(
     "2x8xf32",
     "2x3x1xi32",
@@ -148,16 +149,42 @@ def nothing_new_is_zero(monkeypatch):
     monkeypatch.setattr(own_scatter, "identity", lambda build, _combiner, element: build.constant_array(ZERO, element))
 
 
-def the_write_before_kept_or_not(monkeypatch):
-    """A dropped write repeats the one just before it, which may be dropped as well."""
-    right = own_scatter.shift_along
-    monkeypatch.setattr(own_scatter, "shift_along", lambda b, v, step, f: right(b, v, step, f) if step == 1 else v)
+def the_first_write_that_is_kept(monkeypatch):
+    """Not the last one is written again in the end, and a later one to its row is lost."""
+    right = own_scatter.reduce_along
+
+    def wrong(build, value, none, axis, _op):
+        most = build.constant(1 << 20, value.static_shape, value.element_type)
+        is_kept = build.compare(value, "GE", build.constant(0, value.static_shape, value.element_type))
+        return right(
+            build, build.select(is_kept, value, most), build.constant(1 << 20, (), none.element_type), axis, "minimum"
+        )
+
+    monkeypatch.setattr(own_scatter, "reduce_along", wrong)
+
+
+def all_taken_as_dropped(monkeypatch):
+    """One write that is dropped is enough for row 0 to be given back what it held."""
+    right = own_scatter.reduce_along
+    monkeypatch.setattr(own_scatter, "reduce_along", lambda b, v, none, axis, _: right(b, v, none, axis, "minimum"))
+
+
+def the_last_row_for_the_spare_one(monkeypatch):
+    """What is dropped is combined with a row that is there, as nothing is cut off behind it."""
+    right = own_scatter._scatter
+
+    def wrong(op, operand, numbers, update):
+        build, rows = op.build, operand.static_shape[0]
+        last = build.constant(rows - 2, numbers.static_shape, numbers.element_type)
+        return right(op, operand, build.elementwise("minimum", numbers, last), update)
+
+    monkeypatch.setattr(own_scatter, "_scatter", wrong)
 
 
 def batches_in_one(monkeypatch):
     """Rows of all batch coordinates have the numbers of the first one's."""
     monkeypatch.setattr(
-        own_scatter, "_of_all", lambda build, numbers, rows: build.reshape(numbers, (prod(numbers.static_shape), 1))
+        own_scatter, "_of_all", lambda build, numbers, rows: build.reshape(numbers, (prod(numbers.static_shape),))
     )
 
 
@@ -190,7 +217,9 @@ def test_a_wrong_form_is_caught(module, rule, fault, monkeypatch):
 
 WRONG_SCATTERS = [
     (FLOATS, nothing_new_is_zero),
-    (POINTS, the_write_before_kept_or_not),
+    (POINTS, the_first_write_that_is_kept),
+    (POINTS, all_taken_as_dropped),
+    (SPARE, the_last_row_for_the_spare_one),
     (BATCHES, batches_in_one),
 ]
 
@@ -206,7 +235,11 @@ def test_a_wrong_scatter_of_a_consumer_is_caught(module, fault, monkeypatch):
 
 def test_a_consumers_scatter_out_of_bounds_is_found(monkeypatch):
     """Of a guard that is left out XLA sees nothing, and verification for the consumer does."""
-    monkeypatch.setattr(own_scatter, "_repeated", lambda build, kept, numbers, update, operand: (numbers, update))
+    monkeypatch.setattr(
+        own_scatter,
+        "_of_assigned",
+        lambda op, operand, numbers, update, _kept: own_scatter._scatter(op, operand, numbers, update),
+    )
     verdict = verdict_of(POINTS, "safe_scatter")
     assert {("inside" in region.where, region.status) for region in verdict.regions} == {
         (False, "equal"),

@@ -1,8 +1,10 @@
-"""What an element type is carried in: the same bits, the same number in a wider type, or a float to be rounded back."""
+"""What an element type is carried in: the same bits or number in another type, a float rounded back, or two parts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from hlo_lower import mlir
 
 FLOATS = {"bf16": "f32", "f16": "f32"}
 """Floats, and the one that they are carried in: it has more than twice their digits and two more, so that a sum, a
@@ -22,9 +24,17 @@ WIDER = {
 SIGNED = {"ui8": "i8", "ui16": "i16", "ui32": "i32", "ui64": "i64"}
 """Unsigned integers, and the signed ones of as many bits."""
 
+PARTS = {"complex<f32>": "f32", "complex<f64>": "f64"}
+"""Complex numbers, and the type of their parts."""
+
 MARK = "hlo_lower.carried"
 """An attribute of what gives a value back in its own type, where its carrier holds exactly that value. It stands in a
 module only for as long as the stage runs."""
+
+
+PAIRED = "builtin.unrealized_conversion_cast"
+"""Between complex numbers and their parts along a last dim. It stands in a module only for as long as the stage runs,
+and is then what either gives (`pairs`)."""
 
 
 class Form(Enum):
@@ -34,6 +44,7 @@ class Form(Enum):
     WIDER = "wider"  # the same number in a wider signed integer
     FLOAT = "float"  # the same number in f32
     HALVES = "halves"  # the bits of 64 as two of 32, the lower ones first, along a last dim
+    PARTS = "parts"  # the real and the imaginary part of a complex number, along a last dim
     ITSELF = "itself"  # the type itself: the op is written out by others
 
 
@@ -52,9 +63,19 @@ class Carrier:
 
     @property
     def cast(self) -> str:
-        """The op that goes to the carrier, and that comes back."""
+        """The op that goes to the carrier, and that comes back; for what no one op does, one that stands for it."""
+        if self.form is Form.PARTS:
+            return PAIRED
         bits = self.form in (Form.SIGNED, Form.HALVES)
         return "stablehlo.bitcast_convert" if bits else "stablehlo.convert"
+
+    def shape_of(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
+        """The shape of the carrier of a tensor of a shape: what is two has one dim more."""
+        return (*shape, 2) if self.form in (Form.HALVES, Form.PARTS) else tuple(shape)
+
+    def type_of(self, shape: Sequence[int | None]) -> mlir.RawType:
+        """The type of the carrier of a tensor of a shape."""
+        return mlir.tensor_type(self.shape_of(shape), self.after)
 
 
 def carriers_of(element: str) -> Iterable[Carrier]:
@@ -67,6 +88,8 @@ def carriers_of(element: str) -> Iterable[Carrier]:
     yield from (*same, *wider) if bits_of(element) >= 32 else (*wider, *same)
     if element in FLOATS:
         yield Carrier(element, FLOATS[element], Form.FLOAT)
+    elif element in PARTS:
+        yield Carrier(element, PARTS[element], Form.PARTS)
     elif element in ("i64", "ui64"):
         yield Carrier(element, "i32", Form.HALVES)
     if is_integer(element):

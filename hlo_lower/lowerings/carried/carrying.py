@@ -32,16 +32,18 @@ class Carrying:
       scheme: what each element type that is carried is carried in.
       takes: what the target takes, where there is a choice.
       reassociated: whether floats may be added in another order, and so be rounded once.
+      is_nested: whether that is a region, of which a target may take a few ops alone.
     """
 
     build: Builder
     scheme: Mapping[str, Carrier]
     takes: Takes
     reassociated: bool = False
+    is_nested: bool = False
 
     def inside(self, build: Builder) -> "Carrying":
         """The same in a region."""
-        return replace(self, build=build)
+        return replace(self, build=build, is_nested=True)
 
     def carrier(self, value: Value) -> Carrier | None:
         """What values of this one's element type are carried in; None of what is not carried."""
@@ -53,7 +55,7 @@ class Carrying:
         carrier = None if tensor is None else self.scheme.get(tensor.element_name)
         if tensor is None or carrier is None:
             return raw_type
-        return mlir.tensor_type((*tensor.shape, *((2,) if carrier.form is Form.HALVES else ())), carrier.after)
+        return carrier.type_of(tensor.shape)
 
     # --- there and back ---
 
@@ -67,7 +69,7 @@ class Carrying:
             return node.operand(0)
         if node is not None and node.name == "stablehlo.constant":
             return self._constant(value, carrier)
-        return self._cast(value, carrier.after, carrier)
+        return self._cast(value, carrier.type_of(value.shape), carrier)
 
     def back(self, value: Value, element: str, *, is_exact: bool = True) -> Value:
         """A value in its own type.
@@ -79,32 +81,34 @@ class Carrying:
         """
         if value.element_type == element:
             return value
-        given = self._cast(value, element, self.scheme[element])
+        carrier = self.scheme[element]
+        shape = value.shape if carrier.shape_of(()) == () else value.shape[:-1]
+        given = self._cast(value, mlir.tensor_type(shape, element), carrier)
         if is_exact and given.node is not None:
             given.node.raw.attributes[MARK] = mlir.parse_attribute("unit")
         return given
 
-    def _cast(self, value: Value, element: str, carrier: Carrier) -> Value:
-        if element == "i1":  # by definition a conversion to it asks whether a number is other than 0
+    def _cast(self, value: Value, raw_type: mlir.RawType, carrier: Carrier) -> Value:
+        if (
+            mlir.tensor_element_name(raw_type) == "i1"
+        ):  # by definition a conversion to it asks whether it is other than 0
             return self.build.compare(value, "NE", self.number(0, value))
-        halves = carrier.form is Form.HALVES
-        shape = value.shape if not halves else (*value.shape, 2) if element == carrier.after else value.shape[:-1]
-        return self.build.op(carrier.cast, [value], [mlir.tensor_type(shape, element)]).result()
+        return self.build.op(carrier.cast, [value], [raw_type]).result()
 
     def _constant(self, value: Value, carrier: Carrier) -> Value:
         """A constant in its carrier's type; of a splat one element is read."""
         node = value.node
-        values = None if node is None else node.constant()
+        values = None if node is None else mlir.constant_value(node.raw, is_complex=carrier.form is Form.PARTS)
         dtype = mlir.dtype_of(carrier.after)
         if node is None or values is None or dtype is None:
             raise DoesNotApply("a constant that cannot be read")
         raw_type = self.carried_type(value.raw.type)
-        if carrier.form is Form.HALVES:
+        if carrier.form in (Form.HALVES, Form.PARTS):
             values = np.ascontiguousarray(np.broadcast_to(values, value.static_shape))[..., None]
         elif mlir.is_splat(node.raw):
             values = values.reshape(-1)[:1]
         with np.errstate(all="ignore"):
-            carried = values.view(dtype) if carrier.form in (Form.SIGNED, Form.HALVES) else values.astype(dtype)
+            carried = values.astype(dtype) if carrier.cast == "stablehlo.convert" else values.view(dtype)
         attributes = {"value": mlir.dense_attribute(carried, raw_type)}
         return self.build.op("stablehlo.constant", [], [raw_type], attributes).result()
 
@@ -167,7 +171,8 @@ class Carrying:
         carrier = self.carrier(of)
         if carrier is None or carrier.form is not Form.FLOAT or self.reassociated:
             return value
-        return self._cast(self._cast(value, carrier.before, carrier), carrier.after, carrier)
+        narrow = self._cast(value, mlir.tensor_type(value.shape, carrier.before), carrier)
+        return self._cast(narrow, carrier.type_of(value.shape), carrier)
 
     def saturate(self, value: Value, element: str) -> Value:
         """The nearest number of an integer type, on its carrier."""

@@ -7,22 +7,19 @@ from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Node, Value
 from hlo_lower.lowerings.carried.carrier import Carrier, Form, is_integer, is_unsigned, least_of, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.complex_ops import on_parts
 from hlo_lower.lowerings.carried.exactness import TABLE, How
-from hlo_lower.lowerings.carried.halves import SHIFTS, on_halves
+from hlo_lower.lowerings.carried.halves_folded import fold_of
+from hlo_lower.lowerings.carried.on_halves import is_by_known_amount, on_halves
+from hlo_lower.lowerings.carried.pairs import erase_unread
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
 from hlo_lower.registry import DoesNotApply
-
-FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
-"""Bodies of a reduction that are one op of both arguments."""
 
 SUMS = ("add", "multiply")
 ORDERED = ("minimum", "maximum")
 
 NOT_AS_F32 = {("stablehlo.exponential_minus_one", "f16")}
 """Functions that XLA computes otherwise on a type than as f32 and rounded."""
-
-SHIFTS_BY_CONSTANT = frozenset(f"stablehlo.{name}" for name in SHIFTS)
-"""Ops whose second operand is looked at and not computed with, on halves."""
 
 PREDICATES = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
 """On predicates as 0 and 1."""
@@ -37,11 +34,14 @@ def lowered(node: Node, c: Carrying) -> list[Value]:
     Raises:
       DoesNotApply: it has no form that is exact on them.
     """
-    is_shift = node.name in SHIFTS_BY_CONSTANT and _is_of_halves(node.operand(0), c)
+    is_shift = is_by_known_amount(node) and _is_of_halves(node.operand(0), c)
     read = node.operands[:1] if is_shift else node.operands
     results, is_exact = on_carriers(node, [c.to(value) for value in read], c)
     pairs = zip(results, node.results, strict=True)
-    return [c.back(value, result.element_type, is_exact=is_exact) for value, result in pairs]
+    found = [c.back(value, result.element_type, is_exact=is_exact) for value, result in pairs]
+    if any(carrier.form is Form.PARTS for carrier in c.scheme.values()):
+        erase_unread(c.build, found)
+    return found
 
 
 def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
@@ -59,6 +59,8 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         raise DoesNotApply(f"{name} has a predicate, which is of i1 by definition")
     if name == "stablehlo.constant":
         return [c.to(node.result())], True
+    if carrier.form is Form.PARTS:
+        return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
     if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
         return on_halves(c, node, operands), True
     if name == "stablehlo.convert":
@@ -74,8 +76,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return [BY_SUMS[name](c, *operands)], True
     if how is How.WRITTEN:
         return [(ON_SIGNED if carrier.form is Form.SIGNED else ON_WIDER)[name](c, carrier, operands)], True
-    if entry.moved is not None:
-        operands = [_moved_or_index(node, i, value, entry.moved, c) for i, value in enumerate(operands)]
+    operands = _with_indices(node, operands, entry.moved, c)
     if how is How.FLIPPED and _is_ordered(node):
         return _flipped(node, operands, c), True
     results = _same(node, operands, c)
@@ -106,9 +107,10 @@ def _is_carried_as_other(value: Value, c: Carrying) -> bool:
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
-    """The carrier that decides what an op needs: that of an operand, else of a result."""
-    found = (c.carrier(value) for value in (*node.operands, *node.results))
-    carrier = next((carrier for carrier in found if carrier is not None), None)
+    """The carrier that decides what an op needs: that of complex numbers, of an operand, else of a result."""
+    found = [c.carrier(value) for value in (*node.operands, *node.results)]
+    carriers = sorted((carrier for carrier in found if carrier is not None), key=lambda one: one.form is not Form.PARTS)
+    carrier = next(iter(carriers), None)
     if carrier is None:
         raise DoesNotApply("no operand or result is carried")
     return carrier
@@ -119,10 +121,14 @@ def _is_of_halves(value: Value, c: Carrying) -> bool:
     return carrier is not None and carrier.form is Form.HALVES
 
 
-def _moved_or_index(node: Node, number: int, value: Value, moved: Sequence[int], c: Carrying) -> Value:
-    """An operand as it is, or an index whose carrier has fewer numbers."""
-    carrier = c.carrier(node.operand(number))
-    return value if number in moved or carrier is None else clamped_index(c, value, carrier)
+def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | None, c: Carrying) -> list[Value]:
+    """Operands as they are, and indices whose carrier has fewer numbers."""
+    carriers = [c.carrier(value) for value in node.operands]
+    is_index = [moved is not None and i not in moved and carrier is not None for i, carrier in enumerate(carriers)]
+    return [
+        clamped_index(c, value, carrier) if carrier is not None and at else value
+        for value, carrier, at in zip(operands, carriers, is_index, strict=True)
+    ]
 
 
 def _same(node: Node, operands: Sequence[Value], c: Carrying) -> list[Value]:
@@ -175,7 +181,7 @@ def _predicate(node: Node, operands: Sequence[Value], c: Carrying) -> Value | No
 def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier) -> Carried:
     """An op with a body: the body on carriers; where it is one op, what it needs is done once, outside."""
     [body] = node.blocks
-    fold = _fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    fold = fold_of(body) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
     if fold in ORDERED and carrier.form is Form.SIGNED:
         flipped = [c.flip(value) for value in operands]
         return [c.flip(value) for value in _rebuilt(node, flipped, c, fold)], True
@@ -189,16 +195,6 @@ def _with_region(node: Node, operands: Sequence[Value], c: Carrying, carrier: Ca
     if carrier.form is Form.FLOAT:
         return results, not c.reassociated
     return [_settled(value, r, c) for value, r in zip(results, node.results, strict=True)], True
-
-
-def _fold_of(body: Block) -> str:
-    """The one op of a body that combines both its arguments; "" of another body."""
-    nodes = list(body.nodes)
-    if len(nodes) != 2 or len(body.arguments) != 2 or set(nodes[0].operands) != set(body.arguments):
-        return ""
-    name = nodes[0].name.removeprefix("stablehlo.")
-    alike = len({value.element_type for value in (*body.arguments, *nodes[0].results)}) == 1
-    return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
 
 
 def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: Carrier, fold: str) -> list[Value]:

@@ -8,8 +8,9 @@ from hlo_lower.rewrite.kinds.control import ControlKind
 from hlo_lower.rewrite.kinds.custom_call import CustomCallKind
 from hlo_lower.rewrite.kinds.dynamic_gather import DynamicGatherKind
 from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
-from hlo_lower.rewrite.kinds.element_type import FloatTypeKind, IntegerTypeKind
+from hlo_lower.rewrite.kinds.element_type import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
+from hlo_lower.rewrite.kinds.linear_algebra import LinearAlgebraKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
 from hlo_lower.rewrite.kinds.refused_form import RefusedFormKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
@@ -25,11 +26,13 @@ KINDS: tuple[Kind, ...] = (
     CompositeKind(),
     CustomCallKind(),
     ChloKind(),
+    ComplexTypeKind(),
     IntegerTypeKind(),
     FloatTypeKind(),
     RefusedFormKind(),
     SortKind(),
     ControlKind(),
+    LinearAlgebraKind(),
     PlainOpKind(),
 )
 

@@ -23,8 +23,11 @@ from hlo_lower.lowerings.control import (
 )
 from hlo_lower.lowerings.custom_call import NOTES, target_name
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
+from hlo_lower.options import Options
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision, Refused
+from hlo_lower.rewrite.inner_branches import is_refused_inner
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
@@ -37,6 +40,9 @@ class ControlKind(Kind):
     stage = Stage.FLATTENED
     domains = CONTROL_DOMAINS
     families = (control.rules,)
+
+    def concerns(self, options: Options) -> bool:
+        return super().concerns(options) or RefusedForm.INNER.value in options.target.refused_forms
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or it stands in one that is lowered first."""
@@ -74,7 +80,8 @@ def _label(node: Node) -> str:
 
 
 def _is_refused(context: Context, node: Node) -> bool:
-    return context.target.refusal(node.name, dtypes_on(node)) is not None
+    is_taken = context.target.refusal(node.name, dtypes_on(node)) is None
+    return not is_taken or is_refused_inner(context.graph, context.target, node)
 
 
 def _is_within_refused(context: Context, node: Node) -> bool:

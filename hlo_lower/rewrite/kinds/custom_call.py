@@ -12,6 +12,7 @@ from hlo_lower.lowerings.custom_call import (
     custom_call_facts,
     target_name,
 )
+from hlo_lower.lowerings.linear_algebra.matrix_call import is_lapack
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
@@ -20,7 +21,7 @@ from hlo_lower.rewrite.kinds.composite import LegalizedKind
 
 
 class CustomCallKind(LegalizedKind):
-    """Custom calls, but those that only say where a tensor is to live."""
+    """Custom calls, but those that only say where a tensor is to live, and those to LAPACK (`linear_algebra`)."""
 
     name = op = CUSTOM_CALL
     domains = CUSTOM_CALL_DOMAINS
@@ -28,7 +29,7 @@ class CustomCallKind(LegalizedKind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         name = target_name(node)
-        if name in NOTES:
+        if name in NOTES or is_lapack(name):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)
 

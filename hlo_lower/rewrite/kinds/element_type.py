@@ -10,21 +10,38 @@ from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import element_type
-from hlo_lower.lowerings.carried.carrier import Carrier, Form, carriers_of
+from hlo_lower.lowerings.carried.carrier import PAIRED, PARTS, Carrier, Form, carriers_of
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS
-from hlo_lower.lowerings.element_type import ELEMENT_TYPE_DOMAINS, ON_FLOATS, ON_INTEGERS, ElementTypeFacts
+from hlo_lower.lowerings.element_type import (
+    ELEMENT_TYPE_DOMAINS,
+    ON_COMPLEX,
+    ON_FLOATS,
+    ON_INTEGERS,
+    ElementTypeFacts,
+)
+from hlo_lower.lowerings.plain_op import PlainOp
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
+from hlo_lower.options import Options
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands
-from hlo_lower.rewrite.legality import Refusal, dtypes_on, refused_of
+from hlo_lower.rewrite.legality import PART_OPS, Refusal, dtypes_on, refused_of
 from hlo_lower.targets import Target
 
 CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
 WITH_BODIES = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.sort"})
 """Ops whose body is lowered with them."""
+
+OF_COMPLEX = frozenset({*PART_OPS, "stablehlo.convolution"})
+"""Ops that are looked at for complex numbers only."""
+
+RULED = frozenset(op.value for op in PlainOp)
+"""Ops for which there are rules, once they are of real numbers."""
+
+STORED = (Form.SIGNED, Form.WIDER, Form.PARTS)
+"""How values are stored whose type a target has no room for."""
 
 HOLDERS = frozenset({"func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case"})
 """What an op has to stand in to be lowered by itself."""
@@ -38,15 +55,17 @@ class ElementTypeKind(Kind):
     domains = ELEMENT_TYPE_DOMAINS
     forms: ClassVar[frozenset[Form]]
 
-    def concerns(self, target: Target) -> bool:
-        return target.restricts_dtypes
+    def concerns(self, options: Options) -> bool:
+        return options.target.restricts_dtypes
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or refuses the op itself."""
         target = context.target
-        if node.name not in TABLE or target.refuses_op(node.name) is not None:
+        if node.name not in TABLE or is_refused_by_name(target, node):
             return None
         refused = refused_types(target, node.name, dtypes_on(node))
+        if node.name in OF_COMPLEX and not any(element in PARTS for element in refused):
+            return None
         parent = node.parent
         if not refused or parent is None or parent.name not in HOLDERS:
             return None
@@ -90,10 +109,30 @@ class FloatTypeKind(ElementTypeKind):
     forms = frozenset({Form.FLOAT})
 
 
+class ComplexTypeKind(ElementTypeKind):
+    """Ops on complex numbers that are refused for them, before the other types: what it builds may be refused, too."""
+
+    name = ON_COMPLEX
+    stage = Stage.COMPLEX
+    families = (element_type.complex_rules,)
+    forms = frozenset({Form.PARTS})
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """What the target refuses but casts, and ops that there are rules for."""
+        return refused_of(target, graph, [node for node in built if not _is_lowered_later(target, node)])
+
+
+def _is_lowered_later(target: Target, node: Node) -> bool:
+    if node.name == PAIRED:
+        return is_cast_of_storage(target, node) or all(target.refusal(op, dtypes_on(node)) is None for op in PART_OPS)
+    return target.refuses_op(node.name) is not None and node.name in RULED
+
+
 TITLES: Mapping[Enum, str] = {
     Form.SIGNED: "unsigned integers that are refused for it",
     Form.WIDER: "integers that are refused for it",
     Form.FLOAT: "bf16 or f16 that is refused for it",
+    Form.PARTS: "complex numbers that are refused for it",
     Form.HALVES: "64-bit integers that are refused for it",
     Form.ITSELF: "integers that are refused for it (and, or)",
 }
@@ -104,19 +143,30 @@ def refused_types(target: Target, op: str, dtypes: frozenset[str]) -> list[str]:
     return [d for d in sorted(dtypes) if target.refuses_dtype(d) is not None or target.refuses_op_on(op, d)]
 
 
+def is_refused_by_name(target: Target, node: Node) -> bool:
+    """Whether a target refuses an op whatever its types are; what is made of it of complex numbers may be other ops."""
+    return target.refuses_op(node.name) is not None and not is_of_parts(target, node)
+
+
+def is_of_parts(target: Target, node: Node) -> bool:
+    """Whether an op is one of complex numbers that the target has no room for."""
+    return any(element in PARTS and is_refused_as_such(target, element) for element in dtypes_on(node))
+
+
 def is_refused_as_such(target: Target, element: str) -> bool:
     """Whether a target has no room for an element type: what holds values of it has to hold another type."""
     return target.refuses_dtype(element) is not None
 
 
 def storage_of(target: Target, element: str) -> Carrier | None:
-    """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits.
+    """What a type is stored in on a target that has no room for it: an integer that holds all its numbers or bits, or
+    the two parts of a complex number.
 
     Predicates are stored in nothing else: what compares, selects, branches and loops is of i1 by definition.
     """
     if element == "i1" or not is_refused_as_such(target, element):
         return None
-    found = (carrier for carrier in carriers_of(element) if carrier.form in (Form.SIGNED, Form.WIDER))
+    found = (carrier for carrier in carriers_of(element) if carrier.form in STORED)
     return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
 
 
@@ -138,7 +188,7 @@ def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
     if is_refused_as_such(target, element):
         return [] if stored is None else [stored]
     found = [c for c in carriers_of(element) if TABLE[node.name].on(c.form) is not How.NONE]
-    taken = [c for c in found if not refused_types(target, node.name, frozenset({c.after}))]
+    taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]
     by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []
     return taken or by_sums
 
@@ -146,6 +196,7 @@ def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
 def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> ElementTypeFacts:
     """The facts of an op under one choice of carriers."""
     types = (value.element_type for value in (*node.operands, *node.results) if value.is_tensor)
+    types = sorted(types, key=lambda element: element not in PARTS)
     first = next((scheme[element] for element in types if element in scheme), next(iter(scheme.values())))
 
     def takes(op: str, element: str) -> bool:
@@ -156,7 +207,7 @@ def facts_of(target: Target, node: Node, scheme: Mapping[str, Carrier]) -> Eleme
 
 def is_cast_of_storage(target: Target, node: Node) -> bool:
     """Whether an op casts between a type that the target has no room for and what it is stored in."""
-    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert"):
+    if node.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", PAIRED):
         return False
     before, after = node.operand(0).element_type, node.result().element_type
     found = (storage_of(target, element) for element in (before, after))

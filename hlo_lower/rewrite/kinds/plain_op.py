@@ -8,6 +8,7 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings import (
     batch_norm,
     dot_of_integers,
+    fft,
     float_ops,
     integer_ops,
     reduce_halves,
@@ -21,6 +22,7 @@ from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.rewrite.kinds.element_type import is_of_parts
 from hlo_lower.rewrite.legality import dtypes_on
 
 
@@ -41,16 +43,20 @@ class PlainOpKind(Kind):
         select_and_scatter.rules,
         dot_of_integers.rules,
         reduce_halves.rules,
+        fft.rules,
     )
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it.
 
-        An op that is refused for its element types alone is first computed on others, where that can be done.
+        An op that is refused for its element types alone is first computed on others, where that can be done; one of
+        complex numbers always is.
         """
         if context.target.refusal(node.name, dtypes_on(node)) is None:
             return None
         if not context.is_carried and context.target.refuses_op(node.name) is None:
+            return None
+        if is_of_parts(context.target, node) and node.name != PlainOp.FFT.value:
             return None
         if not node.is_static:
             return Subject(self, node, node.name, (), nothing)
@@ -76,7 +82,7 @@ OWNED = frozenset(
     (
         *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
         *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
-        *("dot_dimension_numbers", "precision_config", "algorithm"),
+        *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
     )
 )
 """Attributes that make an op what it is."""

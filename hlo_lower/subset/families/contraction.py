@@ -1,10 +1,14 @@
 """Sums of products: dot_general and convolution."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hlo_lower import mlir
-from hlo_lower.graph import Node
+from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.subset.axis_link import AxisLink, Boundary
+from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.halo import MovingWindow, without_padding
+from hlo_lower.subset.materialize import INDEX
 from hlo_lower.subset.rules import subset_rules
 
 SUMMED = ("f32", "f64")
@@ -42,10 +46,11 @@ def dot_general(node: Node) -> Sequence[AxisLink] | Boundary:
 
 @subset_rules.axes("stablehlo.convolution")
 def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
-    """The batch of the input, and the output features of the kernel.
+    """The batch of the input, the output features of the kernel, and the spatial dims of the output.
 
-    Right: each image is convolved alone, and each feature of the output is computed with its own kernel. Groups tie
-    them together, and spatial dims overlap: neither is an axis.
+    Right: each image is convolved alone, and each feature of the output is computed with its own kernel; groups tie
+    them together. For a spatial dim, of which a piece takes what it needs out of the whole input, see
+    `convolution_piece`.
     """
     if node.integer("batch_group_count") != 1:
         return Boundary("its batch is in groups")
@@ -53,4 +58,37 @@ def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
     axes = [AxisLink((numbers.input_batch, None), (numbers.output_batch,))]
     if node.integer("feature_group_count") == 1:
         axes.append(AxisLink((None, numbers.kernel_output_feature), (numbers.output_feature,)))
-    return axes
+    spatial = mlir.convolution_spatial_dimensions(node.raw)
+    dilated = integers_or(node, "lhs_dilation", (1,) * len(spatial))
+    return axes + [AxisLink((None, None), (out,)) for (_, _, out), d in zip(spatial, dilated, strict=True) if d == 1]
+
+
+def integers_or(node: Node, name: str, other: tuple[int, ...]) -> tuple[int, ...]:
+    """Integers of an attribute, or others where there is none."""
+    return node.integers(name) if node.attribute(name) is not None else other
+
+
+@subset_rules.piece("stablehlo.convolution")
+def convolution_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """Along a spatial dim the windows of a run of outputs are read out of the input, zeros outside, without padding.
+
+    Right: padding is zeros, and output i + k of all is output k of the windows that begin at i.
+    """
+    spatial = mlir.convolution_spatial_dimensions(cut.node.raw)
+    place = next((k for k, (_, _, out) in enumerate(spatial) if out == cut.axis.results[0]), None)
+    if place is None:
+        return cut.same(build)
+    ones = (1,) * len(spatial)
+    dim, along, out = spatial[place]
+    padding = mlir.dense_integers(found) if (found := cut.node.attribute("padding")) is not None else (0, 0) * len(ones)
+    window = MovingWindow(
+        cut.operands[1].static_shape[along],
+        integers_or(cut.node, "window_strides", ones)[place],
+        integers_or(cut.node, "rhs_dilation", ones)[place],
+        padding[2 * place],
+    )
+    image = cut.operands[0]
+    zero = build.zero(mlir.tensor_element(image.raw.type))
+    taken = window.read(build, image, dim, cut.start(build, INDEX), cut.part().sizes[out], zero)
+    rest = mlir.parse_attribute(without_padding(padding, place))
+    return replace(cut, operands=(taken, cut.operands[1])).same(build, {"padding": rest})

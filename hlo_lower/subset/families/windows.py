@@ -1,6 +1,7 @@
 """Ops that read or write a window: slices, updates of slices, pads, concatenations, reverses, windows that are reduced.
 
-A dim that the window covers from end to end is an axis; a dim along which it moves is not.
+A dim that the window covers from end to end is an axis; so is one along which windows are reduced. Other dims along
+which a window moves are none.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.halo import MovingWindow, without_padding
+from hlo_lower.subset.materialize import INDEX
 from hlo_lower.subset.rules import subset_rules
 
 
@@ -95,15 +98,47 @@ def reverse(node: Node) -> Sequence[AxisLink] | Boundary:
 
 @subset_rules.axes("stablehlo.reduce_window")
 def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
-    """The dims along which the window is one element that moves by one, without dilation or padding.
+    """The dims along which the window is one element that moves by one, without dilation or padding; and those along
+    which windows move otherwise, of which a piece takes what it needs (`reduce_window_piece`).
 
-    Right: along them element p of the result is reduced from elements p of the inputs alone.
+    Right: along the first ones element p of the result is reduced from elements p of the inputs alone.
     """
     half, rank = len(node.results), len(node.result().shape)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     given = [node.integers(name) if node.attribute(name) is not None else (1,) * rank for name in names]
+    edges = padding_of(node)
+    axes: list[AxisLink] = []
+    for dim in range(rank):
+        is_single = all(values[dim] == 1 for values in given) and not any(edges[2 * dim : 2 * dim + 2])
+        if is_single or given[2][dim] == 1:
+            axes.append(AxisLink((dim if is_single else None,) * half + (None,) * half, (dim,) * half))
+    return axes
+
+
+def padding_of(node: Node) -> tuple[int, ...]:
+    """Low and high padding of each dim of a reduce_window."""
     padding = node.attribute("padding")
-    if padding is not None and any(mlir.dense_integers(padding)):
-        return Boundary("its windows reach into padding")
-    dims = [d for d in range(rank) if all(values[d] == 1 for values in given)]
-    return [AxisLink((d,) * half + (None,) * half, (d,) * half) for d in dims]
+    return (0, 0) * len(node.result().shape) if padding is None else mlir.dense_integers(padding)
+
+
+@subset_rules.piece("stablehlo.reduce_window")
+def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
+    """Along a dim in which windows move those of a run of results are read out of the inputs, without padding.
+
+    Right: what is padded is the initial value, and result i + k of all is result k of the windows that begin at i.
+    """
+    dim = cut.axis.results[0]
+    assert dim is not None
+    if cut.axis.operands[0] is not None:
+        return cut.same(build)
+    half, ones = len(cut.node.results), (1,) * len(cut.node.result().shape)
+    names = ("window_dimensions", "window_strides", "window_dilations")
+    size, stride, dilation = (
+        (cut.node.integers(name) if cut.node.attribute(name) is not None else ones)[dim] for name in names
+    )
+    padding = padding_of(cut.node)
+    window = MovingWindow(size, stride, dilation, padding[2 * dim])
+    start, count = cut.start(build, INDEX), cut.part().sizes[dim]
+    taken = [window.read(build, cut.operands[k], dim, start, count, cut.operands[half + k]) for k in range(half)]
+    rest = mlir.parse_attribute(without_padding(padding, dim))
+    return replace(cut, operands=(*taken, *cut.operands[half:])).same(build, {"padding": rest})

@@ -1,0 +1,65 @@
+"""`hlo-lower raise`: composites in the place of named ops, or those written out again; verified."""
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from hlo_lower.cli.checks import check_one_standard
+from hlo_lower.cli.inputs import module_source
+from hlo_lower.cli.streams import complain, show
+from hlo_lower.errors import EXIT_OK, InputError
+from hlo_lower.module_forms import form_for, written_bytes
+from hlo_lower.whole_files import STANDARD, check_writable, write_whole
+
+if TYPE_CHECKING:
+    from hlo_lower.naming import Raised
+
+FORMS = ("text", "bytecode", "portable")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `raise`."""
+    command.add_argument("input", metavar="IN", help="module, or - for standard input")
+    command.add_argument("-o", "--output", metavar="OUT", required=True, help="file, or - for standard output")
+    command.add_argument("--only", metavar="NAMES", help="named ops, by commas: attention,rms_norm; default: all")
+    command.add_argument("--inline", action="store_true", help="write the named ops out again: the inverse")
+    command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Raise, or write out, and tell of it where the module does not go."""
+    import hlo_lower as hl
+    from hlo_lower.named.record import NamedReport
+    from hlo_lower.naming import Raised
+
+    form = args.emit or form_for(args.output)
+    if form not in FORMS:
+        told = "a raised module is not written as an Exported"
+        raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
+    check_one_standard("input", [args.input])
+    check_writable(args.output)
+    only = [name.strip() for name in args.only.split(",")] if args.only else None
+    start = time.perf_counter()
+    source = module_source(args.input)
+    if args.inline:
+        raised = Raised(hl.inline_named(source, only=only, name=args.input), NamedReport(args.input, 0, 0, (), ()))
+        told = "named ops written out"
+    else:
+        raised = hl.raise_named(source, only=only, name=args.input)
+        told = raised.summary()
+    write_whole(args.output, written_bytes(raised, form))
+    _tell(args, raised, f"{told}   {time.perf_counter() - start:.1f} s")
+    return EXIT_OK
+
+
+def _tell(args: argparse.Namespace, raised: "Raised", told: str) -> None:
+    lines = [f"{args.input}: {told}"]
+    if raised.misses:
+        count = len(raised.misses)
+        lines.append(
+            f"  {count} almost: hlo-lower report --named {args.input} says what {'it' if count == 1 else 'they'} lacked"
+        )
+    if args.output == STANDARD:
+        complain("\n".join(lines))
+    else:
+        show("\n".join(lines) + "\n")

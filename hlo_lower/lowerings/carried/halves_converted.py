@@ -1,0 +1,135 @@
+"""Conversions between 64-bit integers on their halves and other types."""
+
+from hlo_lower.graph import Node, Value
+from hlo_lower.lowerings.carried.carrier import bits_of, is_float, is_integer, is_unsigned
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.halves import (
+    HALF,
+    Pair,
+    choose,
+    is_less,
+    join,
+    left,
+    negate,
+    right,
+    sixteen,
+    split,
+)
+from hlo_lower.registry import DoesNotApply
+
+
+def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
+    """A conversion between 64 bits and fewer, another type of 64, or a float.
+
+    Raises:
+      DoesNotApply: it has no form that is exact.
+    """
+    before, after = node.operand(0).element_type, node.result().element_type
+    if is_float(after):
+        return _to_float(c, split(c, x), after, unsigned=is_unsigned(before))
+    if is_float(before):
+        return join(c, _from_float(c, x, unsigned=is_unsigned(after)))
+    if not is_integer(before) or not is_integer(after):
+        raise DoesNotApply("a number that is neither an integer nor a float")
+    if bits_of(before) == 64 == bits_of(after):
+        return x
+    if bits_of(after) < 64:
+        low, high = split(c, x)
+        if after != "i1":
+            return c.build.convert(low, after)
+        return c.build.select(c.holds(high, "EQ", 0), c.holds(low, "NE", 0), c.holds(high, "NE", 0))
+    low = c.build.convert(x, HALF)
+    zero = c.number(0, low)
+    return join(c, (low, zero if is_unsigned(before) else c.choose(c.holds(low, "LT", 0), -1, zero)))
+
+
+# --- from floats ---
+
+
+def _from_float(c: Carrying, x: Value, *, unsigned: bool) -> Pair:
+    """A float cut to an integer: the nearest one of the type, and 0 of NaN, as XLA gives.
+
+    Of its size m, cut, the upper half is floor(m / 2^32): a power of two divides exactly. What it covers is subtracted
+    exactly, too, as the difference has no digit that m has not.
+    """
+    if x.element_type not in ("f32", "f64"):
+        x = c.build.convert(x, "f32")
+    size = c.build.elementwise("floor", c.build.elementwise("abs", x))
+    limit = 64 if unsigned else 63
+    beyond = c.holds(size, "GE", 1 << limit)
+    size = c.build.select(beyond, c.number(0, size), size)
+    upper = c.build.elementwise("floor", _times(c, size, -32))
+    lower = c.do("subtract", size, _times(c, upper, 32))
+    found = (_word(c, lower), _word(c, upper))
+    least, zero, ones = (c.number(number, found[0]) for number in (-(1 << 31), 0, -1))
+    negative = c.holds(x, "LT", 0)
+    most = (ones, ones if unsigned else c.number((1 << 31) - 1, zero))
+    if unsigned:
+        found = choose(c, negative, (zero, zero), choose(c, beyond, most, found))
+    else:
+        ends = choose(c, negative, (zero, least), most)
+        found = choose(c, beyond, ends, choose(c, negative, negate(c, found), found))
+    is_number = c.holds(x, "EQ", x)
+    return choose(c, is_number, found, (zero, zero))
+
+
+def _times(c: Carrying, x: Value, power: int) -> Value:
+    factor = c.build.float_splat(2.0**power, x.static_shape, x.element_type)
+    return c.build.elementwise("multiply", x, factor)
+
+
+def _word(c: Carrying, x: Value) -> Value:
+    """A whole float from 0 to 2^32 as the bits of an integer without sign."""
+    is_large = c.holds(x, "GE", 1 << 31)
+    small = c.build.select(is_large, c.do("subtract", x, 1 << 31), x)
+    found = c.build.convert(small, HALF)
+    return c.choose(is_large, c.flip(found), found)
+
+
+# --- to floats ---
+
+
+def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool) -> Value:
+    """A number of 64 bits as a float: a sum of two exact floats, which is rounded once.
+
+        f64    the upper half times 2^32, and the lower half
+        f32    below 2^41: what 2^17 divides, and the rest
+               else what 2^40 divides, and the next 24 bits, the last of which is 1 where one below it is
+
+    Of f32 the first part has 24 bits in both cases. In the second one it is at least 2, so that its last digit is 2^18
+    at least; the rest in units of 2^16 is below half of it, is half of it, or is more, just as before it was cut.
+    """
+    if element not in ("f32", "f64"):
+        raise DoesNotApply(f"{element} would be rounded twice")
+    if element == "f64":
+        high = _unsigned_float(c, x[1], element) if unsigned else c.build.convert(x[1], element)
+        return c.do("add", _times(c, high, 32), _unsigned_float(c, x[0], element))
+    negative = c.holds(x[1], "LT", 0)
+    size = x if unsigned else choose(c, negative, negate(c, x), x)
+    found = _float_of_size(c, size)
+    return found if unsigned else c.build.select(negative, c.build.elementwise("negate", found), found)
+
+
+def _float_of_size(c: Carrying, x: Pair) -> Value:
+    low, high = x
+    # x < 2^41: x / 2^17 has 24 bits, and the rest 17.
+    top = c.do("add", right(c, low, 17), left(c, high, 15))
+    rest = c.do("subtract", low, left(c, right(c, low, 17), 17))
+    small = c.do("add", _times(c, c.build.convert(top, "f32"), 17), c.build.convert(rest, "f32"))
+    # Else: x / 2^40 has 24 bits, then 8 of the upper half and 16 of the lower one, and whether any of 16 more is 1.
+    upper = right(c, high, 8)
+    eight = c.do("subtract", high, left(c, upper, 8))
+    below, sixteen_more = sixteen(c, low)
+    is_odd = c.holds(c.do("subtract", sixteen_more, left(c, right(c, sixteen_more, 1), 1)), "EQ", 0)
+    sticky = c.build.select(is_odd, c.holds(below, "NE", 0), c.holds(below, "LT", 0))
+    middle = c.do("add", left(c, eight, 16), sixteen_more)
+    middle = c.choose(sticky, c.do("add", middle, 1), middle)
+    large = c.do("add", _times(c, c.build.convert(upper, "f32"), 40), _times(c, c.build.convert(middle, "f32"), 16))
+    limit = (c.number(0, low), c.number(1 << 9, low))
+    return c.build.select(is_less(c, x, limit, unsigned=True), small, large)
+
+
+def _unsigned_float(c: Carrying, x: Value, element: str) -> Value:
+    """A half without sign as a float that holds each of them."""
+    found = c.build.convert(x, element)
+    return c.choose(c.holds(x, "LT", 0), c.do("add", found, 1 << 32), found)

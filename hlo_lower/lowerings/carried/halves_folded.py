@@ -1,0 +1,120 @@
+"""Reductions of 64-bit integers on their halves, each by reductions of i32 with one op."""
+
+from collections.abc import Sequence
+from math import prod
+
+from hlo_lower import mlir
+from hlo_lower.graph import Block, Node, Value
+from hlo_lower.lowerings.carried.carrier import is_unsigned, least_of, most_of
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.halves import HALF, Pair, add, choose, is_less, join, left, right, sixteen, split
+from hlo_lower.registry import DoesNotApply
+
+FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+"""Bodies of a reduction that are one op of both arguments."""
+
+DIGITS = ((16, 1 << 15), (8, 1 << 23))
+"""How many bits a digit has of which so many are summed: their sum is below 2^31."""
+
+
+def fold_of(body: Block) -> str:
+    """The one op of a body that combines both its arguments; "" of another body."""
+    nodes = list(body.nodes)
+    if len(nodes) != 2 or len(body.arguments) != 2 or set(nodes[0].operands) != set(body.arguments):
+        return ""
+    name = nodes[0].name.removeprefix("stablehlo.")
+    alike = len({value.element_type for value in (*body.arguments, *nodes[0].results)}) == 1
+    return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
+
+
+def folded_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
+    """A reduction by one op.
+
+    Raises:
+      DoesNotApply: its body is another one, or it sums too many elements.
+    """
+    fold = fold_of(node.blocks[0]) if len(node.results) == 1 else ""
+    value, start = (split(c, operand) for operand in operands[:2]) if fold else ((), ())
+    if fold == "add":
+        found = _sum(c, node, value, start)
+    elif fold in ("and", "or", "xor"):
+        found = tuple(_folded(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
+    elif fold in ("minimum", "maximum") and node.name == "stablehlo.reduce":
+        found = _end(c, node, fold, value, start)
+    else:
+        raise DoesNotApply("a body that is no sum, bit operation, minimum or maximum has no form on halves")
+    return join(c, (found[0], found[1]))
+
+
+def _folded(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> Value:
+    """The reduction itself, of i32 by one op."""
+    raw_type = mlir.tensor_type(node.result().shape, HALF)
+    made = c.build.op(node.name, [value, start], [raw_type], mlir.attributes_of(node.raw), regions=1)
+    scalar = mlir.tensor_type((), HALF)
+    c.build.region(made, 0, [scalar, scalar], lambda build, pair: [build.elementwise(fold, *pair)])
+    return made.result()
+
+
+def _count(node: Node) -> int:
+    """As many elements are folded into one, the start included."""
+    if node.name == "stablehlo.reduce_window":
+        return prod(node.integers("window_dimensions")) + 1
+    return prod(node.operand(0).static_shape[dim] for dim in node.integers("dimensions")) + 1
+
+
+def _sum(c: Carrying, node: Node, value: Sequence[Value], start: Sequence[Value]) -> Pair:
+    """The sum modulo 2^64: sums of digits, none of which overflows, each in its place."""
+    bits = next((bits for bits, most in DIGITS if _count(node) <= most), 0)
+    if not bits:
+        raise DoesNotApply("a sum of more than 2^23 elements")
+    total: Pair | None = None
+    digits = ([part for half in pair for part in _digits(c, half, bits)] for pair in (value, start))
+    for place, (x, s) in enumerate(zip(*digits, strict=True)):
+        found = _folded(c, node, "add", x, s)
+        put = _in_place(c, found, place * bits)
+        total = put if total is None else add(c, total, put)
+    assert total is not None
+    return total
+
+
+def _digits(c: Carrying, half: Value, bits: int) -> list[Value]:
+    parts = sixteen(c, half)
+    if bits == 16:
+        return list(parts)
+    return [digit for part in parts for digit in _eight(c, part)]
+
+
+def _eight(c: Carrying, part: Value) -> Pair:
+    upper = right(c, part, 8)
+    return c.do("subtract", part, left(c, upper, 8)), upper
+
+
+def _in_place(c: Carrying, x: Value, place: int) -> Pair:
+    """A number of 31 bits times 2^place, place below 64."""
+    zero = c.number(0, x)
+    if place >= 32:
+        return zero, left(c, x, place - 32)
+    return left(c, x, place), right(c, x, 32 - place) if place else zero
+
+
+def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequence[Value]) -> Pair:
+    """The least or greatest number: that of the upper halves, and of the lower ones beside those that are that.
+
+    Lower halves have no sign, nor have upper ones of unsigned numbers: their sign bits are flipped. What is folded
+    begins with the end of i32, so that the start is compared once, with what was found.
+    """
+    unsigned = is_unsigned(node.operand(0).element_type)
+    end = most_of(HALF) if fold == "minimum" else least_of(HALF)
+    first = c.build.constant(end, (), HALF)
+    low, high = c.flip(value[0]), c.flip(value[1]) if unsigned else value[1]
+    upper = _folded(c, node, fold, high, first)
+    shape, gone = high.static_shape, frozenset(node.integers("dimensions"))
+    spread = c.build.broadcast(upper, shape, [d for d in range(len(shape)) if d not in gone])
+    beside = c.build.select(c.holds(high, "EQ", spread), low, c.number(end, low))
+    lower = _folded(c, node, fold, beside, first)
+    found = (c.flip(lower), c.flip(upper) if unsigned else upper)
+    if 0 in shape:
+        raise DoesNotApply("of nothing")
+    begun = (c.build.broadcast(start[0], upper.static_shape), c.build.broadcast(start[1], upper.static_shape))
+    direction = "LT" if fold == "minimum" else "GT"
+    return choose(c, is_less(c, begun, found, unsigned=unsigned, direction=direction), begun, found)

@@ -1,0 +1,39 @@
+"""How many floating-point operations an op computes: a product and a sum count one each, as does any other element."""
+
+from math import prod
+
+from hlo_lower import mlir
+from hlo_lower.graph import Graph, Node
+
+_NONE = frozenset(
+    f"stablehlo.{op}"
+    for op in (
+        *("constant", "iota", "broadcast_in_dim", "reshape", "transpose", "convert", "slice", "concatenate", "pad"),
+        *("dynamic_slice", "dynamic_update_slice", "gather", "scatter", "reverse", "select", "compare", "return"),
+        *("optimization_barrier", "and", "or", "not", "xor", "bitcast_convert"),
+    )
+)
+"""Ops that move and choose."""
+
+
+def flops_of(graph: Graph, node: Node) -> int:
+    """Those of one op on static shapes, of what it calls and of what stands in its regions; 0 of a dynamic shape.
+
+    A loop counts as one trip: how many there are is not looked at.
+    """
+    if node.body_name:
+        function = graph.functions.get(node.body_name)
+        return 0 if function is None or not function.has_body else sum(flops_of(graph, n) for n in function.body.nodes)
+    if node.name in _NONE or not node.is_static:
+        return 0
+    if node.name == "stablehlo.dot_general":
+        contracted = mlir.dot_dimension_numbers(node.raw).lhs_contracting_dimensions
+        shape = node.operand(0).static_shape
+        return 2 * prod(node.result().static_shape) * prod(shape[int(d)] for d in contracted)
+    if node.name in ("stablehlo.reduce", "stablehlo.sort"):
+        return prod(node.operand(0).static_shape)
+    if node.name in ("stablehlo.while", "stablehlo.case", "stablehlo.if"):
+        return sum(flops_of(graph, inner) for block in node.blocks for inner in block.nodes)
+    if not node.raw.results or not node.result().is_tensor or node.result().element_type[0] not in "fb":
+        return 0
+    return prod(node.result().static_shape)

@@ -1,0 +1,55 @@
+"""Write named ops out again: the inverse of raising.
+
+A composite whose decomposition was made by raising becomes the ops of that function; one whose decomposition is a
+function of the module's own becomes a call of it, as it was before. What was raised and is written out is the same
+module up to names and the order of ops that do not depend on each other; a constant that a named op shared with others
+is there twice.
+"""
+
+from collections.abc import Collection
+
+from hlo_lower import mlir
+from hlo_lower.graph import Function, Graph, Node, erase_uncalled
+from hlo_lower.named.outline import COMPOSITE, PREFIX
+
+
+def inline_graph(graph: Graph, only: Collection[str] | None = None) -> int:
+    """Write the named ops of a module out, in place; how many there were.
+
+    Args:
+      graph: the module.
+      only: the names of those that are written out, without the prefix; None for all.
+    """
+    count, unnamed = 0, set[str]()
+    while found := [node for node in graph.callers if node.name == COMPOSITE and _is_named(node, only)]:
+        for node in found:
+            function = graph.functions[node.body_name]
+            unnamed.add(function.name)
+            _write_out(node, function)
+        count += len(found)
+        graph.forget()
+    erase_uncalled(graph, unnamed)
+    graph.forget()
+    return count
+
+
+def _is_named(node: Node, only: Collection[str] | None) -> bool:
+    name = mlir.symbol_name(node.raw.attributes["name"])
+    return name.startswith(PREFIX) and (only is None or name.removeprefix(PREFIX) in only)
+
+
+def _write_out(node: Node, function: Function) -> None:
+    raw = node.raw
+    if function.name.startswith(PREFIX):
+        _, given = mlir.inlined(function.node.raw, list(raw.operands), raw)
+    else:
+        callee = {"callee": raw.attributes["decomposition"]}
+        types = [result.type for result in raw.results]
+        place = mlir.insert_before(raw)
+        call = mlir.create_operation(
+            "func.call", list(raw.operands), types, callee, location=raw.location, insertion_point=place
+        )
+        given = list(call.results)
+    for old, new in zip(raw.results, given, strict=True):
+        old.replace_all_uses_with(new)
+    raw.erase()

@@ -1,0 +1,132 @@
+"""What a value made of iotas and constants is at some places: masks, without computing all of them.
+
+Each op is followed from the places of its result to those of its operands. Places of a grid are given as rows and
+columns, and what depends on one of them is computed for that one. What depends on an argument is unknown.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.named.terms import Term
+
+Places = tuple["np.ndarray[Any, Any]", ...]
+"""For each dim of a value the coordinates of the places, which are broadcast against each other."""
+
+_ELEMENTWISE: dict[str, Any] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.not_equal,
+    "not": np.logical_not,
+    "negate": np.negative,
+}
+
+_COMPARED: dict[str, Any] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+}
+
+DEEPEST = 40
+"""Most ops one above the other."""
+
+
+def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[Any, Any] | None":
+    """The elements of a value at places; None where it depends on an argument, or on an op that is not followed."""
+    if not depth or -1 in term.shape:
+        return None
+    if term.op == "constant":
+        array = term.node.constant()
+        return None if array is None else array[places] if places else array.reshape(1)
+    if term.op == "iota":
+        return places[term.node.integer("iota_dimension")].astype(mlir.dtype_of(term.element))
+    moved = _beneath(term, places)
+    if moved is not None:
+        return value_at(term.operands[0], moved, depth - 1)
+    if term.op not in ("convert", "compare", "select") and (
+        term.op not in _ELEMENTWISE or (term.op in ("and", "or", "xor", "not") and term.element != "i1")
+    ):
+        return None
+    values: list[np.ndarray[Any, Any]] = []
+    for operand in term.operands:
+        value = value_at(operand, places if operand.shape else (), depth - 1)
+        if value is None:
+            return None
+        values.append(value)
+    if term.op == "convert":
+        dtype = mlir.dtype_of(term.element)
+        return None if dtype is None else values[0].astype(dtype)
+    if term.op == "compare":
+        return _COMPARED[comparison_direction(term.node)](*values)
+    if term.op == "select":
+        return np.where(*values)
+    with np.errstate(all="ignore"):
+        return _ELEMENTWISE[term.op](*values)
+
+
+def _beneath(term: Term, places: Places) -> Places | None:
+    """The places in the operand of an op that moves elements."""
+    if term.op == "broadcast_in_dim":
+        dims = term.integers("broadcast_dimensions")
+        shape = term.operands[0].shape
+        return tuple(places[d] if n != 1 else np.zeros_like(places[d]) for d, n in zip(dims, shape, strict=True))
+    if term.op == "transpose":
+        moved: list[np.ndarray[Any, Any]] = [places[0]] * len(places)
+        for i, d in enumerate(term.integers("permutation")):
+            moved[d] = places[i]
+        return tuple(moved)
+    if term.op == "reshape":
+        shape = term.operands[0].shape
+        flat = np.ravel_multi_index(np.broadcast_arrays(*places), term.shape) if places else np.zeros(1, np.int64)
+        return tuple(np.unravel_index(flat, shape)) if shape else ()
+    if term.op == "slice":
+        starts, strides = term.integers("start_indices"), term.integers("strides")
+        return tuple(s + p * t for p, s, t in zip(places, starts, strides, strict=True))
+    return None
+
+
+def dims_looked_at(term: Term, depth: int = DEEPEST) -> frozenset[int] | None:
+    """The dims along which a value made of iotas and constants can vary; None where it is not made of these."""
+    if not depth:
+        return None
+    if term.op == "constant":
+        return frozenset() if term.scalar is not None else frozenset(range(len(term.shape)))
+    if term.op == "iota":
+        return frozenset([term.node.integer("iota_dimension")])
+    if term.op == "broadcast_in_dim":
+        inner = dims_looked_at(term.operands[0], depth - 1)
+        places, shape = term.integers("broadcast_dimensions"), term.operands[0].shape
+        return None if inner is None else frozenset(places[d] for d in inner if shape[d] != 1)
+    if term.op == "transpose":
+        inner = dims_looked_at(term.operands[0], depth - 1)
+        permutation = term.integers("permutation")
+        return None if inner is None else frozenset(i for i, d in enumerate(permutation) if d in inner)
+    if term.op == "slice":
+        return dims_looked_at(term.operands[0], depth - 1)
+    if term.op == "reshape":
+        inner = dims_looked_at(term.operands[0], depth - 1)
+        return inner if inner is None or not inner else _long_dims(term.shape)
+    if term.op in ("convert", "compare", "select") or term.op in _ELEMENTWISE:
+        found: frozenset[int] = frozenset()
+        for operand in term.operands:
+            inner = dims_looked_at(operand, depth - 1)
+            if inner is None:
+                return None
+            found |= inner
+        return found
+    return None
+
+
+def _long_dims(shape: Sequence[int]) -> frozenset[int]:
+    return frozenset(d for d, size in enumerate(shape) if size > 1)

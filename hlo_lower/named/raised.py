@@ -1,0 +1,269 @@
+"""Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from hlo_lower import mlir
+from hlo_lower.graph import Function, Functional, Graph, Node
+from hlo_lower.named.found import Match, Matchers, NearMiss
+from hlo_lower.named.outline import COMPOSITE, PREFIX, Outliner
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, now, region_of
+from hlo_lower.named.terms import Term, Terms
+
+
+@dataclass(eq=False)
+class Named:
+    """A named op of a block, and those within it.
+
+    Attributes:
+      match: what was found.
+      region: what it covers.
+      call: the call of which it is the whole function; None of others.
+      inner: named ops within it.
+    """
+
+    match: Match
+    region: Region
+    call: RawOperation | None = None
+    inner: "list[Named]" = field(default_factory=list["Named"])
+
+
+@dataclass(eq=False)
+class NamedBlock:
+    """A block, and the named ops in it that lie in no other.
+
+    Attributes:
+      order: the block.
+      function: the function that holds it.
+      roots: the named ops.
+      is_within: whether the function is itself a named op, or called by nothing but such.
+    """
+
+    order: BlockOrder
+    function: Function
+    roots: list[Named]
+    is_within: bool = False
+
+
+@dataclass(eq=False)
+class NamedModule:
+    """What was found in a module: the named ops, block by block, and near misses."""
+
+    graph: Graph
+    blocks: list[NamedBlock]
+    misses: list[NearMiss]
+
+    def times(self, block: NamedBlock) -> int:
+        """How often a block's function is called from public functions, each call counted."""
+        return self._called.get(block.function.name, 0)
+
+    @cached_property
+    def _called(self) -> dict[str, int]:
+        calls: dict[str, list[str]] = {}
+        for node in self.graph.callers:
+            calls.setdefault(self.graph.function_of(node).name, []).append(node.body_name)
+        found: dict[str, int] = {}
+        pending = [name for name, function in self.graph.functions.items() if function.is_public]
+        while pending:
+            name = pending.pop()
+            found[name] = found.get(name, 0) + 1
+            pending += calls.get(name, [])
+        return found
+
+
+def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = None) -> NamedModule:
+    """Find the named ops of a module.
+
+    Args:
+      graph: the module; it is left as it is.
+      matchers: which ops are known.
+      only: the names of those that are looked for; None for all.
+    """
+    terms, is_function = Terms(graph), Functional(graph)
+    found: list[tuple[Function, BlockOrder, list[Named]]] = []
+    misses: list[NearMiss] = []
+    taken_whole: dict[str, Named] = {}
+    for function in _looked_at(graph):
+        for order in _blocks(function):
+            named, missed = _in_block(order, terms, matchers, only, is_function)
+            misses += missed
+            found.append((function, order, named))
+            whole = next((one for one in named if _is_whole(function, order, one)), None)
+            if whole is not None and not graph.has_other_reference(function.name):
+                taken_whole[function.name] = whole
+                named.remove(whole)
+    blocks: list[NamedBlock] = []
+    within = _called_by(graph, taken_whole)
+    for function, order, named in found:
+        every = [*_whole_calls(graph, order, taken_whole), *named]
+        if every:
+            blocks.append(NamedBlock(order, function, _forest(every, order), function.name in within))
+    return NamedModule(graph, blocks, misses)
+
+
+def raise_graph(graph: Graph, found: NamedModule) -> None:
+    """Put composites in the place of the named ops of a module, in place."""
+    outliner, is_function = Outliner(graph), Functional(graph)
+    for block in found.blocks:
+        moved: dict[RawValue, RawValue] = {}
+        for named in block.roots:
+            _raise(outliner, named, named.region, is_function, block.order, moved)
+    outliner.finish()
+
+
+def _raise(
+    outliner: Outliner,
+    named: Named,
+    region: Region | None,
+    is_function: Functional,
+    order: BlockOrder,
+    moved: dict[RawValue, RawValue],
+) -> None:
+    """Put a composite in the place of a named op, and of those within it in its function.
+
+    Args:
+      outliner: what takes out.
+      named: the named op.
+      region: what it covers now.
+      is_function: whether an op is a function of its operands.
+      order: the block.
+      moved: what stands for values in the block now; what is taken out is added.
+    """
+    if region is None:
+        return
+    if named.call is not None:
+        composite = outliner.name_call(named.call, named.match, order)
+        moved.update(zip(region.results, composite.results, strict=True))
+        return
+    inputs = tuple(now(moved, value) for value in region.inputs)
+    outlined = outliner.outline(replace(region, inputs=inputs), order)
+    if outlined is None:
+        return
+    if outlined.function is not None and named.inner:
+        block = BlockOrder([op.operation for op in outlined.function.regions[0].blocks[0].operations])
+        within = {**moved, **outlined.instead}
+        for inner in named.inner:
+            covered = inner.region if inner.call is not None else region_of(inner.match, block, is_function, within)
+            _raise(outliner, inner, covered, is_function, block, within)
+    moved.update(zip(region.results, outlined.composite.results, strict=True))
+
+
+def _looked_at(graph: Graph) -> list[Function]:
+    """The functions in which named ops are looked for: not those that a named op stands for already."""
+    standing = {node.body_name for node in graph.callers if node.name == COMPOSITE and _is_ours(node)}
+    return [f for f in graph.functions.values() if f.has_body and f.name not in standing]
+
+
+def _is_ours(node: Node) -> bool:
+    return mlir.symbol_name(node.raw.attributes["name"]).startswith(PREFIX)
+
+
+def _blocks(function: Function) -> list[BlockOrder]:
+    """The blocks of a function in which ops stand that are computed on whole tensors: its own, and those of loops."""
+    found: list[BlockOrder] = []
+    pending = [function.body.raw]
+    while pending:
+        operations = [op.operation for op in pending.pop().operations]
+        found.append(BlockOrder(operations))
+        for operation in operations:
+            if operation.name in _WITH_BLOCKS:
+                pending += [block for region in operation.regions for block in region.blocks]
+    return found
+
+
+_WITH_BLOCKS = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+
+
+def _in_block(
+    order: BlockOrder, terms: Terms, matchers: Matchers, only: Collection[str] | None, is_function: Functional
+) -> tuple[list[Named], list[NearMiss]]:
+    """The matches of a block whose regions can be taken out."""
+    named: list[Named] = []
+    misses: list[NearMiss] = []
+    by_anchor = matchers.by_anchor
+    for operation in order.operations:
+        operation_name = name = operation.name
+        if name == "func.call":  # what it gives may be what a larger op begins with
+            name = "func.call" if not len(operation.results) else _made_by(terms.of(operation.results[0]))
+        tried = by_anchor.get(name, ())
+        if name is not operation_name:
+            tried = (*tried, *by_anchor.get(f"func.call {name}", ()))
+        if not tried:
+            continue
+        anchor = terms.of(operation.results[0])
+        if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+            continue
+        for matcher in tried:
+            if only is not None and not set(only) & set(matchers.names[matcher]):
+                continue
+            found = matcher(anchor)
+            if isinstance(found, NearMiss):
+                misses.append(found)
+            elif found is not None and (only is None or found.name in only):
+                region = region_of(found, order, is_function)
+                if region is not None:
+                    named.append(Named(found, region))
+    return named, misses
+
+
+def _made_by(term: Term) -> str:
+    """The op that makes a value, with its dialect."""
+    return term.op if "." in term.op else f"stablehlo.{term.op}"
+
+
+def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
+    """Whether a named op is all that a private function computes, of its arguments in their order."""
+    if function.is_public or order.operations[-1].name != "func.return":
+        return False
+    region = named.region
+    return (
+        len(region.operations) == len(order.operations) - 1
+        and list(region.inputs) == list(function.body.raw.arguments)
+        and list(region.results) == list(order.operations[-1].operands)
+    )
+
+
+def _called_by(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
+    """Functions that are named ops, and those that are called by nothing but these."""
+    found = set(whole)
+    pending = True
+    while pending:
+        pending = False
+        for name, calls in graph.calls.items():
+            if name not in found and all(graph.function_of(call).name in found for call in calls):
+                found.add(name)
+                pending = True
+    return found
+
+
+def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) -> list[Named]:
+    """A named op for each call of a function that is one."""
+    if not whole:
+        return []
+    found: list[Named] = []
+    for operation in order.operations:
+        if operation.name == "func.call" and (named := whole.get(Node(operation).callee)) is not None:
+            values = tuple(operation.operands), tuple(operation.results)
+            region = Region(named.match, (operation,), (), *values)
+            found.append(Named(named.match, region, operation))
+    return found
+
+
+def _forest(named: Sequence[Named], order: BlockOrder) -> list[Named]:
+    """The largest first, those that lie within another below it; of two that overlap the smaller is left out."""
+    roots: list[Named] = []
+    owners: dict[float, tuple[Named, int]] = {}
+    firsts: dict[int, float] = {}
+    for one in sorted(named, key=lambda n: -len(n.region.operations)):
+        places = [order.place(operation) for operation in one.region.own]
+        around = {id(owner[0]): owner for place in places if (owner := owners.get(place)) is not None}
+        if around and (len(around) > 1 or any(place not in owners for place in places)):
+            continue
+        outer = next(iter(around.values()), None)
+        if not places or (outer is not None and outer[1] <= len(places)):
+            continue
+        firsts[id(one)] = min(places)
+        (roots if outer is None else outer[0].inner).append(one)
+        owners.update(dict.fromkeys(places, (one, len(places))))
+    return sorted(roots, key=lambda n: firsts[id(n)])

@@ -1,0 +1,136 @@
+"""What was found, as data: for reports and programs, apart from the module."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hlo_lower.causes import Cause
+from hlo_lower.graph import Graph, Node
+from hlo_lower.named.flops import flops_of
+from hlo_lower.named.found import NearMiss
+from hlo_lower.named.raised import Named, NamedModule
+from hlo_lower.named.terms import Term
+
+
+@dataclass(frozen=True)
+class NamedRecord:
+    """A named op.
+
+    Attributes:
+      name: without "hl.".
+      place: where it comes from ("llama.py:88").
+      function: the function that holds it.
+      times: how often that is called from public functions.
+      ops: how many ops it covers.
+      flops: how many floating-point operations these are, each time.
+      inputs: the types of its operands, by their roles.
+      attributes: its attributes.
+      further: how many values in between are taken by others as well.
+      inner: the named ops within it.
+    """
+
+    name: str
+    place: str
+    function: str
+    times: int
+    ops: int
+    flops: int
+    inputs: dict[str, str]
+    attributes: dict[str, Any]
+    further: int
+    inner: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            **self.__dict__,
+            "inner": list(self.inner),
+            "attributes": {k: _plain(v) for k, v in self.attributes.items()},
+        }
+
+
+@dataclass(frozen=True)
+class NearMissRecord:
+    """What was almost a named op, where, and what it lacked."""
+
+    name: str
+    place: str
+    why: Cause
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"name": self.name, "place": self.place, "why": self.why.to_json()}
+
+
+@dataclass(frozen=True)
+class NamedReport:
+    """What a module holds of named ops.
+
+    Attributes:
+      file: the module's name.
+      op_count: how many ops it has.
+      flops: how many floating-point operations its public functions are, a loop counted as one trip.
+      named: the named ops, those within others left out.
+      misses: what was almost one.
+    """
+
+    file: str
+    op_count: int
+    flops: int
+    named: tuple[NamedRecord, ...]
+    misses: tuple[NearMissRecord, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        named, misses = [one.to_json() for one in self.named], [one.to_json() for one in self.misses]
+        return {"file": self.file, "ops": self.op_count, "flops": self.flops, "named": named, "near_misses": misses}
+
+
+def report_of(found: NamedModule) -> NamedReport:
+    """What was found in a module, before it is raised."""
+    graph = found.graph
+    named = [
+        _record(graph, one, block.function.name, found.times(block))
+        for block in found.blocks
+        if not block.is_within
+        for one in block.roots
+    ]
+    misses = tuple(NearMissRecord(miss.name, _place(graph, miss.at), miss.why) for miss in _telling(found.misses))
+    public = (function for function in graph.functions.values() if function.is_public and function.has_body)
+    flops = sum(flops_of(graph, node) for function in public for node in function.body.nodes)
+    return NamedReport(graph.name, graph.op_count, flops, tuple(named), misses)
+
+
+def _telling(misses: list[NearMiss]) -> list[NearMiss]:
+    """Each miss once."""
+    seen: dict[tuple[str, int], NearMiss] = {}
+    for miss in misses:
+        seen.setdefault((miss.name, id(miss.at)), miss)
+    return list(seen.values())
+
+
+def _record(graph: Graph, one: Named, function: str, times: int) -> NamedRecord:
+    nodes = [Node(operation) for operation in one.region.operations]
+    return NamedRecord(
+        one.match.name,
+        str(graph.location(nodes[-1])),
+        function,
+        times,
+        len(nodes) if one.call is None else sum(1 for _ in graph.functions[nodes[0].callee].body.nodes) - 1,
+        sum(flops_of(graph, node) for node in nodes),
+        {role: _type(term) for role, term in one.match.inputs.items()},
+        dict(one.match.attributes),
+        len(one.region.results) - len(one.match.results),
+        tuple(inner.match.name for inner in one.inner),
+    )
+
+
+def _type(term: Term) -> str:
+    return str(term.raw.type).removeprefix("tensor<").removesuffix(">")
+
+
+def _place(graph: Graph, term: Term) -> str:
+    return str(graph.location(term.node)) if term.op != "argument" else graph.name
+
+
+def _plain(value: Any) -> Any:
+    return list(cast(tuple[Any, ...], value)) if isinstance(value, tuple) else value

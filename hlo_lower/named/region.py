@@ -1,0 +1,310 @@
+"""The ops that a match covers: all that lies between its inputs and its results, and whether they can be taken out.
+
+They can where they stand in one block, take nothing from outside but the inputs and constants, and no input depends on
+one of them. What else is used outside becomes a further result; a constant, or a constant broadcast, is copied.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hlo_lower import mlir
+from hlo_lower.graph import Functional, Node
+from hlo_lower.named.found import Match
+
+RawOperation = mlir.RawOperation
+RawValue = mlir.RawValue
+
+CHEAP = frozenset({"stablehlo.constant", "stablehlo.iota"})
+"""Ops that are copied where others use them as well."""
+
+MOVES = frozenset(f"stablehlo.{op}" for op in ("broadcast_in_dim", "reshape", "transpose", "convert"))
+"""Ops at the rim of a match that stay outside where others use them as well."""
+
+
+class BlockOrder:
+    """The operations of one block in program order, kept while some are taken out and moved.
+
+    They are known by their first results: the bindings hash an operation by what it takes, which changes.
+    """
+
+    def __init__(self, operations: Sequence[RawOperation]) -> None:
+        self._places = {_name(operation): float(n) for n, operation in enumerate(operations)}
+        self._keys = list(self._places.values())
+        self._operations: list[RawOperation | None] = list(operations)
+
+    @property
+    def operations(self) -> list[RawOperation]:
+        """Those that stand there now."""
+        return [operation for operation in self._operations if operation is not None]
+
+    def holds(self, operation: RawOperation) -> bool:
+        """Whether an operation stands in the block itself."""
+        return _name(operation) in self._places
+
+    def place(self, operation: RawOperation) -> float:
+        """A number that grows along the block."""
+        return self._places[_name(operation)]
+
+    def between(self, first: float, last: float) -> list[RawOperation]:
+        """Those whose places lie between two, the two included."""
+        found = self._operations[bisect_left(self._keys, first) : bisect_right(self._keys, last)]
+        return [operation for operation in found if operation is not None]
+
+    def remove(self, operation: RawOperation) -> None:
+        """It is about to be taken out."""
+        self._operations[bisect_left(self._keys, self._places.pop(_name(operation)))] = None
+
+    def put(self, place: float, operations: Sequence[RawOperation]) -> None:
+        """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
+        for operation in operations:
+            if self.holds(operation):
+                self.remove(operation)
+        number = bisect_right(self._keys, place)
+        following = self._keys[number] if number < len(self._keys) else place + 1
+        keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
+        self._keys[number:number] = keys
+        self._operations[number:number] = operations
+        self._places.update(zip(map(_name, operations), keys, strict=True))
+
+
+def _name(operation: RawOperation) -> RawValue | RawOperation:
+    results = operation.results
+    return results[0] if len(results) else operation
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What is taken out.
+
+    Attributes:
+      match: whose.
+      operations: those that it covers, in program order; constants that others use, too, are among them.
+      copied: the first results of those of them that stay where they are as well.
+      inputs: what they take.
+      results: what is taken of them: of the match, then others.
+      aliases: values that are inputs computed once more, and the inputs.
+    """
+
+    match: Match
+    operations: tuple[RawOperation, ...]
+    copied: Collection[RawValue | RawOperation]
+    inputs: tuple[RawValue, ...]
+    results: tuple[RawValue, ...]
+    aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+
+    def holds(self, operation: RawOperation) -> bool:
+        """Whether an operation is one of its own, or stands in a region of one."""
+        return _name(operation) in self._names or _is_within(operation, self._names)
+
+    @cached_property
+    def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
+        return {_name(operation): operation for operation in self.operations}
+
+    @property
+    def own(self) -> list[RawOperation]:
+        """Those of its operations that are taken out."""
+        if not self.copied:
+            return list(self.operations)
+        return [operation for operation in self.operations if _name(operation) not in self.copied]
+
+    @property
+    def kept(self) -> list[RawOperation]:
+        """Those that stay as well."""
+        return [operation for operation in self.operations if _name(operation) in self.copied]
+
+
+def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
+    """What stands for a value now."""
+    while value in moved:
+        value = moved[value]
+    return value
+
+
+def region_of(
+    match: Match, order: BlockOrder, is_function: Functional, moved: Mapping[RawValue, RawValue] | None = None
+) -> Region | None:
+    """The region of a match in a block; None where it cannot be taken out.
+
+    Args:
+      match: the match.
+      order: the block that holds it.
+      is_function: whether an op is a function of its operands.
+      moved: what stands for a value since the match was found.
+    """
+    moved = moved or {}
+    results = [term.surface for term in match.results]
+    given = [term.surface for term in match.inputs.values()]
+    if any(value is None for value in (*given, *results)):
+        return None
+    results = [now(moved, value) for value in results]
+    inputs = _nearest(match, given, results, order) if not moved else [now(moved, value) for value in given]
+    aliases = {
+        now(moved, other.surface): value
+        for term, value in zip(match.inputs.values(), inputs, strict=True)
+        for other in term.others
+        if other.surface is not None
+    }
+    covered = _between([*inputs, *aliases], results, order)
+    if covered is None:
+        return None
+    inputs = _rim(inputs, covered)
+    operations = sorted(covered.values(), key=order.place)
+    if not operations or not all(is_function(Node(operation)) for operation in operations):
+        return None
+    outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
+    copied = _copied(operations, outside, set(results))
+    names = {_name(operation) for operation in copied}
+    extra = [v for op in operations if _name(op) not in names for v in op.results if v in outside and v not in results]
+    aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
+    region = Region(match, tuple(operations), names, tuple(inputs), (*results, *extra), aliases)
+    after = moved_behind(region, order)
+    if after is None or not all(is_function(Node(operation)) for operation in after):
+        return None
+    return region
+
+
+def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder) -> list[RawValue]:
+    """The inputs as the results take them: behind products with 1 and calls that give them back, where that is one
+    value; so what others take as well stays outside."""
+    if not any(term.is_beneath for term in match.inputs.values()):
+        return list(given)
+    terms = {id(term): n for n, term in enumerate(match.inputs.values())}
+    known = next(iter(match.results)).terms.known
+    hits: list[dict[RawValue, None]] = [{} for _ in given]
+    pending, seen = list(results), set[RawValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        term = known(value)
+        number = None if term is None or value in results else terms.get(id(term))
+        if number is not None:
+            hits[number][value] = None
+            continue
+        producer = mlir.producer(value)
+        if producer is None or not order.holds(producer):
+            continue
+        pending += _taken(producer)
+    return [next(iter(hit)) if len(hit) == 1 else value for hit, value in zip(hits, given, strict=True)]
+
+
+def _between(
+    inputs: Iterable[RawValue], results: Iterable[RawValue], order: BlockOrder
+) -> dict[RawValue | RawOperation, RawOperation] | None:
+    """The ops of the block between values, by their first results; None where something else comes in."""
+    given, covered = set(inputs), dict[RawValue | RawOperation, RawOperation]()
+    pending = [value for value in results if value not in given]
+    while pending:
+        value = pending.pop()
+        producer = mlir.producer(value)
+        if producer is None or not order.holds(producer):
+            return None
+        name = _name(producer)
+        if name in covered:
+            continue
+        covered[name] = producer
+        pending += [operand for operand in _taken(producer) if operand not in given]
+    return covered
+
+
+def _taken(operation: RawOperation) -> list[RawValue]:
+    """What an op takes, its regions included; what stands in them is not taken."""
+    if not len(operation.regions):
+        return list(operation.operands)
+    inner = mlir.walked(operation)
+    own = set(inner)
+    found = list(operation.operands)
+    for op in inner[1:]:
+        for value in op.operands:
+            producer = mlir.producer(value)
+            owner = value.owner.owner.operation if producer is None else None
+            if (producer is not None and producer not in own) or (owner is not None and owner not in own):
+                found.append(value)
+    return found
+
+
+def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawOperation]) -> list[RawValue]:
+    """The inputs, or what a move makes of one, where that is used outside: then the move stays outside."""
+    taken: dict[RawValue, list[RawOperation]] = {}
+    for operation in covered.values():
+        for value in _taken(operation):
+            taken.setdefault(value, []).append(operation)
+    found: list[RawValue] = []
+    for value in inputs:
+        at, chain = value, list[RawOperation]()
+        while len(users := taken.get(at, [])) == 1 and users[0].name in MOVES:
+            chain.append(users[0])
+            at = users[0].results[0]
+            if _is_used_outside(at, covered):
+                for move in chain:
+                    covered.pop(_name(move), None)  # two inputs may be one value
+                value, chain = at, []
+        found.append(value)
+    return found
+
+
+def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
+    for use in value.uses:
+        operation = use.owner.operation
+        if _name(operation) not in covered and not _is_within(operation, covered):
+            return True
+    return False
+
+
+def _is_within(operation: RawOperation, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
+    """Whether an operation stands in a region of a covered one."""
+    parent = operation.parent
+    while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
+        if _name(parent.operation) in covered:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _copied(
+    operations: Sequence[RawOperation], outside: Collection[RawValue], results: Collection[RawValue]
+) -> list[RawOperation]:
+    """The covered constants that are used outside as well, alone or broadcast, with what they are made of."""
+    cheap: dict[RawValue | RawOperation, RawOperation] = {}
+    found: dict[RawValue | RawOperation, RawOperation] = {}
+    for operation in operations:
+        if operation.name in CHEAP:
+            cheap[_name(operation)] = operation
+        elif operation.name in MOVES:
+            if operation.operands[0] not in cheap:
+                continue
+            cheap[_name(operation)] = operation
+        else:
+            continue
+        value = operation.results[0]
+        if value in outside and value not in results:
+            pending = [operation]
+            while pending:
+                current = pending.pop()
+                found[_name(current)] = current
+                pending += [p for taken in current.operands if (p := mlir.producer(taken)) is not None]
+    return list(found.values())
+
+
+def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
+    """What stands between the ops of a region and depends on them, and so comes behind it.
+
+    None where an input of the region depends on them: then they cannot be one op.
+    """
+    first, last = order.place(region.operations[0]), order.place(region.operations[-1])
+    between = order.between(first, last)
+    if len(between) == len(region.operations):
+        return ()
+    covered = {_name(operation) for operation in region.operations}
+    tainted = {value for operation in region.own for value in operation.results}
+    after: list[RawOperation] = []
+    for operation in between:
+        if _name(operation) in covered:
+            continue
+        if any(value in tainted for value in _taken(operation)):
+            after.append(operation)
+            tainted.update(operation.results)
+    return None if any(value in tainted for value in region.inputs) else tuple(after)

@@ -1,0 +1,59 @@
+"""swiglu(gate, up) = silu(gate) * up: two projections of one value, one of them through silu.
+
+It is that and nothing else: one factor is a silu (`hlo_lower.named.silu`) that nothing else takes, the other is another
+value of the same shape, which a projection gives: a product, a part of one, or a sum with a bias. No attributes.
+"""
+
+from collections.abc import Iterator
+
+from hlo_lower.named.axis_atoms import LAYOUT
+from hlo_lower.named.found import Found, Match, matchers
+from hlo_lower.named.silu import silu, silu_of
+from hlo_lower.named.terms import Term
+
+WAY = LAYOUT | {"convert", "slice", "add", "gather", "dynamic_slice", "multiply", "composite"}
+"""What may stand between a projection and its gate."""
+
+
+@matchers.finds(
+    "swiglu",
+    at=("stablehlo.logistic", "stablehlo.exponential", "func.call stablehlo.multiply", "func.call stablehlo.divide"),
+)
+def swiglu(anchor: Term) -> Found:
+    """A silu, written out or called, times another projection."""
+    if anchor.op in ("multiply", "divide"):
+        activated, gate = anchor, silu_of(anchor)
+    else:
+        found = silu(anchor)
+        activated, gate = (found.results[0], found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
+    if gate is None:
+        return None
+    product = activated.only_user
+    if product is not None and product.op == "convert":
+        product = product.only_user
+    if product is None or product.op != "multiply" or product.shape != gate.shape:
+        return None
+    first, second = product.operands
+    up = next((one for one in (second, first) if one is not activated and not _is_of(one, activated)), None)
+    if up is None or up.is_same(gate) or not (_is_projected(gate) and _is_projected(up)):
+        return None
+    return Match("swiglu", {"gate": gate, "up": up}, [product])
+
+
+def _is_of(term: Term, activated: Term) -> bool:
+    return term.op == "convert" and term.operands[0] is activated
+
+
+def _is_projected(term: Term) -> bool:
+    """Whether a product stands above, beneath layout, parts and a bias."""
+    return any(above.op == "dot_general" for above in _above(term))
+
+
+def _above(term: Term, steps: int = 12) -> Iterator[Term]:
+    pending = [term]
+    while pending and steps:
+        steps -= 1
+        term = pending.pop(0)
+        yield term
+        if term.op in WAY:
+            pending += term.operands[:2]

@@ -1,0 +1,149 @@
+"""`hl.raise_named` and `hl.inline_named`: named ops put in the place of plain ones, and written out again."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from hlo_lower import mlir
+from hlo_lower.errors import InputError
+from hlo_lower.graph import Graph, Source, read, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.named import find_named, matchers, raise_graph
+from hlo_lower.named.inline_named import inline_graph
+from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A module with composites in the place of its named ops.
+
+    Attributes:
+      graph: the module.
+      report: what was found.
+
+    Example:
+      >>> hl.raise_named("decode.mlir").summary()
+      '0 named ops'
+    """
+
+    graph: Graph
+    report: NamedReport
+
+    @property
+    def named(self) -> tuple[NamedRecord, ...]:
+        """The named ops that were raised."""
+        return self.report.named
+
+    @property
+    def misses(self) -> tuple[NearMissRecord, ...]:
+        """What was almost a named op."""
+        return self.report.misses
+
+    @property
+    def text(self) -> str:
+        """The module as text."""
+        return to_text(self.graph)
+
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode."""
+        return to_bytecode(self.graph)
+
+    def portable(self) -> bytes:
+        """The module as a portable artifact."""
+        return to_portable_artifact(self.graph)
+
+    def summary(self) -> str:
+        """How many of which: "14 named ops: 5 rms_norm, 2 attention, ..."."""
+        counts: dict[str, int] = {}
+        for one in self.named:
+            counts[one.name] = counts.get(one.name, 0) + 1
+        listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
+        return f"{len(self.named)} named op{'s' * (len(self.named) != 1)}" + (f": {listed}" if listed else "")
+
+
+def raise_named(source: Source | Graph, *, only: Collection[str] | None = None, name: str | None = None) -> Raised:
+    """Put a `stablehlo.composite` in the place of each named op of a module (docs/named-ops.md).
+
+    The ops that it stands for become its decomposition, so the module computes what it computed, to the bit, and
+    whoever does not know the name inlines it.
+
+    Args:
+      source: whatever `read` takes, or a graph, which is left as it is.
+      only: the names of those that are raised ("attention", "rms_norm"); by default all.
+      name: name for messages.
+
+    Returns:
+      The module: `.text`, `.named`, `.misses`, `.summary()`.
+
+    Raises:
+      InputError: the source cannot be read, or there is no named op of such a name.
+
+    Example:
+      >>> hl.raise_named("decode.mlir").named
+      ()
+    """
+    checked_names(only)
+    graph = _copy(source, name)
+    with mlir.active(graph.context):
+        found = find_named(graph, matchers, only)
+        report = report_of(found)
+        raise_graph(graph, found)
+    return Raised(graph, report)
+
+
+def inline_named(source: Source | Graph, *, only: Collection[str] | None = None, name: str | None = None) -> Graph:
+    """Write the named ops of a module out: the inverse of `raise_named`.
+
+    Args:
+      source: whatever `read` takes, or a graph, which is left as it is.
+      only: the names of those that are written out; by default all.
+      name: name for messages.
+
+    Returns:
+      The module, plain.
+
+    Raises:
+      InputError: the source cannot be read, or there is no named op of such a name.
+
+    Example:
+      >>> hl.inline_named("decode.mlir")
+      <Graph decode.mlir: 5 ops, 1 scatter, 1 function>
+    """
+    checked_names(only)
+    graph = _copy(source, name)
+    with mlir.active(graph.context):
+        inline_graph(graph, only)
+    return graph
+
+
+def named_report(source: Source | Graph, *, name: str | None = None) -> NamedReport:
+    """The named ops of a module, and what was almost one; the module is left as it is."""
+    graph = source if isinstance(source, Graph) else read(source, name)
+    with mlir.active(graph.context):
+        return report_of(find_named(graph, matchers))
+
+
+def checked_names(only: Collection[str] | None) -> None:
+    """Check the names of named ops.
+
+    Raises:
+      InputError: one is none.
+    """
+    known = matchers.all_names
+    for name in only or ():
+        if name not in known:
+            near = get_close_matches(name, known, 3) or known
+            told = "only" if isinstance(only, str) else repr(name)
+            raise InputError(
+                *("raise", f"{told}: no named op of that name"),
+                facts=f"named ops are {', '.join(known)}",
+                next_step=f"write {near[0]!r}, or leave it out for all",
+            )
+
+
+def _copy(source: Source | Graph, name: str | None) -> Graph:
+    """The module anew, where it is a graph of the caller's."""
+    if not isinstance(source, Graph):
+        return read(source, name)
+    copy = read(to_bytecode(source), source.name)
+    copy.has_locations = source.has_locations
+    return copy

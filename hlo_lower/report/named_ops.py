@@ -1,0 +1,51 @@
+"""The named ops of modules as text, and what was almost one and what it lacked."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from hlo_lower import english
+from hlo_lower.named.record import NamedRecord, NamedReport
+
+
+def named_text(reports: Sequence[NamedReport]) -> str:
+    """A line for each kind of named op of each module with where it is, and one for each near miss."""
+    return "\n".join(line for report in reports for line in _lines(report)) + "\n"
+
+
+def _lines(report: NamedReport) -> list[str]:
+    covered = sum(one.ops * one.times for one in report.named)
+    flops = sum(one.flops * one.times for one in report.named)
+    count = sum(one.times for one in report.named)
+    of = f" of {report.flops:,}" if report.flops else ""
+    lines = [f"{report.file}: {count} named op{'s' * (count != 1)}, {covered:,} ops, {flops:,}{of} FLOPs"]
+    groups: dict[tuple[object, ...], list[NamedRecord]] = {}
+    for one in report.named:
+        groups.setdefault((one.name, str(one.inputs), str(one.attributes), one.ops, one.inner, one.further), []).append(
+            one
+        )
+    for same in groups.values():
+        lines += _group(same)
+    lines += [f"  almost {miss.name} at {miss.place}: {english.told(miss.why)}" for miss in report.misses]
+    return lines
+
+
+def _group(same: list[NamedRecord]) -> list[str]:
+    first = same[0]
+    times = sum(one.times for one in same)
+    inputs = ", ".join(f"{role} {kind}" for role, kind in first.inputs.items())
+    attributes = ", ".join(f"{name}={_value(value)}" for name, value in first.attributes.items())
+    places = list(dict.fromkeys(one.place for one in same))
+    shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
+    tail = f"{first.ops} ops, {first.flops:,} FLOPs each"
+    tail += f"; holds {', '.join(first.inner)}" if first.inner else ""
+    tail += f"; {first.further} values in between are used outside" if first.further else ""
+    return [
+        f"  {times} {first.name}({inputs})" + (f" {{{attributes}}}" if attributes else ""),
+        f"      {tail}; {shown}",
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return str(list(cast(tuple[Any, ...], value)))
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,60 @@
+"""Laws of ops that read or write windows: gathers and updates of slices, slices at places that
+are known only when they run. Other slices are looked through by `by_parts`."""
+
+from hlo_lower import mlir
+from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
+
+
+def gather(asked: OpParts) -> list[Goal] | None:
+    """Each window is read by itself: positions are cut as the indices, batching dims with them; a window dim that takes
+    all of the operand's dim is cut as that, its start being clamped to 0 for a part as for all of it."""
+    if not asked.has_same_attributes("slice_sizes"):
+        return None
+    numbers = mlir.gather_dimension_numbers(asked.first.raw)
+    sizes, its_sizes = integers(asked.first, "slice_sizes"), integers(asked.second, "slice_sizes")
+    operand = asked.shape(0)
+    places = [d for d in range(len(asked.shape(1))) if d != numbers.index_vector_dim]
+    positions = [d for d in range(len(asked.result)) if d not in numbers.offset_dims]
+    index = {i: asked.run(r) for i, r in zip(places, positions, strict=True)}
+    batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+    cut: dict[int, Run] = {d: index[i] for d, i in batching.items()}
+    expected = list(sizes)
+    gone = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    windows = [d for d in range(len(operand)) if d not in gone]
+    for dim, offset in zip(windows, numbers.offset_dims, strict=True):
+        if sizes[dim] == operand[dim]:
+            cut[dim] = asked.run(offset)
+            expected[dim] = cut[dim][1]
+        elif not asked.takes_all(offset):
+            return None
+    if tuple(expected) != its_sizes:
+        return None
+    return all_goals([asked.goal(0, cut), asked.goal(1, index)])
+
+
+def dynamic_update_slice(asked: OpParts) -> list[Goal] | None:
+    """Dims that the update covers are cut alike; a start there is clamped to 0. The others are whole."""
+    operand, update = asked.shape(0), asked.shape(1)
+    covered = [d for d in range(len(operand)) if operand[d] == update[d]]
+    if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
+        return None
+    runs = {d: asked.run(d) for d in covered}
+    starts = [asked.start(d + 2, operand[d] - update[d]) for d in range(len(operand)) if d not in covered]
+    return all_goals([asked.goal(0, runs), asked.goal(1, runs), *starts])
+
+
+def dynamic_slice(asked: OpParts) -> list[Goal] | None:
+    """Dims of which it takes everything are cut alike; a start there is clamped to 0. The others are whole."""
+    operand = asked.shape(0)
+    covered = [d for d in range(len(operand)) if operand[d] == asked.result[d]]
+    if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
+        return None
+    starts = [asked.start(d + 1, operand[d] - asked.result[d]) for d in range(len(operand)) if d not in covered]
+    return all_goals([asked.goal(0, {d: asked.run(d) for d in covered}), *starts])
+
+
+WINDOW_LAWS = {
+    "stablehlo.gather": gather,
+    "stablehlo.dynamic_update_slice": dynamic_update_slice,
+    "stablehlo.dynamic_slice": dynamic_slice,
+}

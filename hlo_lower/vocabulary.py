@@ -1,0 +1,242 @@
+"""The named ops: what each one is called in a composite (`hl.rms_norm`), what it takes, and what its attributes mean.
+
+This table is what `hl.named` checks a name and attributes against, what a recogniser writes, and what a target spells
+in its own way. It holds no pattern: an op is defined here in a line, and recognised elsewhere.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+PREFIX: Final = "hl."
+"""What a composite's name starts with."""
+
+VERSION: Final = 1
+"""Of the composites: it is raised where an attribute changes its meaning."""
+
+
+@dataclass(frozen=True)
+class AttributeOfOp:
+    """One attribute of a named op.
+
+    Attributes:
+      name: as it stands in `composite_attributes`.
+      type: float, int, bool or str; a tuple of int where `several`.
+      meaning: in a few words, with the unit where there is one.
+      default: what it is where it is left out; None where it must be given.
+      choices: the values of a text; empty where it is no text, or any.
+      several: it is a list of whole numbers.
+    """
+
+    name: str
+    type: type
+    meaning: str
+    default: float | int | bool | str | None = None
+    choices: tuple[str, ...] = ()
+    several: bool = False
+
+
+@dataclass(frozen=True)
+class OpInVocabulary:
+    """A named op.
+
+    Attributes:
+      name: without the prefix.
+      takes: its operands, in order; those in brackets may be left out.
+      definition: what it computes, in a line.
+      attributes: what is fixed when the module is written.
+    """
+
+    name: str
+    takes: str
+    definition: str
+    attributes: tuple[AttributeOfOp, ...] = ()
+
+
+def _axis(meaning: str = "along which") -> AttributeOfOp:
+    return AttributeOfOp("axis", int, f"{meaning}, from 0")
+
+
+def _axes(meaning: str) -> AttributeOfOp:
+    return AttributeOfOp("axes", int, f"{meaning}, from 0, ascending", several=True)
+
+
+def _epsilon(where: str) -> AttributeOfOp:
+    return AttributeOfOp("epsilon", float, f"added {where}")
+
+
+_WEIGHT = AttributeOfOp(
+    "weight",
+    str,
+    "what the normalized value is multiplied by: nothing, the operand, or one plus the operand",
+    default="plain",
+    choices=("none", "plain", "one_plus"),
+)
+
+_EMPTY_ROWS = AttributeOfOp(
+    "empty_rows", str, "what a row of nothing but -inf gives", default="nan", choices=("nan", "zero")
+)
+
+_ACCUMULATE = AttributeOfOp(
+    "accumulate", str, "the element type that it is computed in, where that is another", default=""
+)
+
+_VARIANCE = _epsilon("to the variance, below the root")
+
+_ACCUMULATED = tuple(
+    OpInVocabulary(
+        name,
+        "x",
+        f"result i is {of} of the elements of x up to and including i, along the axis",
+        (_axis(), AttributeOfOp("reverse", bool, "from the end on", default=False)),
+    )
+    for name, of in (
+        ("cumsum", "the sum"),
+        ("cumprod", "the product"),
+        ("cummax", "the maximum"),
+        ("cummin", "the minimum"),
+        ("cumlogsumexp", "the logsumexp"),
+    )
+)
+
+NAMED_OPS: Final = (
+    OpInVocabulary(
+        "softmax",
+        "x",
+        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row",
+        (_axis(), _EMPTY_ROWS, _ACCUMULATE),
+    ),
+    OpInVocabulary(
+        "log_softmax", "x", "x - m - log(sum(exp(x - m))), m the maximum of the same row", (_axis(), _ACCUMULATE)
+    ),
+    OpInVocabulary(
+        "logsumexp",
+        "x",
+        "log(sum(exp(x - m))) + m",
+        (_axes("that are summed"), AttributeOfOp("keepdims", bool, "they stay with size 1", default=False)),
+    ),
+    OpInVocabulary(
+        "layer_norm",
+        "x, [weight], [bias]",
+        "(x - mean) / sqrt(mean((x - mean)**2) + epsilon) * weight + bias",
+        (_axes("of mean and variance"), _VARIANCE, _WEIGHT),
+    ),
+    OpInVocabulary(
+        "rms_norm",
+        "x, [weight]",
+        "x / sqrt(mean(x**2) + epsilon) * weight",
+        (_axes("of the mean"), _epsilon("to the mean of squares, below the root"), _WEIGHT),
+    ),
+    OpInVocabulary(
+        "group_norm",
+        "x, [weight], [bias]",
+        "layer_norm over groups of channels and all axes but the batch's",
+        (
+            AttributeOfOp("num_groups", int, "into which the channels are parted"),
+            _VARIANCE,
+            AttributeOfOp("channel_axis", int, "the axis of channels, from 0"),
+        ),
+    ),
+    OpInVocabulary(
+        "batch_norm",
+        "x, [weight], [bias], mean, variance",
+        "(x - mean) / sqrt(variance + epsilon) * weight + bias with mean and variance given, as in inference",
+        (_VARIANCE, AttributeOfOp("channel_axis", int, "the axis of channels, from 0")),
+    ),
+    OpInVocabulary(
+        "l2_norm",
+        "x",
+        "x / sqrt(sum(x**2)), held away from 0 by epsilon",
+        (
+            _axes("of the sum"),
+            AttributeOfOp("epsilon", float, "by which the root is held away from 0", default=0.0),
+            AttributeOfOp(
+                "guard",
+                str,
+                "sqrt(sum), sqrt(sum + epsilon), sqrt(max(sum, epsilon)), max(sqrt(sum), epsilon), sqrt(sum) + epsilon",
+                default="none",
+                choices=("none", "add_inside", "max_inside", "max_outside", "add_outside"),
+            ),
+        ),
+    ),
+    OpInVocabulary(
+        "gelu",
+        "x",
+        "x * P(X <= x), X standard normal; tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
+        (AttributeOfOp("approximate", str, "as PyTorch calls it", default="none", choices=("none", "tanh")),),
+    ),
+    OpInVocabulary("silu", "x", "x / (1 + exp(-x))"),
+    OpInVocabulary("relu", "x", "max(x, 0)"),
+    OpInVocabulary("relu6", "x", "min(max(x, 0), 6)"),
+    OpInVocabulary("hard_swish", "x", "x * min(max(x + 3, 0), 6) / 6"),
+    OpInVocabulary(
+        "rope",
+        "x, cos, sin",
+        "pairs of the last axis turned by an angle each: (a, b) to (a*cos - b*sin, b*cos + a*sin)",
+        (
+            AttributeOfOp(
+                "pairs",
+                str,
+                "which elements are a pair: i and i + size/2, or 2i and 2i + 1, or these, written as i and i + size/2",
+                choices=("halves", "interleaved", "interleaved_to_halves"),
+            ),
+            AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
+        ),
+    ),
+    OpInVocabulary(
+        "attention",
+        "query, key, value, [mask], [bias], [causal_mask]",
+        "softmax(scale * query @ key^T, masked) @ value, for each batch and head",
+        (
+            AttributeOfOp("scale", float, "of the scores", default=1.0),
+            AttributeOfOp("causal", bool, "no position sees a later one; counted from the first", default=False),
+            AttributeOfOp(
+                "mask",
+                str,
+                "what the operand mask is: none, true where it is seen, or added to the scores",
+                default="none",
+                choices=("none", "boolean", "additive"),
+            ),
+            AttributeOfOp("mask_hides", bool, "a boolean mask is true where a position is hidden", default=False),
+            AttributeOfOp("layout", str, "axes of query, key, value, masks and result, as in an einsum", default=""),
+            AttributeOfOp(
+                "empty_rows", str, "what a row that sees nothing gives", default="nan", choices=("nan", "zero")
+            ),
+            AttributeOfOp("softcap", float, "c in c * tanh(scores / c); 0: none", default=0.0),
+            AttributeOfOp("window", int, "how many positions back are seen, itself among them; 0: all", default=0),
+        ),
+    ),
+    OpInVocabulary(
+        "top_k",
+        "x",
+        "the k largest and their positions",
+        (
+            AttributeOfOp("k", int, "how many"),
+            _axis(),
+            AttributeOfOp("largest", bool, "else the smallest", default=True),
+        ),
+    ),
+    OpInVocabulary("argmax", "x", "position of the first maximum", (_axis(),)),
+    OpInVocabulary("argmin", "x", "position of the first minimum", (_axis(),)),
+    OpInVocabulary(
+        "one_hot",
+        "positions",
+        "1 where the new axis' position is the operand's, else 0",
+        (AttributeOfOp("depth", int, "size of the new axis"), _axis("the new one")),
+    ),
+    OpInVocabulary("embedding_lookup", "table, positions", "rows of the table"),
+    *_ACCUMULATED,
+    OpInVocabulary(
+        "take_along_axis", "x, positions", "x at the positions, which are x's but along the axis", (_axis(),)
+    ),
+    OpInVocabulary("dropout", "x", "x itself: dropout of inference, left in the module"),
+    OpInVocabulary("linear", "x, weight, bias", "x @ weight + bias"),
+    OpInVocabulary("swiglu", "gate, up", "silu(gate) * up"),
+    OpInVocabulary(
+        "kv_cache_update",
+        "cache, new, position",
+        "the cache with the new rows from the position on",
+        (_axis("of positions"),),
+    ),
+)
+
+BY_NAME: Final = {op.name: op for op in NAMED_OPS}

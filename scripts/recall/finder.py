@@ -1,0 +1,68 @@
+"""The one place that knows how this project's recognisers are asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.graph import read, to_text
+from recall.case import Finding
+
+
+@dataclass(frozen=True)
+class FoundOp:
+    """A named op that a recogniser found.
+
+    Attributes:
+      op: its name, without the prefix.
+      attributes: as the recogniser gives them, numbers as Python's.
+    """
+
+    op: str
+    attributes: Mapping[str, Any]
+
+
+def find(module: str) -> list[FoundOp]:
+    """The named ops of a module, each call of a function counted.
+
+    Raises:
+      ImportError: this version of the project has no recognisers.
+    """
+    from hlo_lower.named import find as find_named
+
+    return [
+        FoundOp(match.name, {key: _plain(value) for key, value in match.attributes.items()})
+        for match in find_named(module)
+    ]
+
+
+def fits(found: FoundOp, wanted: Finding) -> bool:
+    """Whether it is the op that is wanted, with all attributes that are asked of it."""
+    return found.op == wanted.op and all(
+        _same(found.attributes.get(name), value) for name, value in wanted.attributes.items()
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    """Floats are compared as f32 rounds them: an epsilon is read from a constant of the module."""
+    if isinstance(wanted, float) and isinstance(found, (int, float)):
+        return bool(np.isclose(found, wanted, rtol=2e-2 if abs(wanted) < 1e-2 else 1e-3, atol=0))
+    if isinstance(wanted, (list, tuple)) and isinstance(found, (list, tuple)):
+        return list(found) == list(wanted)
+    return found == wanted
+
+
+def raised(module: str) -> str:
+    """A module with composites in the place of its named ops."""
+    from hlo_lower.named import find_named, matchers, raise_graph
+
+    graph = read(module)
+    with mlir.active(graph.context):
+        raise_graph(graph, find_named(graph, matchers))
+        return to_text(graph)

@@ -1,0 +1,134 @@
+"""Whether a composite computes what it is named: its decomposition is run, and held against the op's definition.
+
+This judge needs no list of near misses: whatever a recogniser takes for an op, in any module, has to be that op on
+random operands, with its operands in their roles and its attributes as they are told.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo_lower import mlir
+from hlo_lower.graph import read
+from hlo_lower.verify.run import compile_all
+from recall.definitions import DEFINITIONS
+
+ROUNDED = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 8e-2}
+"""How far a result may lie from its definition, relative to the largest, by the element type that is coarsest."""
+
+
+@dataclass(frozen=True)
+class NamedComposite:
+    """A composite of a module.
+
+    Attributes:
+      op: its name without "hl.".
+      attributes: without `operands`.
+      operands: the names of its operands, in order.
+      values: which operands are the same value: the first place of each.
+      function: its decomposition.
+    """
+
+    op: str
+    attributes: dict[str, Any]
+    operands: tuple[str, ...]
+    values: tuple[int, ...]
+    function: str
+
+
+def composites_of(text: str) -> list[NamedComposite]:
+    """The composites of a raised module, one for each decomposition."""
+    graph = read(text)
+    found: dict[str, NamedComposite] = {}
+    with mlir.active(graph.context):
+        for operation in mlir.named(graph.module.operation, {"stablehlo.composite"})[0]:
+            one = _composite(operation)
+            found.setdefault(one.function, one)
+    return list(found.values())
+
+
+def wrong_meanings(text: str) -> Iterator[str]:
+    """What the composites of a raised module do not compute, one line each; those without a definition are left out."""
+    for composite in composites_of(text):
+        definition = DEFINITIONS.get(composite.op)
+        if definition is None:
+            continue
+        alone = entered(text, composite.function)
+        [executable] = compile_all([(alone, "quick")])
+        told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
+        arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
+        given = {
+            name: np.asarray(np.real(argument), np.float64)
+            for name, argument in zip(composite.operands, arguments, strict=False)
+        }
+        if "variance" in given:
+            same = composite.values[composite.operands.index("variance")]
+            for place, name in enumerate(composite.operands):
+                if composite.values[place] == same:
+                    arguments[place] = np.abs(arguments[place])
+                    given[name] = np.abs(given[name])
+        result = np.asarray(executable.run(arguments)[0], np.float64)
+        try:
+            wanted = definition(given, composite.attributes)
+        except (KeyError, ValueError, IndexError) as error:
+            yield f"{composite.op}({told}) of {', '.join(composite.operands)}: {type(error).__name__}: {error}"
+            continue
+        tolerance = max(ROUNDED[element] for element in ROUNDED if re.search(rf"[<x]{element}>", alone))
+        far = min(
+            (_far(result, np.asarray(one)) for one in (wanted if isinstance(wanted, list) else [wanted])),
+            default=np.inf,
+        )
+        if far > tolerance:
+            yield f"{composite.op}({told}): {far:.3g} from its definition"
+
+
+def _far(result: Any, wanted: Any) -> float:
+    """How far a result is from what is wanted, relative to the largest; infinite where it has another size."""
+    if result.size != wanted.size:
+        return float("inf")
+    return float(np.max(np.abs(result - wanted.reshape(result.shape))) / max(1.0, np.max(np.abs(wanted))))
+
+
+def entered(text: str, function: str) -> str:
+    """The module with another function as its entry."""
+    text = re.sub(r"func\.func (?:public )?@main\(", "func.func private @entered_before(", text)
+    name = re.escape(function)
+    text = re.sub(rf'func\.func private @"?{name}"?\(', "func.func public @main(", text)
+    return re.sub(rf'@"?{name}"?(?=[\s,}}(])', "@main", text)
+
+
+def drawn(spec: Any, seed: int) -> Any:
+    """An argument: numbers around 0, whole numbers below 2, both truth values."""
+    generator = np.random.default_rng(seed)
+    if spec.dtype.kind == "b":
+        return generator.random(spec.shape) < 0.7
+    if spec.dtype.kind in "iu":
+        return generator.integers(0, 2, spec.shape).astype(spec.dtype)
+    return (generator.standard_normal(spec.shape) * 2).astype(spec.dtype)
+
+
+def _composite(operation: Any) -> NamedComposite:
+    attributes = {
+        name: _plain(attribute)
+        for name, attribute in mlir.entries_of(operation.attributes["composite_attributes"]).items()
+    }
+    operands = attributes.pop("operands", ())
+    name = str(_plain(operation.attributes["name"])).removeprefix("hl.")
+    values = list(operation.operands)
+    return NamedComposite(
+        op=name,
+        attributes=attributes,
+        operands=tuple(operands),
+        values=tuple(map(values.index, values)),
+        function=mlir.symbol_name(operation.attributes["decomposition"]),
+    )
+
+
+def _plain(attribute: Any) -> Any:
+    """An attribute as Python has it; of arrays a list."""
+    if hasattr(attribute, "value"):
+        return attribute.value
+    return [_plain(item) if hasattr(item, "value") else item for item in attribute]

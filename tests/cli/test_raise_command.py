@@ -1,0 +1,63 @@
+"""`hlo-lower raise` and `report --named`: from arguments to files, messages and exit codes."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import hlo_lower as hl
+
+
+@pytest.fixture
+def softmax(folder):
+    """A module with a softmax, and what is almost one."""
+
+    def function(x):
+        e = jnp.exp(x - x.max(0, keepdims=True))
+        return jax.nn.softmax(x), e / e.sum(1, keepdims=True)
+
+    x = jax.ShapeDtypeStruct((4, 8), jnp.float32)
+    (folder / "softmax.mlir").write_text(jax.jit(function).lower(x).as_text())
+    return folder
+
+
+def test_a_module_is_raised_and_written_out_again(softmax, command):
+    """What was found is told, and what was almost; the inverse gives plain ops."""
+    done = command("raise", "softmax.mlir", "-o", "raised.mlir")
+    assert (done.code, done.err) == (0, "")
+    first, second = done.out.splitlines()
+    assert first.startswith("softmax.mlir: 1 named op: 1 softmax ")
+    assert second == "  1 almost: hlo-lower report --named softmax.mlir says what it lacked"
+    assert "hl.softmax" in (softmax / "raised.mlir").read_text()
+    assert command("raise", "raised.mlir", "-o", "plain.mlir", "--inline").code == 0
+    assert "composite" not in (softmax / "plain.mlir").read_text()
+    assert hl.read(softmax / "plain.mlir").op_count == hl.read(softmax / "softmax.mlir").op_count
+
+
+def test_other_names_are_an_error(softmax, command):
+    """A name that no named op has ends with exit code 2, the names there are, and no file."""
+    done = command("raise", "softmax.mlir", "-o", "raised.mlir", "--only", "sofmax")
+    assert done.code == 2
+    assert "'sofmax': no named op of that name" in done.err
+    assert "next:    write 'softmax'" in done.err
+    assert not (softmax / "raised.mlir").exists()
+
+
+def test_an_exported_is_not_written(softmax, command):
+    """A form that a raised module has not is an error."""
+    done = command("raise", "softmax.mlir", "-o", "raised.exported")
+    assert (done.code, "forms are text, bytecode, portable" in done.err) == (2, True)
+
+
+def test_the_report_tells_what_there_is_and_what_was_almost_one(softmax, command):
+    """As text and as JSON; of other formats an error."""
+    done = command("report", "--named", "softmax.mlir")
+    assert done.code == 0
+    assert "  1 softmax(x 4x8xf32) {axis=1, empty_rows=nan}" in done.out.splitlines()
+    assert "almost softmax at softmax.mlir:" in done.out
+    assert "the maximum and the sum go over different axes" in done.out
+    [told] = json.loads(command("report", "--named", "softmax.mlir", "--format", "json").out)
+    assert [one["name"] for one in told["named"]] == ["softmax"]
+    assert told["near_misses"][0]["why"]["code"] == "other_axes"
+    assert command("report", "--named", "softmax.mlir", "--format", "html").code == 2

@@ -1,0 +1,39 @@
+"""docs/named-ops.md has every named op with its operands, its attributes and what it computes."""
+
+from pathlib import Path
+
+from hlo_lower.vocabulary import NAMED_OPS
+
+PATH = Path(__file__).parents[2] / "docs" / "named-ops.md"
+MARK = "<!-- ops: tests/named/test_named_ops_page.py compares; run, it writes this anew -->\n"
+
+
+def attribute_cell(attribute):
+    """`axis` (int): along which; with its default and choices."""
+    default = "" if attribute.default is None else f"={attribute.default}"
+    kind = " or ".join(attribute.choices) or f"{attribute.type.__name__}{'s' if attribute.several else ''}"
+    return f"`{attribute.name}{default}` ({kind}): {attribute.meaning}"
+
+
+def table():
+    """A row for each op."""
+    rows = ["| op | takes | computes | attributes |", "|---|---|---|---|"]
+    for op in NAMED_OPS:
+        attributes = "<br>".join(attribute_cell(attribute) for attribute in op.attributes)
+        rows.append(f"| `{op.name}` | `{op.takes}` | {op.definition.replace('*', chr(92) + '*')} | {attributes} |")
+    return "\n".join(rows) + "\n"
+
+
+def renewed(text):
+    """The page with its table as it should be."""
+    before, _, after = text.partition(MARK)
+    return f"{before}{MARK}\n{table()}\n{after[after.index('## ') :]}"
+
+
+def test_every_named_op_is_on_the_page():
+    """The table is that of the vocabulary."""
+    assert renewed(PATH.read_text()) == PATH.read_text()
+
+
+if __name__ == "__main__":
+    PATH.write_text(renewed(PATH.read_text()))

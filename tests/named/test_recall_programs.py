@@ -1,0 +1,118 @@
+"""The programs by which the recognition of named ops is judged: what they ask for, and how it is counted."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hlo_lower.vocabulary import BY_NAME
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from recall.case import Finding, finds
+from recall.counted import CORPUS, counted_modules
+from recall.decoders import DECODERS
+from recall.finder import FoundOp, fits
+from recall.programs import HITS, NEAR_MISSES
+from recall.recall_table import table_lines
+from recall.scores import Recall, recall_of
+
+ALL = (*HITS, *NEAR_MISSES, *DECODERS)
+
+
+def test_there_are_as_many_programs_as_are_told():
+    """Thirty patterns of attention, four or more ways of each op but the rare accumulations, 60 near misses or more."""
+    assert sum(case.source == "inductor patterns" for case in HITS) == 30
+    ways = Counter(wanted.op for case in HITS for wanted in case.expected)
+    rare = {"cumprod", "cummax", "cummin", "cumlogsumexp"}
+    assert set() == {op for op in BY_NAME.keys() - rare if ways[op] < 4}
+    assert rare <= ways.keys()
+    assert len(NEAR_MISSES) >= 60
+    assert len(DECODERS) == 20
+
+
+def test_names_are_unique():
+    """A case is found by its name."""
+    assert [name for name, times in Counter(case.name for case in ALL).items() if times > 1] == []
+
+
+def test_what_is_asked_is_in_the_vocabulary():
+    """Each op that is expected or refused has the attributes that are asked of it, with values that they may have."""
+    for case in ALL:
+        for wanted in (*case.expected, *case.refused):
+            known = {attribute.name: attribute for attribute in BY_NAME[wanted.op].attributes}
+            assert set() == wanted.attributes.keys() - known.keys(), case.name
+            for name, value in wanted.attributes.items():
+                assert not known[name].choices or value in known[name].choices, case.name
+
+
+def test_every_case_asks_for_something():
+    """A hit expects, a near miss refuses and is named after what it is a near miss of."""
+    assert [case.name for case in (*HITS, *DECODERS) if not case.expected or case.refused] == []
+    assert [case.name for case in NEAR_MISSES if not case.refused or case.expected] == []
+    odd = [case.name for case in NEAR_MISSES if not any(f"/{wanted.op}_" in case.name for wanted in case.refused)]
+    assert odd == []
+
+
+def test_decoders_hold_hundreds_of_ops():
+    """Attentions, norms, activations and rotations of the twenty exports."""
+    kinds = {"attention", "rms_norm", "layer_norm", "swiglu", "gelu", "relu", "rope"}
+    assert sum(wanted.times for case in DECODERS for wanted in case.expected if wanted.op in kinds) > 200
+
+
+@pytest.mark.parametrize("module", counted_modules(), ids=lambda module: module.path)
+def test_counted_norms_are_the_reciprocal_roots(module):
+    """In the modules that were counted each norm has one reciprocal square root, and nothing else has any."""
+    file = CORPUS / module.path
+    if not file.is_file():
+        pytest.skip("the corpus is not there")
+    norms = sum(wanted.times for wanted in module.expected if wanted.op in ("rms_norm", "layer_norm"))
+    assert norms == file.read_text().count("stablehlo.rsqrt")
+
+
+def test_attributes_are_compared_as_the_module_has_them():
+    """An epsilon is what its constant rounds to; a bool is not a number; what is not asked may be anything."""
+    norm = FoundOp("rms_norm", {"epsilon": 9.99999997e-07, "axes": (2,)})
+    assert fits(norm, finds("rms_norm", epsilon=1e-6))
+    assert not fits(norm, finds("rms_norm", epsilon=1e-5))
+    assert not fits(norm, finds("layer_norm"))
+    assert not fits(FoundOp("attention", {"scale": 0.25}), finds("attention", causal=True))
+
+
+def scores_of(found: list[FoundOp]) -> Recall:
+    """A recogniser that finds the same in every module."""
+    return recall_of(HITS[:1], NEAR_MISSES[:1], lambda _: found)
+
+
+def test_a_recogniser_that_finds_nothing_has_no_recall_and_no_false_positives():
+    """The scores are those of what is found, and each miss is told with what was found in its place."""
+    recall = scores_of([])
+    assert (recall.total.expected, recall.total.found, recall.total.exact) == (1, 0, 0)
+    assert recall.false_positives == []
+    assert recall.missed[0][1].endswith("0 of 1: nothing")
+    assert "near misses: 1 of 1 refused" in list(table_lines(recall, markdown=False))
+
+
+def test_a_recogniser_that_finds_everything_is_wrong_in_near_misses():
+    """What is found in a near miss is told by name and attributes; attributes that are wrong are told, too."""
+    recall = scores_of([FoundOp("attention", {"scale": 2.0}), FoundOp("softmax", {"axis": 1})])
+    assert (recall.total.expected, recall.total.found, recall.total.exact) == (1, 1, 0)
+    assert [(NEAR_MISSES[0].name, "softmax(axis=1)")] == recall.false_positives
+    assert "| all | 1 | 1 | 100.0% | 0 |".replace(" ", "") in "".join(table_lines(recall, markdown=True)).replace(
+        " ", ""
+    )
+
+
+def test_more_than_was_counted_is_told():
+    """A module with one attention in which two are found."""
+    recall = Recall()
+    recall.add_counted("m.mlir", "counted", [Finding("attention")], [FoundOp("attention", {})] * 2)
+    assert recall.surplus == [("m.mlir", "attention: 2 found, 1 counted")]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+def test_every_program_is_traced(case):
+    """Each has a module."""
+    assert "func.func public @main" in case.text()

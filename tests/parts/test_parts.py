@@ -1,0 +1,166 @@
+"""Loops are shown equal part by part where they are, and nothing is where it is not."""
+
+import numpy as np
+import pytest
+from mutants import mutant
+from op_cases import CASES
+from op_pieces import are_same, attacks
+from random_graphs import are_equal, program, tiled
+from wrong_loops import MACHINERY, RULES, changed
+
+from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.verify import regions, verify
+from hlo_lower.verify.parts import are_equal_by_parts, by_parts
+from hlo_lower.verify.parts.place_laws import each
+from hlo_lower.verify.parts.positions import LoopCounter, Position
+
+BY_NAME = {case.name: case for case in CASES}
+
+SEEN = {
+    "unthreaded": 1,
+    "dropped_tail": 3,
+    "seam": 4,
+    "repeated_tail": 6,
+    "forgotten_sum": 6,
+    "sorted dims are sorted in pieces": 14,
+    "pieces of a maximum are added": 18,
+    "reversed dims keep their order": 21,
+    "an update of a window is cut along its way": 46,
+}
+"""A random program in which each wrong variant gives other results (tests/tile)."""
+
+
+def both(seed, rules=None):
+    """A random program, and the same with loops in it."""
+    text = program(seed)
+    after = text
+    for number in range(2):
+        after, _ = tiled(after, seed + number, rules or default_subset_rules())
+    return text, after
+
+
+def shown(first, second):
+    """Whether two modules are shown to be equal."""
+    return are_equal_by_parts(first, second, reassociated=True)
+
+
+def test_most_random_loops_are_shown():
+    """Of the first random programs with loops at least three in four need no run."""
+    found = [shown(*both(seed)) for seed in range(8)]
+    assert sum(found) >= 6, found
+
+
+@pytest.mark.parametrize("wrong", MACHINERY, ids=lambda wrong: wrong.__name__)
+def test_a_wrong_loop_is_not_shown(wrong, monkeypatch):
+    """Whatever way a loop is wrong, it is not taken for right."""
+    wrong(monkeypatch)
+    assert not shown(*both(SEEN[wrong.__name__]))
+
+
+@pytest.mark.parametrize("what", RULES)
+def test_a_wrong_rule_is_not_shown(what):
+    """The judge does not believe what the tiler's rules say."""
+    assert not shown(*both(SEEN[what], changed(*RULES[what])))
+
+
+@pytest.mark.parametrize("name", ["transpose", "reduce_add"])
+def test_ops_on_cut_operands_are_told_apart(name):
+    """An op on cut operands is taken for a part of the op only where it gives it; some are."""
+    found = [(first, second) for first, second in attacks(BY_NAME[name]) if shown(first, second)]
+    assert found
+    assert all(are_same(first, second) for first, second in found[:4])
+
+
+@pytest.mark.parametrize(("name", "op"), [("reverse", "stablehlo.reverse"), ("sort", "stablehlo.sort")])
+def test_a_wrong_law_is_seen(name, op, monkeypatch):
+    """With the law of elementwise ops in the place of its own an op is taken for a part that it does not give."""
+    monkeypatch.setitem(by_parts.LAWS, op, each)
+    wrong = [pair for pair in attacks(BY_NAME[name]) if shown(*pair)]
+    assert not all(are_same(*pair) for pair in wrong)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_op_on_cut_operands_is_told_apart(case):
+    """The same for every op with a rule, and every part that is shown."""
+    assert [pair for pair in attacks(case) if shown(*pair) and not are_same(*pair)] == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(20))
+def test_no_wrong_mutant_is_shown(block):
+    """Of random programs with loops, each changed somewhere a few times, those that are shown give the same."""
+    for seed in range(20 * block, 20 * (block + 1)):
+        first, second = both(seed)
+        rng = np.random.default_rng(seed)
+        for found in (mutant(second, rng) for _ in range(6)):
+            if found is not None and shown(first, found):
+                assert any(are_equal(first, found, rounding, seed) for rounding in ("quick", "unfused")), found
+
+
+SUMS = """\
+func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %logits = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<24x8xf32>, tensor<8x96xf32>) -> tensor<24x96xf32>
+  %likely = stablehlo.exponential %logits : tensor<24x96xf32>
+  %sums = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
+    : (tensor<24x96xf32>, tensor<f32>) -> tensor<24xf32>
+  return %sums : tensor<24xf32>
+}
+"""
+
+LOOP = """\
+func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %none = stablehlo.constant dense<0.0> : tensor<24xf32>
+  %first = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %size = stablehlo.constant dense<SIZE> : tensor<i32>
+  %trips = stablehlo.constant dense<6> : tensor<i32>
+  %r:2 = stablehlo.while(%t = %first, %sums = %none) : tensor<i32>, tensor<24xf32>
+  cond {
+    %c = stablehlo.compare LT, %t, %trips : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %i = stablehlo.multiply %t, %size : tensor<i32>
+    %part = stablehlo.dynamic_slice %w, %first, %i, sizes = [8, 16]
+      : (tensor<8x96xf32>, tensor<i32>, tensor<i32>) -> tensor<8x16xf32>
+    %logits = stablehlo.dot_general %x, %part, contracting_dims = [1] x [0]
+      : (tensor<24x8xf32>, tensor<8x16xf32>) -> tensor<24x16xf32>
+    %likely = stablehlo.exponential %logits : tensor<24x16xf32>
+    %more = stablehlo.reduce(%likely init: %zero) applies stablehlo.add across dimensions = [1]
+      : (tensor<24x16xf32>, tensor<f32>) -> tensor<24xf32>
+    %new = stablehlo.add %sums, %more : tensor<24xf32>
+    %next = stablehlo.add %t, %one : tensor<i32>
+    stablehlo.return %next, %new : tensor<i32>, tensor<24xf32>
+  }
+  return %r#1 : tensor<24xf32>
+}
+"""
+
+
+def test_a_large_region_is_judged_by_its_parts(monkeypatch):
+    """Where few runs could be made none is; what is not shown is run, and found wrong."""
+    monkeypatch.setattr(regions, "VALUES", 0)
+    right = verify(SUMS, LOOP.replace("SIZE", "16"), level="regions", reassociated=True)
+    assert [(region.judges, region.runs) for region in right.regions] == [(("their parts",), 0)]
+    wrong = verify(SUMS, LOOP.replace("SIZE", "15"), level="regions", reassociated=True)
+    assert wrong.differs
+
+
+def test_sums_of_floats_are_split_only_where_their_order_is_free():
+    """Not where results are compared bit for bit."""
+    assert are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=True)
+    assert not are_equal_by_parts(SUMS, LOOP.replace("SIZE", "16"), reassociated=False)
+
+
+def test_positions_have_bounds():
+    """Those of a counter, of a sum, and of what is cut off; equal ones are equal objects."""
+    i = Position.of(LoopCounter(1, 5))
+    assert i.times(4).plus(Position(3)).bounds == (3, 19)
+    assert i.times(4).at_most(10).bounds == (0, 10)
+    assert i.plus(i) == i.times(2)
+    assert i.times(6).plus(Position(4)).over(2) == i.times(3).plus(Position(2))
+    assert i.times(6).plus(Position(3)).over(2) is None
+    assert Position.of(LoopCounter(1, 1)) == Position(0)
