@@ -107,6 +107,6 @@ def test_the_command_writes_them_for_one_file(command, tmp_path):
     done = command("report", str(tmp_path / "a.mlir"), "--format", "model-explorer")
     assert (done.code, json.loads(done.out)) == (0, data_of(NESTED))
     (tmp_path / "b.mlir").write_text(NESTED)
-    wrong = command("report", str(tmp_path), "--format", "model-explorer")
+    wrong = command("report", str(tmp_path), "--format", "model-explorer", "--jobs", "1")
     assert (wrong.code, wrong.out) == (2, "")
     assert "node data are for one module" in wrong.err
