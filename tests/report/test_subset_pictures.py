@@ -37,7 +37,7 @@ PROGRAMS = {
         "1",
     ),
 }
-"""Shapes of operand, indices and updates, the dimension numbers, and the dim of the index vector; "run": base + iota."""
+"""Shapes of operand, indices and updates, dimension numbers, and the dim of the index vector; "run": base + iota."""
 
 
 def module(subset):
