@@ -34,6 +34,6 @@ def _goes_on(anchor: Term, beneath: Term) -> bool:
     """Whether what takes the value gives it back as well: then that is the dropout."""
     for use in anchor.raw.uses:
         user = use.owner.operation
-        if user.name in ARITHMETIC and anchor.terms.of(user.results[0]) is beneath:
+        if user.name in (*ARITHMETIC, "func.call") and anchor.terms.of(user.results[0]) is beneath:
             return True
     return False

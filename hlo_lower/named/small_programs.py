@@ -92,7 +92,7 @@ def extreme_of(reduce: Term) -> int:
     """1 where a reduction of values and positions gives the first largest, -1 where the first smallest, 0 of others."""
     columns = [one.reshape(-1) for one in np.meshgrid(NUMBERS, NUMBERS, (0.0, 1.0), (0.0, 1.0))]
     a, b, i, j = columns
-    found = ordered_only(reduce, [a, b, i, j])
+    found = ordered_only(reduce, [a, i, b, j])
     if found is None or len(found) != 2:
         return 0
     for sign in (1, -1):

@@ -9,7 +9,7 @@ It is that and nothing else: the maximum is proved to be that of the same rows o
 or conversion lies between; exp(x - m) with another m overflows elsewhere, and is none. A maximum that is not finite may
 be replaced by 0, as `jax.nn.logsumexp` does, and the rows of a softmax that are -inf throughout by 0, as PyTorch does.
 
-Attributes: `axis`, or `axes` where there are several (of logsumexp always, with `keepdims`); of softmax `empty_rows` =
+Attributes: `axis`, of logsumexp `axes` and `keepdims` (a softmax over several axes has no name); of softmax `empty_rows` =
 "zero" where rows of -inf become 0, else "nan"; `accumulate`, the type in which it is computed, where that is not the
 operand's.
 """
@@ -152,7 +152,7 @@ def _softmax(shifted: Shifted) -> Found:
         if isinstance(total, NearMiss):
             return total
         attributes = shifted.attributes
-        if total is not None and attributes is not None:
+        if total is not None and attributes is not None and "axis" in attributes:
             return _with_rim(shifted, user, attributes)
     return None
 
@@ -223,7 +223,7 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
     attributes = shifted.attributes
     if isinstance(total, NearMiss):
         return total
-    if total is None or attributes is None:
+    if total is None or attributes is None or "axis" not in attributes:
         return None
     following = user.only_user
     if following is not None and following.op == "exponential":

@@ -34,36 +34,39 @@ def sorted_first(anchor: Term) -> Found:
     sort = anchor.operands[0] if anchor.op == "reverse" else anchor
     if sort.op != "sort":
         return None
-    axis = sort.node.integer("dimension")
-    raw = sort.node.raw
-    if len(raw.results) > 2 or (len(raw.results) == 2 and not is_counting(sort.operands[1], axis)):
-        return None
+    axis, results = sort.node.integer("dimension"), sort.node.raw.results
     direction = order_of(sort)
-    first, second = (sort.terms.of(result, sort.frame) for result in (raw.results[0], raw.results[-1]))
-    by_position = raw.results[-1] == sort.raw and len(raw.results) == 2
-    if not direction or (by_position and anchor.op != "reverse" and anchor is not second):
+    if not direction or len(results) > 2 or (len(results) == 2 and not is_counting(sort.operands[1], axis)):
         return None
     x = sort.operands[0]
-    if x.op == "negate":
+    is_negated = x.op == "negate"
+    if is_negated:
         x, direction = x.operands[0], -direction
-        negated = True
-    else:
-        negated = False
-    values = _first(first, axis)
-    positions = _first(second, axis) if len(raw.results) == 2 and _is_stable(sort) else None
-    if values is None and len(raw.results) == 1:
-        reverse = next((u for u in first.users if u.op == "reverse" and u.integers("dimensions") == (axis,)), None)
-        values = None if reverse is None else _first(reverse, axis)
-        direction = -direction
-    if positions is not None and not sorts_by_the_first(sort):
-        return None
-    if values is not None and negated:
+    values, positions = _of_results(anchor, sort, axis)
+    if values is None and positions is None and len(results) == 1 and sort.surface is not None:
+        anchor = next((user for user in sort.users if user.op == "reverse"), anchor)
+        values, _ = _of_results(anchor, sort, axis)
+    if anchor.op == "reverse":
+        direction, positions = -direction, None
+        if anchor.integers("dimensions") != (axis,):
+            return None
+    if values is not None and is_negated:
         values = next((user for user in values.users if user.op == "negate"), None)
     found = [one for one in (values, positions) if one is not None]
     if not found or len({one.shape for one in found}) > 1:
         return None
     gives = "both" if len(found) == 2 else "values" if values is not None else "positions"
     return Match("top_k", {"x": x}, found, _attributes(found[0].shape[axis], axis, gives, direction < 0))
+
+
+def _of_results(anchor: Term, sort: Term, axis: int) -> tuple[Term | None, Term | None]:
+    """The first k of what is sorted, and of the positions that are sorted along; None where nothing takes them."""
+    results = sort.node.raw.results
+    if anchor.op == "reverse":
+        return (_first(anchor, axis), None) if len(results) == 1 else (None, None)
+    firsts = [_first(sort.terms.of(result, sort.frame), axis) for result in results]
+    is_kept = len(results) == 2 and _is_stable(sort) and sorts_by_the_first(sort)
+    return firsts[0], firsts[1] if is_kept else None
 
 
 def _is_stable(sort: Term) -> bool:

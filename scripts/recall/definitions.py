@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from recall import lookup_definitions
+from recall.attention_definition import attention
+
 Array = Any
 Definition = Callable[[Mapping[str, Array], Mapping[str, Any]], Array]
-"""Gives the result, or a list of all that it may be where attributes leave that open."""
+"""Gives the result, of several a tuple, or a list of all that it may be where attributes leave that open."""
 
 
 def axes_of(attributes: Mapping[str, Any]) -> tuple[int, ...]:
@@ -188,6 +191,12 @@ DEFINITIONS: dict[str, Definition] = {
     "cumlogsumexp": accumulated(np.logaddexp),
     "argmax": lambda given, attributes: given["x"].argmax(attributes["axis"]),
     "argmin": lambda given, attributes: given["x"].argmin(attributes["axis"]),
-    "linear": lambda given, _: given["x"] @ given["weight"] + given["bias"],
+    "linear": lookup_definitions.linear,
+    "attention": attention,
+    "embedding_lookup": lookup_definitions.embedding_lookup,
+    "kv_cache_update": lookup_definitions.kv_cache_update,
+    "one_hot": lookup_definitions.one_hot,
+    "take_along_axis": lookup_definitions.take_along_axis,
+    "top_k": lookup_definitions.top_k,
 }
-"""By name; the others have no operands of one form."""
+"""By name."""

@@ -70,24 +70,54 @@ def wrong_meanings(text: str) -> Iterator[str]:
                 if composite.values[place] == same:
                     arguments[place] = np.abs(arguments[place])
                     given[name] = np.abs(given[name])
-        result = np.asarray(executable.run(arguments)[0], np.float64)
+        for place, name in enumerate(composite.operands):
+            if name in ("positions", "position"):
+                arguments[place] = positions_for(composite, executable.arguments, place)
+                given[name] = np.asarray(arguments[place], np.float64)
+        results = [np.asarray(result, np.float64) for result in executable.run(arguments)]
         try:
             wanted = definition(given, composite.attributes)
         except (KeyError, ValueError, IndexError) as error:
             yield f"{composite.op}({told}) of {', '.join(composite.operands)}: {type(error).__name__}: {error}"
             continue
-        tolerance = max(ROUNDED[element] for element in ROUNDED if re.search(rf"[<x]{element}>", alone))
+        tolerance = max((ROUNDED[element] for element in ROUNDED if re.search(rf"[<x]{element}>", alone)), default=0.0)
         far = min(
-            (_far(result, np.asarray(one)) for one in (wanted if isinstance(wanted, list) else [wanted])),
+            (_farthest(composite.op, results, one) for one in (wanted if isinstance(wanted, list) else [wanted])),
             default=np.inf,
         )
         if far > tolerance:
             yield f"{composite.op}({told}): {far:.3g} from its definition"
 
 
+def _farthest(op: str, results: list[Any], wanted: Any) -> float:
+    """How far results are from what is wanted; what an attention gives that sees nothing is not asked."""
+    several = wanted if isinstance(wanted, tuple) else (wanted,)
+    found: list[float] = []
+    for result, one in zip(results, map(np.asarray, several), strict=False):
+        if result.size == one.size:
+            result = result.reshape(one.shape)
+            same = np.isnan(one) & (np.isnan(result) | (op == "attention"))
+            result, one = np.where(same, 0.0, result), np.where(same, 0.0, one)
+        found.append(_far(result, one))
+    return max(found)
+
+
+def positions_for(composite: NamedComposite, specs: Any, place: int) -> Any:
+    """Positions of a lookup or a cache: in bounds and out of them, different ones where they write."""
+    spec, table = specs[place], specs[0].shape
+    size = composite.attributes.get("depth") or table[composite.attributes.get("axis", 0)]
+    known = [-2, -1, *range(size - 2), size, size + 3]
+    generator = np.random.default_rng(size)
+    count = int(np.prod(spec.shape))
+    chosen = generator.permutation(known)[:count] if count <= len(known) else generator.choice(known, count)
+    return np.asarray(chosen).reshape(spec.shape).astype(spec.dtype)
+
+
 def _far(result: Any, wanted: Any) -> float:
     """How far a result is from what is wanted, relative to the largest; infinite where it has another size."""
     if result.size != wanted.size:
+        return float("inf")
+    if np.isnan(result - wanted.reshape(result.shape)).any():
         return float("inf")
     return float(np.max(np.abs(result - wanted.reshape(result.shape))) / max(1.0, np.max(np.abs(wanted))))
 

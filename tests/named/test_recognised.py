@@ -209,7 +209,7 @@ def test_a_wrong_meaning_is_seen():
     text = raised(CHANGED["layer_norm"].text())
     assert [composite.op for composite in composites_of(text)] == ["layer_norm"]
     assert list(wrong_meanings(text)) == []
-    for old, new in (("epsilon = 1.000000e-01", "epsilon = 2.000000e-01"), ('"weight", "bias"', '"bias", "weight"')):
+    for old, new in (("epsilon = 0.1000", "epsilon = 0.2000"), ('"weight", "bias"', '"bias", "weight"')):
         assert old in text
         assert len(list(wrong_meanings(text.replace(old, new)))) == 1
 
