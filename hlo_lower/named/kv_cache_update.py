@@ -16,6 +16,7 @@ axis 0 its first new row); `negative` = "from_end" where positions below 0 are c
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.graph import Block
 from hlo_lower.named.axis_atoms import View
 from hlo_lower.named.found import AttributeValue, Found, Match, matchers
 from hlo_lower.named.one_hot import compared_places
@@ -159,7 +160,7 @@ def _match(
 ) -> Match | None:
     if len(cache.shape) < 2 or place.term.scalar is not None or cache.element[0] not in "fbi" or cache.element == "i1":
         return None
-    if not _is_kept(cache, axis, place) or _is_made_of(new, cache):
+    if not _is_kept(cache, axis) or _is_made_of(new, cache):
         return None
     attributes: dict[str, AttributeValue] = {
         "axis": axis,
@@ -170,18 +171,26 @@ def _match(
     return Match("kv_cache_update", {"cache": cache, "new": new, "position": place.term}, [anchor], attributes)
 
 
-def _is_kept(cache: Term, axis: int, place: Positions) -> bool:
+def _is_kept(cache: Term, axis: int, steps: int = 12) -> bool:
     """Whether a cache is an argument, or read from one; not what a loop stacks its results in."""
-    at, steps = cache, 12
+    at = cache
     while at.op != "argument" and steps:
         steps -= 1
-        if at.op not in ("reshape", "transpose", "convert", "get_tuple_element", *READS, "dynamic_update_slice", "scatter"):
+        if at.op not in ("reshape", "transpose", "convert", "dynamic_update_slice", "scatter", *READS):
             return False
         at = at.operands[0]
-    if at.op != "argument":
+    if at.op != "argument" or not mlir.is_block_argument(at.raw):
         return False
-    is_carried = not mlir.is_block_argument(at.raw) or at.raw.owner.owner.operation.name == "stablehlo.while"
-    return not (is_carried and at is cache and axis == 0)
+    around = Block(at.raw.owner).owner
+    if around.name != "func.func":
+        return not (at is cache and axis == 0)
+    graph, number = at.terms.graph, mlir.argument_number(at.raw)
+    function = graph.functions[mlir.symbol_name(around.raw.attributes["sym_name"])]
+    if function.is_public or not steps:
+        return function.is_public
+    calls = graph.calls.get(function.name, [])
+    given = [at.terms.of(call.raw.operands[number]) for call in calls]
+    return all(_is_kept(one, axis if at is cache else -1, steps - 1) for one in given)
 
 
 def _is_made_of(new: Term, cache: Term) -> bool:

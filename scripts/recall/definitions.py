@@ -122,6 +122,9 @@ def swiglu(given: Mapping[str, Array], _: Mapping[str, Any]) -> Array:
 
 def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list[Array]:
     """With tables for each pair or for each element, along any axes that they fit: attributes do not say which."""
+    if "rotation" in given:
+        table = given["rotation"]
+        return rope({"x": given["x"], "cos": table.real, "sin": table.imag}, attributes)
     x = given["x"]
     size = attributes.get("size", 0) or x.shape[-1]
     found: list[Array] = []

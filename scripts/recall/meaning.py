@@ -61,7 +61,7 @@ def wrong_meanings(text: str) -> Iterator[str]:
         told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
         arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
         given = {
-            name: np.asarray(np.real(argument), np.float64)
+            name: np.asarray(argument, np.complex128 if np.iscomplexobj(argument) else np.float64)
             for name, argument in zip(composite.operands, arguments, strict=False)
         }
         if "variance" in given:
@@ -74,7 +74,6 @@ def wrong_meanings(text: str) -> Iterator[str]:
             if name in ("positions", "position"):
                 arguments[place] = positions_for(composite, executable.arguments, place)
                 given[name] = np.asarray(arguments[place], np.float64)
-        results = [np.asarray(result, np.float64) for result in executable.run(arguments)]
         try:
             wanted = definition(given, composite.attributes)
         except (KeyError, ValueError, IndexError) as error:
@@ -82,11 +81,38 @@ def wrong_meanings(text: str) -> Iterator[str]:
             continue
         tolerance = max((ROUNDED[element] for element in ROUNDED if re.search(rf"[<x]{element}>", alone)), default=0.0)
         far = min(
-            (_farthest(composite.op, results, one) for one in (wanted if isinstance(wanted, list) else [wanted])),
+            (
+                _farthest(composite.op, results, one)
+                for results in _runs(executable, composite, arguments)
+                for one in (wanted if isinstance(wanted, list) else [wanted])
+            ),
             default=np.inf,
         )
         if far > tolerance:
             yield f"{composite.op}({told}): {far:.3g} from its definition"
+
+
+def _runs(executable: Any, composite: NamedComposite, arguments: list[Any]) -> Iterator[list[Any]]:
+    """What a decomposition gives; one that takes the causal mask as an operand is given it, as it may be written."""
+    places = [place for place, name in enumerate(composite.operands) if name == "causal_mask"]
+    for written in _causal_masks(executable.arguments[places[0]], composite.attributes) if places else [None]:
+        if written is not None:
+            arguments[places[0]] = written
+        yield [np.asarray(result, np.float64) for result in executable.run(arguments)]
+
+
+def _causal_masks(spec: Any, attributes: dict[str, Any]) -> Iterator[Any]:
+    """True where a position is seen, or where it is hidden; or 0 and a number as low as that of a mask."""
+    long = [axis for axis, size in enumerate(spec.shape) if size > 1]
+    at = np.indices(spec.shape)
+    for query, key in ((long[-2], long[-1]), (long[-1], long[-2])):
+        seen = at[key] <= at[query]
+        if attributes["window"]:
+            seen &= at[key] > at[query] - attributes["window"]
+        if spec.dtype.kind == "b":
+            yield from (seen, ~seen)
+        else:
+            yield np.where(seen, 0, -3e4).astype(spec.dtype)
 
 
 def _farthest(op: str, results: list[Any], wanted: Any) -> float:
@@ -137,6 +163,8 @@ def drawn(spec: Any, seed: int) -> Any:
         return generator.random(spec.shape) < 0.7
     if spec.dtype.kind in "iu":
         return generator.integers(0, 2, spec.shape).astype(spec.dtype)
+    if spec.dtype.kind == "c":
+        return (generator.standard_normal(spec.shape) + 1j * generator.standard_normal(spec.shape)).astype(spec.dtype)
     return (generator.standard_normal(spec.shape) * 2).astype(spec.dtype)
 
 
