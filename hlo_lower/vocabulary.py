@@ -130,7 +130,11 @@ NAMED_OPS: Final = (
         "logsumexp",
         "x",
         "log(sum(exp(x - m))) + m",
-        (_axes("that are summed"), AttributeOfOp("keepdims", bool, "they stay with size 1", default=False), _ACCUMULATE),
+        (
+            _axes("that are summed"),
+            AttributeOfOp("keepdims", bool, "they stay with size 1", default=False),
+            _ACCUMULATE,
+        ),
     ),
     OpInVocabulary(
         "layer_norm",

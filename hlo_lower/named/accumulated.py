@@ -156,7 +156,7 @@ def _scanned_value(result: Term) -> Term | None:
 
 
 class _Scan:
-    """What the parts of a scan are made of: for each place along the axis the elements, as bits of a number; 0: none."""
+    """What the parts of a scan are made of: for each place the elements, as bits of a number; 0: none."""
 
     def __init__(self, x: Term, axis: int) -> None:
         self.axis, self.combiner = axis, ""
@@ -178,7 +178,11 @@ class _Scan:
         known = [part for part in parts if part is not None]
         if term.op == "slice":
             first, last, step = (term.integers(k)[self.axis] for k in ("start_indices", "limit_indices", "strides"))
-            whole = all(n == m for d, (n, m) in enumerate(zip(term.shape, term.operands[0].shape, strict=True)) if d != self.axis)
+            whole = all(
+                n == m
+                for d, (n, m) in enumerate(zip(term.shape, term.operands[0].shape, strict=True))
+                if d != self.axis
+            )
             return known[0][first:last:step] if whole else None
         if term.op == "concatenate" and term.node.integer("dimension") == self.axis:
             return [one for part in known for one in part]
@@ -187,7 +191,9 @@ class _Scan:
         return None
 
     def _padded(self, term: Term, inner: list[int]) -> list[int] | None:
-        low, high, between = (term.integers(key) for key in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+        low, high, between = (
+            term.integers(key) for key in ("edge_padding_low", "edge_padding_high", "interior_padding")
+        )
         axis = self.axis
         if any(any(amounts[:axis] + amounts[axis + 1 :]) for amounts in (low, high, between)):
             return None

@@ -148,9 +148,10 @@ def _scores(view: View) -> Scores:
             view = below
             continue
         if (masked := mask_of(view) or added_masks(view, _leads_to_product)) is not None:
-            if scaled or found.softcap:
+            mask, below = masked
+            if (scaled and not (mask.is_infinite and found.scale > 0)) or found.softcap:
                 return found
-            mask, view = masked
+            view = below
             found.masks.append(mask)
             continue
         if (capped := _softcap(term)) is not None and not found.softcap and not scaled:

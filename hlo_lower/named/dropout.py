@@ -24,7 +24,8 @@ def dropout(anchor: Term) -> Found:
     if not anchor.is_float or beneath.surface is None or _goes_on(anchor, beneath):
         return None
     chain = terms.passed(anchor.raw)
-    if not any(mlir.producer(raw) is not None and mlir.producer(raw).name in ARITHMETIC for raw in chain):
+    made = [producer for raw in chain if (producer := mlir.producer(raw)) is not None]
+    if not any(operation.name in ARITHMETIC for operation in made):
         return None
     x = Term(terms, beneath.surface, None, beneath.op, beneath.surface)
     return Match("dropout", {"x": x}, [anchor])

@@ -3,8 +3,8 @@
     dot_general(x, weight) + broadcast(bias), in either order of both, with the weight as [in, out] or [out, in]
 
 It is that and nothing else: the bias has exactly the axes that the weight adds, in their order, so that a bias of rows
-or a residual is none; the result has x's axes before the weight's. Attribute: `transposed` where the weight has the axes
-that are contracted behind the others, as PyTorch keeps it.
+or a residual is none; the result has x's axes before the weight's. Attribute: `transposed` where the weight has the
+axes that are contracted behind the others, as PyTorch keeps it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,10 +99,7 @@ def _vector(view: View, added: Axis, rank: int) -> Term | None:
     while at is not None:
         if len(at.term.shape) == rank and _is(at.axes, added):
             return at.term if at.term.op not in ("constant", "iota") or at.term.scalar is None else None
-        if at.term.op == "convert":
-            at = View(at.term.operands[0], at.axes)
-        else:
-            at = at.beneath()
+        at = View(at.term.operands[0], at.axes) if at.term.op == "convert" else at.beneath()
     return None
 
 

@@ -98,7 +98,11 @@ def _numbers(test: Term) -> Iterator[Term]:
 def rows_of_the_identity(anchor: Term) -> Found:
     """Rows of 1 on the diagonal and 0 elsewhere."""
     table, indices = anchor.operands
-    if len(table.shape) != 2 or table.shape[0] != table.shape[1] or anchor.integers("slice_sizes") != (1, table.shape[1]):
+    if (
+        len(table.shape) != 2
+        or table.shape[0] != table.shape[1]
+        or anchor.integers("slice_sizes") != (1, table.shape[1])
+    ):
         return None
     numbers = mlir.gather_dimension_numbers(anchor.node.raw)
     if numbers.collapsed_slice_dims != (0,) or numbers.offset_dims != (len(anchor.shape) - 1,):

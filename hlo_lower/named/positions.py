@@ -14,7 +14,7 @@ from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.named.arithmetic import plus
 from hlo_lower.named.attention_masks import value_at
-from hlo_lower.named.axis_atoms import LAYOUT, View
+from hlo_lower.named.axis_atoms import LAYOUT, View, are_same
 from hlo_lower.named.rows import reduced
 from hlo_lower.named.terms import Term
 
@@ -73,9 +73,9 @@ def _of_shape(term: Term, shape: tuple[int, ...]) -> Term | None:
 
 def columns_of(indices: Term, dim: int) -> tuple[Term, ...]:
     """The parts that are concatenated to index vectors, each along the axes before it; one where there is one."""
-    if indices.op == "concatenate" and indices.node.integer("dimension") == dim:
-        if all(part.shape[dim] == 1 for part in indices.operands):
-            return indices.operands
+    is_joined = indices.op == "concatenate" and indices.node.integer("dimension") == dim
+    if is_joined and all(part.shape[dim] == 1 for part in indices.operands):
+        return indices.operands
     return (indices,)
 
 
@@ -101,15 +101,32 @@ def beneath_moves(term: Term) -> Term:
 
 def filled(found: Term) -> Term | None:
     """The select that puts NaN, of integers the lowest or largest number, where positions are out of bounds."""
-    indices = found.operands[1]
     for user in found.users:
-        if user.op != "select" or user.operands[1] is not found or not _is_filling(user.operands[2]):
-            continue
-        mask = reduced(View.of(user.operands[0]), "and")
-        test = user.operands[0] if mask is None else mask.operand.term
-        if _is_inside(beneath_moves(test), indices, found):
-            return user
+        if user.op == "select" and user.operands[1] is found and _is_filling(user.operands[2]):
+            test = _tested(View(user.operands[0], View.of(user).axes), found)
+            if test is not None and _is_inside(test, found.operands[1], found):
+                return user
     return None
+
+
+def _tested(view: View, gather: Term) -> Term | None:
+    """What is asked of each index, where it is asked at the places of its own slice."""
+    numbers = mlir.gather_dimension_numbers(gather.node.raw)
+    batch = [axis for dim, axis in enumerate(view.axes) if dim not in numbers.offset_dims]
+    vector = numbers.index_vector_dim
+    every = reduced(view, "and")
+    if every is not None:
+        test, axes = every.operand.term, every.result.axes
+        if every.result.term.integers("dimensions") != (vector,):
+            return None
+    else:
+        root = view.root(casts=False)
+        test, axes = root.term, tuple(axis for dim, axis in enumerate(root.axes) if dim != vector)
+        if len(root.axes) > vector and root.term.shape[vector] != 1:
+            return None
+    if test.shape != gather.operands[1].shape or len(axes) != len(batch):
+        return None
+    return test if all(are_same(a, b) for a, b in zip(axes, batch, strict=True)) else None
 
 
 def _is_filling(term: Term) -> bool:

@@ -47,8 +47,9 @@ def ordered_only(term: Term, arguments: "list[np.ndarray[Any, Any]]") -> "list[n
 def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> "np.ndarray[Any, Any] | None":
     if name == "constant":
         found = mlir.constant_value(raw)
-        is_neutral = found is not None and found.shape == () and (found == 0 or found != found or found.dtype == bool)
-        return found if is_neutral else None
+        if found is None or found.shape != ():
+            return None
+        return found if found.dtype == bool or found[()] == 0 or found[()] != found[()] else None
     if any(value is None for value in values):
         return None
     if name == "compare":

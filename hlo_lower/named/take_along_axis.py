@@ -54,7 +54,9 @@ def take_along_axis(anchor: Term) -> Found:
         "outside": "clamp" if result is None else "fill",
     }
     result = _without_axis(result or anchor, places.term.shape)
-    return None if result is None else Match("take_along_axis", {"x": x, "positions": places.term}, [result], attributes)
+    return (
+        None if result is None else Match("take_along_axis", {"x": x, "positions": places.term}, [result], attributes)
+    )
 
 
 def _beside_counting(x: Term, indices: Term, vector: int) -> tuple[int, Positions] | None:
@@ -88,4 +90,6 @@ def _without_axis(result: Term, shape: tuple[int, ...]) -> Term | None:
         return result
     user = result.only_user
     is_squeezed = user is not None and user.op == "reshape" and user.shape == shape
-    return user if is_squeezed and tuple(n for n in result.shape if n != 1) == tuple(n for n in shape if n != 1) else None
+    return (
+        user if is_squeezed and tuple(n for n in result.shape if n != 1) == tuple(n for n in shape if n != 1) else None
+    )

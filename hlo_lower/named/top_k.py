@@ -1,13 +1,14 @@
 """top_k(x): the k largest elements along an axis, the largest first, and their positions.
 
     chlo.top_k
-    sort of -x with 0, 1, 2, ... beside it, upwards, of which the first k are taken      argsort(-x)[:k]
-    sort of x upwards, reversed, of which the first k are taken; or downwards            jnp.sort(x, descending=True)[:k]
+    sort of -x with 0, 1, 2, ... beside it, upwards, of which the first k are taken  argsort(-x)[:k]
+    sort of x upwards, reversed, of which the first k are taken; or downwards        jnp.sort(x, descending=True)[:k]
 
 It is that and nothing else: the comparator is run on all orders of two numbers (`small_programs`), the slice takes the
 first k of k or more and all of the other axes, and positions are those of a stable sort, so of equal elements the first
 comes first; positions of a reversed sort are none. A NaN lies where the decomposition puts it. Attributes: `k`, `axis`,
-`largest` = false where they are the smallest, `gives`: "both", or "values" or "positions" where nothing takes the other.
+`largest` = false where they are the smallest; `gives`: "both", or "values" or "positions" where nothing takes the
+other.
 """
 
 from hlo_lower.named.found import AttributeValue, Found, Match, matchers

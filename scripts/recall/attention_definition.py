@@ -82,6 +82,8 @@ def _placed(mask: Array, letters: str, scored: str) -> Array:
 def _causal(scores: Array, scored: str, position: str, window: int, sizes: Mapping[str, int]) -> Array:
     keys = [letter for letter in scored if letter in KEYS]
     key = np.arange(sizes[keys[0]]).reshape([-1 if letter == keys[0] else 1 for letter in scored])
-    query = np.arange(sizes[position]).reshape([-1 if letter == position else 1 for letter in scored]) if position else 0
+    query = (
+        np.arange(sizes[position]).reshape([-1 if letter == position else 1 for letter in scored]) if position else 0
+    )
     seen = (key <= query) & ((key > query - window) if window else True)
     return np.where(seen, scores, -np.inf)
