@@ -119,8 +119,8 @@ _ACCUMULATED = tuple(
 NAMED_OPS: Final = (
     OpInVocabulary(
         "softmax",
-        "x",
-        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row",
+        "x, [where]",
+        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row; where `where` is false, x is -inf",
         (_axis(), _EMPTY_ROWS, _ACCUMULATE),
     ),
     OpInVocabulary(

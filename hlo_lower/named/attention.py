@@ -101,7 +101,7 @@ def product_of(view: View) -> Product:
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
-    if not isinstance(found, Match) or found.name != "softmax":
+    if not isinstance(found, Match) or found.name != "softmax" or "where" in found.inputs:
         return None
     [weights] = found.results
     missed: NearMiss | None = None

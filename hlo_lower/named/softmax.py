@@ -1,7 +1,7 @@
 """softmax, log_softmax and logsumexp, from the exponential of a value less its maximum.
 
     e = exp(x - max(x))      s = sum(e)         max and sum over the same axes of the same value
-    softmax      e / s       e * (1 / s)     exp(log_softmax(x))
+    softmax      e / s       e * (1 / s)     exp(log_softmax(x))     of where(seen, x, -inf), s of the e that are seen
     log_softmax  (x - max(x)) - log(s)          x - logsumexp(x)
     logsumexp    log(s) + max(x)
 
@@ -10,8 +10,8 @@ or conversion lies between; exp(x - m) with another m overflows elsewhere, and i
 be replaced by 0, as `jax.nn.logsumexp` does, and the rows of a softmax that are -inf throughout by 0, as PyTorch does.
 
 Attributes: `axis`, of logsumexp `axes` and `keepdims` (a softmax over several axes has no name); of softmax
-`empty_rows` = "zero" where rows of -inf become 0, else "nan"; `accumulate`, the type in which it is computed, where
-that is not the operand's.
+`empty_rows` = "zero" where rows of -inf, or of nothing that is seen, become 0, else "nan"; `accumulate`, the type in
+which it is computed, where that is not the operand's.
 """
 
 from collections.abc import Iterator
@@ -166,16 +166,20 @@ def _softmax(shifted: Shifted) -> Found:
             return total
         attributes = shifted.attributes
         if total is not None and attributes is not None and "axis" in attributes:
-            return _with_rim(shifted, user, attributes)
+            summed = reduced(divisor, "add")
+            is_of_some = summed is not None and _is_where_seen(summed.operand.term, shifted)
+            return _with_rim(shifted, user, attributes, is_of_some=is_of_some)
     return None
 
 
-def _with_rim(shifted: Shifted, quotient: Term, attributes: dict[str, AttributeValue]) -> Match:
+def _with_rim(
+    shifted: Shifted, quotient: Term, attributes: dict[str, AttributeValue], *, is_of_some: bool = False
+) -> Match:
     """The softmax with what follows it: zeros for empty rows, and the conversion back."""
-    result, attributes = quotient, {**attributes, "empty_rows": "nan"}
+    result, attributes, x = quotient, {**attributes, "empty_rows": "nan"}, shifted.x
     for user in quotient.users:
         if _is_where_seen(user, shifted) and user.operands[1] is quotient:
-            result, attributes["empty_rows"] = user, "zero"
+            result, attributes["empty_rows"], is_of_some = user, "zero", True
             continue
         if user.op != "select" or user.operands[2] is not quotient or not user.operands[1].is_number(0):
             continue
@@ -184,7 +188,8 @@ def _with_rim(shifted: Shifted, quotient: Term, attributes: dict[str, AttributeV
     following = result.only_user
     if following is not None and following.op == "convert" and following.element == shifted.x.element:
         result = following
-    return Match("softmax", {"x": shifted.x}, [result], attributes)
+    inputs = {"x": x.operands[1], "where": x.operands[0]} if is_of_some else {"x": x}
+    return Match("softmax", inputs, [result], attributes)
 
 
 def _is_empty(view: View, shifted: Shifted) -> bool:

@@ -37,6 +37,11 @@ def placed(values: Array, rank: int, axes: tuple[int, ...]) -> Array:
 
 def softmax(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
     x, axes = given["x"], axes_of(attributes)
+    if "where" in given:
+        x = np.where(given["where"].astype(bool), x, -np.inf)
+        if attributes["empty_rows"] == "zero":
+            x = np.where(np.isneginf(x).all(axes, keepdims=True), np.nan, x)
+            return np.nan_to_num(softmax({"x": x}, attributes))
     e = np.exp(x - x.max(axes, keepdims=True))
     return e / e.sum(axes, keepdims=True)
 

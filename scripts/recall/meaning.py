@@ -20,6 +20,10 @@ ROUNDED = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 8e-2}
 """How far a result may lie from its definition, relative to the largest, by the element type that is coarsest."""
 
 
+POSITIONS = ("positions", "position")
+"""Operands that say where."""
+
+
 @dataclass(frozen=True)
 class NamedComposite:
     """A composite of a module.
@@ -53,43 +57,44 @@ def composites_of(text: str) -> list[NamedComposite]:
 def wrong_meanings(text: str) -> Iterator[str]:
     """What the composites of a raised module do not compute, one line each; those without a definition are left out."""
     for composite in composites_of(text):
-        definition = DEFINITIONS.get(composite.op)
-        if definition is None:
+        if composite.op not in DEFINITIONS:
             continue
         alone = entered(text, composite.function)
         [executable] = compile_all([(alone, "quick")])
         told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
-        arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
-        given = {
-            name: np.asarray(argument, np.complex128 if np.iscomplexobj(argument) else np.float64)
-            for name, argument in zip(composite.operands, arguments, strict=False)
-        }
-        if "variance" in given:
-            same = composite.values[composite.operands.index("variance")]
-            for place, name in enumerate(composite.operands):
-                if composite.values[place] == same:
-                    arguments[place] = np.abs(arguments[place])
-                    given[name] = np.abs(given[name])
-        for place, name in enumerate(composite.operands):
-            if name in ("positions", "position"):
-                arguments[place] = positions_for(composite, executable.arguments, place)
-                given[name] = np.asarray(arguments[place], np.float64)
+        has_positions = any(name in POSITIONS for name in composite.operands)
         try:
-            wanted = definition(given, composite.attributes)
+            far = max(_distance(composite, executable, turn) for turn in range(3 if has_positions else 1))
         except (KeyError, ValueError, IndexError) as error:
             yield f"{composite.op}({told}) of {', '.join(composite.operands)}: {type(error).__name__}: {error}"
             continue
         tolerance = max((ROUNDED[element] for element in ROUNDED if re.search(rf"[<x]{element}>", alone)), default=0.0)
-        far = min(
-            (
-                _farthest(composite.op, results, one)
-                for results in _runs(executable, composite, arguments)
-                for one in (wanted if isinstance(wanted, list) else [wanted])
-            ),
-            default=np.inf,
-        )
         if far > tolerance:
             yield f"{composite.op}({told}): {far:.3g} from its definition"
+
+
+def _distance(composite: NamedComposite, executable: Any, turn: int) -> float:
+    """How far what a decomposition gives is from its definition, on one drawing of operands."""
+    arguments = [drawn(spec, place) for place, spec in zip(composite.values, executable.arguments, strict=True)]
+    for place, name in enumerate(composite.operands):
+        if name in POSITIONS:
+            arguments[place] = positions_for(composite, executable.arguments, place, turn)
+    if "variance" in composite.operands:
+        same = composite.values[composite.operands.index("variance")]
+        arguments = [np.abs(a) if composite.values[n] == same else a for n, a in enumerate(arguments)]
+    given = {
+        name: np.asarray(argument, np.complex128 if np.iscomplexobj(argument) else np.float64)
+        for name, argument in zip(composite.operands, arguments, strict=False)
+    }
+    wanted = DEFINITIONS[composite.op](given, composite.attributes)
+    return min(
+        (
+            _farthest(composite.op, results, one)
+            for results in _runs(executable, composite, arguments)
+            for one in (wanted if isinstance(wanted, list) else [wanted])
+        ),
+        default=np.inf,
+    )
 
 
 def _runs(executable: Any, composite: NamedComposite, arguments: list[Any]) -> Iterator[list[Any]]:
@@ -128,14 +133,18 @@ def _farthest(op: str, results: list[Any], wanted: Any) -> float:
     return max(found)
 
 
-def positions_for(composite: NamedComposite, specs: Any, place: int) -> Any:
-    """Positions of a lookup or a cache: in bounds and out of them, different ones where they write."""
+def positions_for(composite: NamedComposite, specs: Any, place: int, turn: int) -> Any:
+    """Positions of a lookup or a cache, different ones where they write: in and out of bounds; few of them in each turn
+    others: any, those above first, those below first."""
     spec, table = specs[place], specs[0].shape
     size = composite.attributes.get("depth") or table[composite.attributes.get("axis", 0)]
-    known = [-2, -1, *range(size - 2), size, size + 3]
-    generator = np.random.default_rng(size)
+    inside, generator = [*range(size - 2)], np.random.default_rng(turn)
+    known = ([-2, size, *inside, -1, size + 3], [size + 3, size, *inside], [-1, -2, *inside])[turn]
     count = int(np.prod(spec.shape))
-    chosen = generator.permutation(known)[:count] if count <= len(known) else generator.choice(known, count)
+    if count > len(known):
+        chosen = generator.choice(known, count)
+    else:
+        chosen = known[:count] if turn else generator.permutation(known)[:count]
     return np.asarray(chosen).reshape(spec.shape).astype(spec.dtype)
 
 
