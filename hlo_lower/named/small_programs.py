@@ -44,18 +44,19 @@ def ordered_only(term: Term, arguments: "list[np.ndarray[Any, Any]]") -> "list[n
     return None
 
 
-def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> "np.ndarray[Any, Any] | None":
+def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
     if name == "constant":
-        found = mlir.constant_value(raw)
-        if found is None or found.shape != ():
+        constant: Any = mlir.constant_value(raw)
+        if constant is None or constant.shape != ():
             return None
-        return found if found.dtype == bool or found[()] == 0 or found[()] != found[()] else None
+        return constant if constant.dtype == bool or constant == 0 or constant != constant else None
     if any(value is None for value in values):
         return None
     if name == "compare":
         return _COMPARED[comparison_direction(Node(raw))](*values)
     if name == "select":
-        return np.where(*values)
+        chosen: Any = np.where(*values)
+        return chosen
     return _LOGIC[name](*values) if name in _LOGIC and values[0].dtype == bool else None
 
 
