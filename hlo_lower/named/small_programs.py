@@ -4,7 +4,7 @@ A region of comparisons, selects and logic asks its arguments for nothing but th
 numbers: smaller, equal, greater, infinite, both zeros, NaN. What has any other op in it is not looked at.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,8 +55,7 @@ def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
     if name == "compare":
         return _COMPARED[comparison_direction(Node(raw))](*values)
     if name == "select":
-        chosen: Any = np.where(*values)
-        return chosen
+        return cast(Any, np).where(*values)
     return _LOGIC[name](*values) if name in _LOGIC and values[0].dtype == bool else None
 
 
