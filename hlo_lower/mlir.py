@@ -839,10 +839,10 @@ def float_text(value: float, element: str) -> str:
     return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
-def float_attribute_text(value: float) -> str:
-    """A float attribute as it is written: of f32 where that holds the number, else of f64."""
+def float_attribute_text(value: float, element: str = "") -> str:
+    """A float attribute as it is written: of an element type; by default f32 where that holds the number, else f64."""
     with np.errstate(over="ignore"):
-        element = "f32" if float(np.float32(value)) == value else "f64"
+        element = element or ("f32" if float(np.float32(value)) == value else "f64")
     return f"{value:.17e} : {element}" if np.isfinite(value) else f"{float_text(value, element)} : {element}"
 
 

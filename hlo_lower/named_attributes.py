@@ -48,12 +48,14 @@ def placed_attributes(op: OpInVocabulary, attributes: Mapping[str, Any], ranks: 
       InputError: there are too many operands or too few, or the first has no such axis.
     """
     takes = op.takes.split(", ")
+    if len(ranks) == len(op.or_takes.split(", ")) and op.or_takes:
+        takes = op.or_takes.split(", ")
     least = sum(not operand.startswith("[") for operand in takes)
     if not least <= len(ranks) <= len(takes):
         raise InputError(
             f"hl.named({op.name!r})",
             f"{len(ranks)} operands",
-            facts=f"{op.name} takes {op.takes}",
+            facts=f"{op.name} takes {op.takes}" + f", or {op.or_takes}" * bool(op.or_takes),
             next_step="give its operands in this order, each as one array; those in brackets may be left out",
         )
     placed = dict(attributes)

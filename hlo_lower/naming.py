@@ -151,6 +151,14 @@ def named_report(source: Source | Graph, *, name: str | None = None) -> NamedRep
         return report_of(find_named(graph, matchers))
 
 
+def named_report_or_error(source: Source | Graph, name: str) -> NamedReport:
+    """The named ops of one module of several: of one that cannot be read a report that says so."""
+    try:
+        return named_report(source, name=name)
+    except InputError as error:
+        return NamedReport(name, 0, 0, (), (), str(error))
+
+
 def checked_names(only: Collection[str] | None) -> None:
     """Check the names of named ops.
 

@@ -42,6 +42,7 @@ class OpInVocabulary:
     Attributes:
       name: without the prefix.
       takes: its operands, in order; those in brackets may be left out.
+      or_takes: another list of operands that it may have; "" where there is none.
       definition: what it computes, in a line.
       attributes: what is fixed when the module is written.
     """
@@ -50,6 +51,7 @@ class OpInVocabulary:
     takes: str
     definition: str
     attributes: tuple[AttributeOfOp, ...] = ()
+    or_takes: str = ""
 
 
 def _axis(meaning: str = "along which") -> AttributeOfOp:
@@ -80,6 +82,22 @@ _ACCUMULATE = AttributeOfOp(
     "accumulate", str, "the element type that it is computed in, where that is another", default=""
 )
 
+_NEGATIVE = AttributeOfOp(
+    "negative",
+    str,
+    "what a position below 0 is: counted from the end, or outside",
+    default="outside",
+    choices=("outside", "from_end"),
+)
+
+
+def _outside(meaning: str, *choices: str) -> AttributeOfOp:
+    """What becomes of positions that are out of bounds, after those below 0 are counted from the end."""
+    return AttributeOfOp("outside", str, f"positions out of bounds: {meaning}", default=choices[0], choices=choices)
+
+
+_FILLED = "moved to the nearest, or give NaN (integers: the lowest number, unsigned the largest)"
+
 _VARIANCE = _epsilon("to the variance, below the root")
 
 _ACCUMULATED = tuple(
@@ -101,8 +119,8 @@ _ACCUMULATED = tuple(
 NAMED_OPS: Final = (
     OpInVocabulary(
         "softmax",
-        "x",
-        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row",
+        "x, [where]",
+        "exp(x - m) / sum(exp(x - m)), m the maximum of the same row; where `where` is false, x is -inf",
         (_axis(), _EMPTY_ROWS, _ACCUMULATE),
     ),
     OpInVocabulary(
@@ -112,7 +130,11 @@ NAMED_OPS: Final = (
         "logsumexp",
         "x",
         "log(sum(exp(x - m))) + m",
-        (_axes("that are summed"), AttributeOfOp("keepdims", bool, "they stay with size 1", default=False)),
+        (
+            _axes("that are summed"),
+            AttributeOfOp("keepdims", bool, "they stay with size 1", default=False),
+            _ACCUMULATE,
+        ),
     ),
     OpInVocabulary(
         "layer_norm",
@@ -171,7 +193,8 @@ NAMED_OPS: Final = (
     OpInVocabulary(
         "rope",
         "x, cos, sin",
-        "pairs of the last axis turned by an angle each: (a, b) to (a*cos - b*sin, b*cos + a*sin)",
+        "pairs of the last axis turned by an angle each: (a, b) to (a*cos - b*sin, b*cos + a*sin); "
+        "rotation: the complex cos + i*sin in the place of both tables",
         (
             AttributeOfOp(
                 "pairs",
@@ -181,6 +204,7 @@ NAMED_OPS: Final = (
             ),
             AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
         ),
+        or_takes="x, rotation",
     ),
     OpInVocabulary(
         "attention",
@@ -213,6 +237,13 @@ NAMED_OPS: Final = (
             AttributeOfOp("k", int, "how many"),
             _axis(),
             AttributeOfOp("largest", bool, "else the smallest", default=True),
+            AttributeOfOp(
+                "gives",
+                str,
+                "which of the two are results",
+                default="both",
+                choices=("both", "values", "positions"),
+            ),
         ),
     ),
     OpInVocabulary("argmax", "x", "position of the first maximum", (_axis(),)),
@@ -221,21 +252,58 @@ NAMED_OPS: Final = (
         "one_hot",
         "positions",
         "1 where the new axis' position is the operand's, else 0",
-        (AttributeOfOp("depth", int, "size of the new axis"), _axis("the new one")),
+        (
+            AttributeOfOp("depth", int, "size of the new axis"),
+            _axis("the new one"),
+            _NEGATIVE,
+            _outside(f"give zeros, are {_FILLED}", "zero", "clamp", "fill"),
+        ),
     ),
-    OpInVocabulary("embedding_lookup", "table, positions", "rows of the table"),
+    OpInVocabulary(
+        "embedding_lookup",
+        "table, positions",
+        "rows of the table: table[positions], the row's axis last",
+        (_NEGATIVE, _outside(f"are {_FILLED}, or zeros", "clamp", "fill", "zero")),
+    ),
     *_ACCUMULATED,
     OpInVocabulary(
-        "take_along_axis", "x, positions", "x at the positions, which are x's but along the axis", (_axis(),)
+        "take_along_axis",
+        "x, positions",
+        "x at the positions, whose other axes are x's; positions without the axis are of one element each",
+        (_axis(), _NEGATIVE, _outside(f"are {_FILLED}", "clamp", "fill")),
     ),
     OpInVocabulary("dropout", "x", "x itself: dropout of inference, left in the module"),
-    OpInVocabulary("linear", "x, weight, bias", "x @ weight + bias"),
+    OpInVocabulary(
+        "linear",
+        "x, weight, bias",
+        "x @ weight + bias; the axes that the weight adds are the bias', behind those of x that stay",
+        (
+            AttributeOfOp(
+                "transposed",
+                bool,
+                "the weight has the axes that are summed behind the others, as PyTorch keeps it",
+                default=False,
+            ),
+        ),
+    ),
     OpInVocabulary("swiglu", "gate, up", "silu(gate) * up"),
     OpInVocabulary(
         "kv_cache_update",
         "cache, new, position",
-        "the cache with the new rows from the position on",
-        (_axis("of positions"),),
+        "the cache with the new rows from the position on; new without the axis is one row",
+        (
+            _axis("of positions"),
+            AttributeOfOp(
+                "position_of",
+                str,
+                "whose the position is: that of the first new row, of each new row, "
+                "or for each entry of axis 0 that of its first",
+                default="first",
+                choices=("first", "rows", "batch"),
+            ),
+            _NEGATIVE,
+            _outside("the rows are moved to where they fit, or dropped", "clamp", "drop"),
+        ),
     ),
 )
 

@@ -49,7 +49,7 @@ COMMANDS = (
     Command("convert", "replace scatters by plain ops, verified", convert.add_arguments, convert.run, is_quiet=True),
     Command("verify", "run two versions of a module and compare", verify.add_arguments, verify.run, is_quiet=True),
     Command("tile", "compute what is large in loops, to bound memory", tile.add_arguments, tile.run, is_quiet=True),
-    Command("raise", "put composites in the place of named ops", raise_named.add_arguments, raise_named.run),
+    Command("raise", "put composites for named ops", raise_named.add_arguments, raise_named.run, is_quiet=True),
     Command("prove", "prove rules for all index values", prove.add_arguments, prove.run),
     Command("conformance", "judge a consumer by a suite of scatters", conformance.add_arguments, conformance.run),
     Command("rules", "print the canonical form of every class, or one rule", rules.add_arguments, rules.run),

@@ -1,4 +1,4 @@
-"""`hlo-lower raise`: composites in the place of named ops, or those written out again; verified."""
+"""`hlo-lower raise`: composites in the place of named ops, or those written out again."""
 
 import argparse
 import time
@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
         raised = hl.raise_named(source, target=args.target, only=only, name=args.input)
         told = raised.summary()
     write_whole(args.output, written_bytes(raised, form))
-    _tell(args, raised, f"{told}   {time.perf_counter() - start:.1f} s")
+    if not args.quiet:
+        _tell(args, raised, f"{told}   {time.perf_counter() - start:.1f} s")
     return EXIT_OK
 
 

@@ -94,7 +94,7 @@ def _show_named(args: argparse.Namespace) -> int:
     """Show the named ops of modules."""
     import json
 
-    from hlo_lower.naming import named_report
+    from hlo_lower.naming import named_report, named_report_or_error
     from hlo_lower.report.named_ops import named_text
 
     if args.format not in (None, "text", "json"):
@@ -104,18 +104,17 @@ def _show_named(args: argparse.Namespace) -> int:
             next_step="leave --format out, or write --format json",
         )
     check_writable(args.output)
-    sources = [(file, module_source(file)) for file in args.files if not os.path.isdir(file)]
-    sources += [
-        (one.file, one.source) for folder in args.files if os.path.isdir(folder) for one in selected_modules([folder])
-    ]
-    reports = [named_report(source, name=name) for name, source in sources]
+    if len(args.files) == 1 and not os.path.isdir(args.files[0]):
+        reports = [named_report(module_source(args.files[0]), name=args.files[0])]
+    else:
+        reports = [named_report_or_error(one.source, one.file) for one in selected_modules(args.files)]
     told = (
         json.dumps([one.to_json() for one in reports], indent=1) + "\n"
         if args.format == "json"
         else named_text(reports)
     )
     show(told, args.output)
-    return EXIT_OK
+    return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 
 
 def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:

@@ -12,6 +12,7 @@ How it goes:
     arithmetic      products and sums with constants, in whatever order they are written
     found           what a matcher gives: a match, or a near miss and what it lacks; the table of matchers
     softmax, attention, norms, gelu, ...     one file for an op or its kin: definition, variants, predicate
+    positions, small_programs    positions as exports write them; what a reducer or a comparator computes
     region          which ops a match covers, and whether they can be taken out
     outline         they become a function, and a composite stands in their place
     raised          a module: find, choose the largest where they overlap, take out; within them the smaller ones
@@ -32,13 +33,34 @@ Attention is the example of what atoms are for: no layout is named in it. See do
 from collections.abc import Collection
 
 from hlo_lower.graph import Graph, Source, read
-from hlo_lower.named import attention, gelu, norms, relu, rope, silu, softmax, swiglu
+from hlo_lower.named import (
+    accumulated,
+    argmax,
+    attention,
+    dropout,
+    embedding_lookup,
+    gelu,
+    kv_cache_update,
+    linear,
+    norms,
+    one_hot,
+    relu,
+    rope,
+    silu,
+    softmax,
+    swiglu,
+    take_along_axis,
+    top_k,
+)
 from hlo_lower.named.found import Match, NearMiss, matchers
 from hlo_lower.named.raised import NamedModule, find_named, raise_graph
 
 __all__ = ["MATCHERS", "Match", "NamedModule", "NearMiss", "find", "find_named", "matchers", "raise_graph"]
 
-MATCHERS = (attention, gelu, norms, relu, rope, silu, softmax, swiglu)
+MATCHERS = (
+    *(attention, gelu, norms, relu, rope, silu, softmax, swiglu),
+    *(kv_cache_update, embedding_lookup, take_along_axis, one_hot, argmax, top_k, accumulated, linear, dropout),
+)
 """The files that register matchers."""
 
 

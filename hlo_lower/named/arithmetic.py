@@ -143,6 +143,18 @@ def grown(term: Term, steps: int = 4) -> Iterator[Term]:
         term = user
 
 
+def products_above(term: Term, steps: int = 24) -> Iterator[Term]:
+    """All products and quotients that a value goes into, the nearest first, whatever else takes what is in between."""
+    pending, seen = [term], set[int]()
+    while pending and steps:
+        steps -= 1
+        for user in pending.pop(0).users:
+            if user.op in ("multiply", "divide") and id(user) not in seen:
+                seen.add(id(user))
+                pending.append(user)
+                yield user
+
+
 def with_constant(term: Term, op: str) -> tuple[Term, Any] | None:
     """The operand and the constant of an elementwise op of one of each, in whichever order."""
     if term.op != op:

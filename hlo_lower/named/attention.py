@@ -101,7 +101,7 @@ def product_of(view: View) -> Product:
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
-    if not isinstance(found, Match) or found.name != "softmax":
+    if not isinstance(found, Match) or found.name != "softmax" or "where" in found.inputs:
         return None
     [weights] = found.results
     missed: NearMiss | None = None
@@ -148,9 +148,10 @@ def _scores(view: View) -> Scores:
             view = below
             continue
         if (masked := mask_of(view) or added_masks(view, _leads_to_product)) is not None:
-            if scaled or found.softcap:
+            mask, below = masked
+            if (scaled and not (mask.is_infinite and found.scale > 0)) or found.softcap:
                 return found
-            mask, view = masked
+            view = below
             found.masks.append(mask)
             continue
         if (capped := _softcap(term)) is not None and not found.softcap and not scaled:

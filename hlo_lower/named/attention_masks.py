@@ -34,11 +34,13 @@ class Mask:
       kind: "boolean" or "additive".
       view: the predicate, or what is added, with the atoms of the scores.
       hides: of a predicate, whether it is true where a position is hidden.
+      is_infinite: whether what is hidden is -inf, which no scale changes.
     """
 
     kind: str
     view: View
     hides: bool = False
+    is_infinite: bool = False
 
     @property
     def term(self) -> Term:
@@ -54,9 +56,8 @@ def mask_of(scores: View) -> tuple[Mask, View] | None:
         for low, other, hides in ((second, first, False), (first, second, True)):
             number = low.scalar
             if number is not None and float(number) <= LOW:
-                return Mask(
-                    "boolean", scores.on(predicate) if predicate.shape else View(predicate, ()), hides
-                ), scores.on(other)
+                at = scores.on(predicate) if predicate.shape else View(predicate, ())
+                return Mask("boolean", at, hides, bool(number == -np.inf)), scores.on(other)
     return None
 
 

@@ -1,6 +1,6 @@
 """gelu(x) = x * Phi(x), exact or by its tanh form.
 
-    exact   0.5 * x * (1 + erf(x / sqrt(2)))         0.5 * x * erfc(-x / sqrt(2))
+    exact   0.5 * x * (1 + erf(x / sqrt(2)))         0.5 * x * erfc(-x / sqrt(2))       x * normal.cdf(x), by both
     tanh    0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))      x * sigmoid(2 * sqrt(2 / pi) * (...))
 
 in any order of the factors, with x**3 as products or as a power, or x * (1 + 0.044715 * x**2). It is gelu and nothing
@@ -10,8 +10,9 @@ them. Attribute `approximate`: "none" or "tanh".
 
 from math import pi, sqrt
 
+from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.causes import Code
-from hlo_lower.named.arithmetic import grown, is_product, plus, product, scaled_from, scalings, with_constant
+from hlo_lower.named.arithmetic import is_product, plus, product, products_above, scaled_from, scalings, with_constant
 from hlo_lower.named.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.silu import argument_of, quotients_of
 from hlo_lower.named.terms import Term, is_rounded
@@ -35,9 +36,31 @@ def gelu(anchor: Term) -> Found:
     if one_more is None:
         return None
     if anchor.op == "chlo.erf":
-        return _finished(one_more, scaled_from(argument, sqrt(0.5)), "none")
+        chosen = next((user for user in one_more.users if _is_chosen(user, one_more, argument)), one_more)
+        return _finished(chosen, _moved_by_nothing(scaled_from(argument, sqrt(0.5))), "none")
     x = _of_tanh(argument)
     return x if isinstance(x, NearMiss) else _finished(one_more, x, "tanh")
+
+
+def _is_chosen(term: Term, near: Term, z: Term) -> bool:
+    """Whether 1 + erf(z) is written by erfc where z is far from 0, as a normal distribution's function is."""
+    if term.op != "select" or term.operands[1] is not near or term.operands[2].op != "select":
+        return False
+    is_positive, above, below = term.operands[2].operands
+    if is_positive.op != "compare" or comparison_direction(is_positive.node) not in ("GT", "GE"):
+        return False
+    if is_positive.operands[0] is not z or not is_positive.operands[1].is_number(0):
+        return False
+    if below.op != "chlo.erfc" or below.operands[0].op != "abs" or below.operands[0].operands[0] is not z:
+        return False
+    return above.op == "subtract" and above.operands[0].is_number(2) and above.operands[1].is_same(below)
+
+
+def _moved_by_nothing(x: Term | None) -> Term | None:
+    """The x of x - 0."""
+    while x is not None and x.op == "subtract" and x.operands[1].is_number(0):
+        x = x.operands[0]
+    return x
 
 
 def _of_exponential(anchor: Term) -> Found:
@@ -57,8 +80,8 @@ def _finished(distribution: Term, x: Term | None, approximate: str, half: float 
     """Half of x times twice the distribution."""
     if x is None:
         return NearMiss("gelu", Code.OTHER_CONSTANT("sqrt(2)"), distribution)
-    for found in grown(distribution):
-        if found is not distribution and is_product(found, [distribution, x], half):
+    for found in products_above(distribution):
+        if is_product(found, [distribution, x], half):
             return Match("gelu", {"x": x}, [found], {"approximate": approximate})
     return NearMiss("gelu", Code.NAMED_OP_LACKS("the product with 0.5 and the value itself"), distribution)
 

@@ -11,10 +11,16 @@ from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 from hlo_lower.named.found import AttributeValue, Match
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind
+from hlo_lower.vocabulary import BY_NAME, PREFIX, VERSION
 
 COMPOSITE = "stablehlo.composite"
-PREFIX = "hl."
-"""What the names of our composites, and of the functions that are their decompositions, begin with."""
+
+
+def written_attributes(match: Match) -> dict[str, AttributeValue]:
+    """All attributes of an op's composite: those that were found, the defaults of others, the names of its operands."""
+    known = {attribute.name: attribute.default for attribute in BY_NAME[match.name].attributes}
+    defaults = {name: default for name, default in known.items() if default not in (None, "")}
+    return {**defaults, **match.attributes, "operands": tuple(match.inputs)}  # pyright: ignore[reportReturnType]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +152,13 @@ class Outliner:
         """The attributes of a composite, made once for all that have the same function."""
         known = self._made.get(function)
         if known is None:
-            entries = {**match.attributes, "operands": tuple(match.inputs)}
+            entries = written_attributes(match)
             told = ", ".join(f"{name} = {_text(entries[name])}" for name in sorted(entries))
             known = self._made[function] = {
                 "name": mlir.string_attribute(f"{PREFIX}{match.name}"),
                 "composite_attributes": mlir.parse_attribute(f"{{{told}}}"),
                 "decomposition": mlir.parse_attribute(f'@"{function}"'),
+                "version": mlir.parse_attribute(f"{VERSION} : i32"),
             }
         return known
 
@@ -181,18 +188,18 @@ def _move_behind(after: Sequence[RawOperation], composite: RawOperation) -> None
 
 
 def _text(value: AttributeValue) -> str:
-    """An attribute as MLIR writes it: f32 where that holds it, i64, strings and arrays of them."""
+    """An attribute as MLIR writes it, and as an export under `hl.named` has it: f64, i64, strings and lists of them."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
         return f"{value} : i64"
     if isinstance(value, float):
-        return mlir.float_attribute_text(value)
+        return mlir.float_attribute_text(value, "f64")
     if isinstance(value, str):
         return f'"{value}"'
     if value and isinstance(value[0], str):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
-    return "array<i64: " + ", ".join(map(str, value)) + ">" if value else "array<i64>"
+    return "[" + ", ".join(f"{item} : i64" for item in value) + "]"
 
 
 def _key(region: Region) -> Hashable:

@@ -189,11 +189,12 @@ def _in_block(
         tried = by_anchor.get(name, ())
         if name is not operation_name:
             tried = (*tried, *by_anchor.get(f"func.call {name}", ()))
-        if not tried:
+        if not tried and f"identity {operation_name}" not in by_anchor:
             continue
         anchor = terms.of(operation.results[0])
         if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
-            continue
+            tried = by_anchor.get(f"identity {operation_name}", ())
+            anchor = Term(terms, operation.results[0], None, "", operation.results[0])
         for matcher in tried:
             if only is not None and not set(only) & set(matchers.names[matcher]):
                 continue

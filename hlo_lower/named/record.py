@@ -71,6 +71,7 @@ class NamedReport:
       flops: how many floating-point operations its public functions are, a loop counted as one trip.
       named: the named ops, those within others left out.
       misses: what was almost one.
+      error: why it could not be read; "" where it was.
     """
 
     file: str
@@ -78,11 +79,14 @@ class NamedReport:
     flops: int
     named: tuple[NamedRecord, ...]
     misses: tuple[NearMissRecord, ...]
+    error: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         named, misses = [one.to_json() for one in self.named], [one.to_json() for one in self.misses]
-        return {"file": self.file, "ops": self.op_count, "flops": self.flops, "named": named, "near_misses": misses}
+        told: dict[str, Any] = {"error": self.error} if self.error else {}
+        counted = {"ops": self.op_count, "flops": self.flops, "named": named, "near_misses": misses}
+        return {"file": self.file, **told, **counted}
 
 
 def report_of(found: NamedModule) -> NamedReport:

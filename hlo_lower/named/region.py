@@ -23,6 +23,10 @@ MOVES = frozenset(f"stablehlo.{op}" for op in ("broadcast_in_dim", "reshape", "t
 """Ops at the rim of a match that stay outside where others use them as well."""
 
 
+BROADCAST = frozenset({"weight", "bias", "cos", "sin", "rotation", "mean", "variance"})
+"""Operands that may have axes of 1, or lack axes, that the first one has."""
+
+
 class BlockOrder:
     """The operations of one block in program order, kept while some are taken out and moved.
 
@@ -149,7 +153,7 @@ def region_of(
     covered = _between([*inputs, *aliases], results, order)
     if covered is None:
         return None
-    inputs = _rim(inputs, covered)
+    inputs = _rim(match, inputs, covered)
     operations = sorted(covered.values(), key=order.place)
     if not operations or not all(is_function(Node(operation)) for operation in operations):
         return None
@@ -226,18 +230,26 @@ def _taken(operation: RawOperation) -> list[RawValue]:
     return found
 
 
-def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawOperation]) -> list[RawValue]:
-    """The inputs, or what a move makes of one, where that is used outside: then the move stays outside."""
+def _rim(
+    match: Match, inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawOperation]
+) -> list[RawValue]:
+    """The inputs, or what a move makes of one, where that is used outside: then the move stays outside.
+
+    Only tables, weights and the like may get another shape by that: attributes count the axes of all others.
+    """
     taken: dict[RawValue, list[RawOperation]] = {}
     for operation in covered.values():
         for value in _taken(operation):
             taken.setdefault(value, []).append(operation)
     found: list[RawValue] = []
-    for value in inputs:
+    for role, value in zip(match.inputs, inputs, strict=True):
+        is_shaped = role not in BROADCAST or "layout" in match.attributes
         at, chain = value, list[RawOperation]()
         while len(users := taken.get(at, [])) == 1 and users[0].name in MOVES:
             chain.append(users[0])
             at = users[0].results[0]
+            if is_shaped and users[0].name != "stablehlo.convert":
+                break
             if _is_used_outside(at, covered):
                 for move in chain:
                     covered.pop(_name(move), None)  # two inputs may be one value

@@ -1,7 +1,7 @@
 """softmax, log_softmax and logsumexp, from the exponential of a value less its maximum.
 
     e = exp(x - max(x))      s = sum(e)         max and sum over the same axes of the same value
-    softmax      e / s       e * (1 / s)     exp(log_softmax(x))
+    softmax      e / s       e * (1 / s)     exp(log_softmax(x))     of where(seen, x, -inf), s of the e that are seen
     log_softmax  (x - max(x)) - log(s)          x - logsumexp(x)
     logsumexp    log(s) + max(x)
 
@@ -9,9 +9,9 @@ It is that and nothing else: the maximum is proved to be that of the same rows o
 or conversion lies between; exp(x - m) with another m overflows elsewhere, and is none. A maximum that is not finite may
 be replaced by 0, as `jax.nn.logsumexp` does, and the rows of a softmax that are -inf throughout by 0, as PyTorch does.
 
-Attributes: `axis`, or `axes` where there are several (of logsumexp always, with `keepdims`); of softmax `empty_rows` =
-"zero" where rows of -inf become 0, else "nan"; `accumulate`, the type in which it is computed, where that is not the
-operand's.
+Attributes: `axis`, of logsumexp `axes` and `keepdims` (a softmax over several axes has no name); of softmax
+`empty_rows` = "zero" where rows of -inf, or of nothing that is seen, become 0, else "nan"; `accumulate`, the type in
+which it is computed, where that is not the operand's.
 """
 
 from collections.abc import Iterator
@@ -123,12 +123,25 @@ def _where_finite(view: View) -> View:
 def _sum_of(view: View, shifted: Shifted) -> Reduced | NearMiss | None:
     """The sum of the exponential that a value is, over the rows of the maximum."""
     total = reduced(view, "add")
-    if total is None or not uncast(total.operand.root(until=shifted.power.term).term).is_same(shifted.power.term):
+    if total is None:
+        return None
+    chosen = total.operand.term
+    if _is_where_seen(chosen, shifted):
+        total = Reduced(total.result, total.operand.on(chosen.operands[1]), total.new)
+    if not uncast(total.operand.root(until=shifted.power.term).term).is_same(shifted.power.term):
         return None
     over = rows(shifted.power, total)
     if over is None or set(leaves(over)) != set(leaves(shifted.over)):
         return NearMiss("softmax", Code.OTHER_AXES("the maximum", "the sum"), total.result.term)
     return total
+
+
+def _is_where_seen(term: Term, shifted: Shifted) -> bool:
+    """Whether a value is chosen where the softmaxed one is, which is -inf elsewhere, and is 0 there."""
+    x = shifted.x
+    if term.op != "select" or x.op != "select" or not x.operands[2].is_number(-np.inf):
+        return False
+    return term.operands[0].is_same(x.operands[0]) and term.operands[2].is_number(0)
 
 
 def _softmax(shifted: Shifted) -> Found:
@@ -152,15 +165,22 @@ def _softmax(shifted: Shifted) -> Found:
         if isinstance(total, NearMiss):
             return total
         attributes = shifted.attributes
-        if total is not None and attributes is not None:
-            return _with_rim(shifted, user, attributes)
+        if total is not None and attributes is not None and "axis" in attributes:
+            summed = reduced(divisor, "add")
+            is_of_some = summed is not None and _is_where_seen(summed.operand.term, shifted)
+            return _with_rim(shifted, user, attributes, is_of_some=is_of_some)
     return None
 
 
-def _with_rim(shifted: Shifted, quotient: Term, attributes: dict[str, AttributeValue]) -> Match:
+def _with_rim(
+    shifted: Shifted, quotient: Term, attributes: dict[str, AttributeValue], *, is_of_some: bool = False
+) -> Match:
     """The softmax with what follows it: zeros for empty rows, and the conversion back."""
-    result, attributes = quotient, {**attributes, "empty_rows": "nan"}
+    result, attributes, x = quotient, {**attributes, "empty_rows": "nan"}, shifted.x
     for user in quotient.users:
+        if _is_where_seen(user, shifted) and user.operands[1] is quotient:
+            result, attributes["empty_rows"], is_of_some = user, "zero", True
+            continue
         if user.op != "select" or user.operands[2] is not quotient or not user.operands[1].is_number(0):
             continue
         if _is_empty(View(user.operands[0], shifted.power.axes), shifted):
@@ -168,7 +188,8 @@ def _with_rim(shifted: Shifted, quotient: Term, attributes: dict[str, AttributeV
     following = result.only_user
     if following is not None and following.op == "convert" and following.element == shifted.x.element:
         result = following
-    return Match("softmax", {"x": shifted.x}, [result], attributes)
+    inputs = {"x": x.operands[1], "where": x.operands[0]} if is_of_some else {"x": x}
+    return Match("softmax", inputs, [result], attributes)
 
 
 def _is_empty(view: View, shifted: Shifted) -> bool:
@@ -223,7 +244,7 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
     attributes = shifted.attributes
     if isinstance(total, NearMiss):
         return total
-    if total is None or attributes is None:
+    if total is None or attributes is None or "axis" not in attributes:
         return None
     following = user.only_user
     if following is not None and following.op == "exponential":

@@ -1,13 +1,15 @@
 """swiglu(gate, up) = silu(gate) * up: two projections of one value, one of them through silu.
 
-It is that and nothing else: one factor is a silu (`hlo_lower.named.silu`) that nothing else takes, the other is another
-value of the same shape, which a projection gives: a product, a part of one, or a sum with a bias. No attributes.
+It is that and nothing else: one factor is a silu (`hlo_lower.named.silu`), the other is another
+value of the same shape, which a projection gives: a product, a part of one, or a sum with a bias. Where several
+products take the silu (a gradient does), both projections have to be of one value. No attributes.
 """
 
 from collections.abc import Iterator
 
 from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Found, Match, matchers
+from hlo_lower.named.positions import beneath_moves
 from hlo_lower.named.silu import silu, silu_of
 from hlo_lower.named.terms import Term
 
@@ -28,16 +30,31 @@ def swiglu(anchor: Term) -> Found:
         activated, gate = (found.results[0], found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
     if gate is None:
         return None
-    product = activated.only_user
-    if product is not None and product.op == "convert":
-        product = product.only_user
-    if product is None or product.op != "multiply" or product.shape != gate.shape:
-        return None
-    first, second = product.operands
-    up = next((one for one in (second, first) if one is not activated and not _is_of(one, activated)), None)
-    if up is None or up.is_same(gate) or not (_is_projected(gate) and _is_projected(up)):
-        return None
-    return Match("swiglu", {"gate": gate, "up": up}, [product])
+    products = list(_products(activated))
+    for product in products:
+        if product.shape != gate.shape:
+            continue
+        first, second = product.operands
+        up = next((one for one in (second, first) if one is not activated and not _is_of(one, activated)), None)
+        if up is None or up.is_same(gate) or not (_is_projected(gate) and _is_projected(up)):
+            continue
+        if len(products) == 1 or _is_of_one_value(gate, up):  # a gradient multiplies by a projection of its own
+            return Match("swiglu", {"gate": gate, "up": up}, [product])
+    return None
+
+
+def _products(activated: Term) -> Iterator[Term]:
+    for user in activated.users:
+        yield from (one for one in (user.users if user.op == "convert" else [user]) if one.op == "multiply")
+
+
+def _is_of_one_value(gate: Term, up: Term) -> bool:
+    """Whether two projections have a factor in common."""
+    factors = [
+        {id(beneath_moves(factor)) for above in _above(term) if above.op == "dot_general" for factor in above.operands}
+        for term in (gate, up)
+    ]
+    return bool(factors[0] & factors[1])
 
 
 def _is_of(term: Term, activated: Term) -> bool:

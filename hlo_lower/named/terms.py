@@ -216,6 +216,15 @@ class Terms:
         term.is_beneath = term.is_beneath or len(passed) > 1
         return term
 
+    def passed(self, raw: mlir.RawValue) -> list[mlir.RawValue]:
+        """A value of the function where the match is, and what it is step by step beneath."""
+        found = [raw]
+        at = self._beneath(raw, None)
+        while at is not None and len(found) < STEPS:
+            found.append(at[0])
+            at = self._beneath(*at)
+        return found
+
     def known(self, raw: mlir.RawValue) -> Term | None:
         """The term of a value of the function where the match is, if it was looked at."""
         return self._known.get((raw, None))

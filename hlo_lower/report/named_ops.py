@@ -13,6 +13,8 @@ def named_text(reports: Sequence[NamedReport]) -> str:
 
 
 def _lines(report: NamedReport) -> list[str]:
+    if report.error:
+        return [f"{report.file}: unreadable", *(f"  {line}" for line in report.error.splitlines())]
     covered = sum(one.ops * one.times for one in report.named)
     flops = sum(one.flops * one.times for one in report.named)
     count = sum(one.times for one in report.named)

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from recall import lookup_definitions
+from recall.attention_definition import attention
+
 Array = Any
 Definition = Callable[[Mapping[str, Array], Mapping[str, Any]], Array]
-"""Gives the result, or a list of all that it may be where attributes leave that open."""
+"""Gives the result, of several a tuple, or a list of all that it may be where attributes leave that open."""
 
 
 def axes_of(attributes: Mapping[str, Any]) -> tuple[int, ...]:
@@ -34,6 +37,11 @@ def placed(values: Array, rank: int, axes: tuple[int, ...]) -> Array:
 
 def softmax(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
     x, axes = given["x"], axes_of(attributes)
+    if "where" in given:
+        x = np.where(given["where"].astype(bool), x, -np.inf)
+        if attributes["empty_rows"] == "zero":
+            x = np.where(np.isneginf(x).all(axes, keepdims=True), np.nan, x)
+            return np.nan_to_num(softmax({"x": x}, attributes))
     e = np.exp(x - x.max(axes, keepdims=True))
     return e / e.sum(axes, keepdims=True)
 
@@ -119,6 +127,9 @@ def swiglu(given: Mapping[str, Array], _: Mapping[str, Any]) -> Array:
 
 def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list[Array]:
     """With tables for each pair or for each element, along any axes that they fit: attributes do not say which."""
+    if "rotation" in given:
+        table = given["rotation"]
+        return rope({"x": given["x"], "cos": table.real, "sin": table.imag}, attributes)
     x = given["x"]
     size = attributes.get("size", 0) or x.shape[-1]
     found: list[Array] = []
@@ -188,6 +199,12 @@ DEFINITIONS: dict[str, Definition] = {
     "cumlogsumexp": accumulated(np.logaddexp),
     "argmax": lambda given, attributes: given["x"].argmax(attributes["axis"]),
     "argmin": lambda given, attributes: given["x"].argmin(attributes["axis"]),
-    "linear": lambda given, _: given["x"] @ given["weight"] + given["bias"],
+    "linear": lookup_definitions.linear,
+    "attention": attention,
+    "embedding_lookup": lookup_definitions.embedding_lookup,
+    "kv_cache_update": lookup_definitions.kv_cache_update,
+    "one_hot": lookup_definitions.one_hot,
+    "take_along_axis": lookup_definitions.take_along_axis,
+    "top_k": lookup_definitions.top_k,
 }
-"""By name; the others have no operands of one form."""
+"""By name."""

@@ -11,6 +11,7 @@ from recall import (
     lookups,
     near_activations,
     near_attentions,
+    near_caches,
     near_lookups,
     near_norms,
     near_rotations,
@@ -25,7 +26,15 @@ FILES_OF_HITS = (
     *(attention_layouts, attention_styles, softmaxes, normalizations, channel_norms),
     *(activations, rotations, lookups, layers),
 )
-FILES_OF_MISSES = (near_softmaxes, near_norms, near_activations, near_rotations, near_attentions, near_lookups)
+FILES_OF_MISSES = (
+    near_softmaxes,
+    near_norms,
+    near_activations,
+    near_rotations,
+    near_attentions,
+    near_lookups,
+    near_caches,
+)
 
 
 def _suites() -> Iterator[Suite]:

@@ -1,6 +1,7 @@
 """`hlo-lower raise` and `report --named`: from arguments to files, messages and exit codes."""
 
 import json
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -61,3 +62,23 @@ def test_the_report_tells_what_there_is_and_what_was_almost_one(softmax, command
     assert [one["name"] for one in told["named"]] == ["softmax"]
     assert told["near_misses"][0]["why"]["code"] == "other_axes"
     assert command("report", "--named", "softmax.mlir", "--format", "html").code == 2
+
+
+def test_nothing_is_told_where_that_is_asked(softmax, command):
+    """--quiet writes the module and prints nothing."""
+    done = command("raise", "softmax.mlir", "-o", "raised.mlir", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "hl.softmax" in (softmax / "raised.mlir").read_text()
+
+
+def test_a_module_that_cannot_be_read_is_a_row(softmax, command):
+    """Of a folder the others are told, and why it cannot be read; the exit code is that of an input that is wrong."""
+    (softmax / "broken.mlir").write_text("module {")
+    done = command("report", "--named", ".")
+    assert done.code == 2
+    assert any(line.endswith("broken.mlir: unreadable") for line in done.out.splitlines())
+    assert "  1 softmax(x 4x8xf32) {axis=1, empty_rows=nan}" in done.out.splitlines()
+    reports = json.loads(command("report", "--named", ".", "--format", "json").out)
+    told = {Path(one["file"]).name: ("error" in one, len(one["named"])) for one in reports}
+    assert (told["broken.mlir"], told["softmax.mlir"]) == ((True, 0), (False, 1))
+    assert command("report", "--named", "broken.mlir").code == 2

@@ -20,7 +20,8 @@ def table():
     rows = ["| op | takes | computes | attributes |", "|---|---|---|---|"]
     for op in NAMED_OPS:
         attributes = "<br>".join(attribute_cell(attribute) for attribute in op.attributes)
-        rows.append(f"| `{op.name}` | `{op.takes}` | {op.definition.replace('*', chr(92) + '*')} | {attributes} |")
+        takes = f"`{op.takes}`" + f"<br>or `{op.or_takes}`" * bool(op.or_takes)
+        rows.append(f"| `{op.name}` | {takes} | {op.definition.replace('*', chr(92) + '*')} | {attributes} |")
     return "\n".join(rows) + "\n"
 
 

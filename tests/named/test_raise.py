@@ -49,7 +49,7 @@ def test_composites_stand_in_the_place_of_named_ops():
     raised = hl.raise_named(text_of(two_norms_and_a_softmax, X, W))
     assert composites(raised.text) == ["rms_norm", "rms_norm", "softmax"]
     assert raised.text.count("func.func private") == 2
-    assert 'axes = array<i64: 2>, epsilon = 9.99999997E-7 : f32, operands = ["x", "weight"]' in raised.text
+    assert 'axes = [2], epsilon = 9.9999999747524271E-7 : f64, operands = ["x", "weight"]' in raised.text
     assert raised.summary() == "3 named ops: 2 rms_norm, 1 softmax"
 
 

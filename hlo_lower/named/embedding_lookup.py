@@ -1,0 +1,53 @@
+"""embedding_lookup(table, positions) = table[positions]: rows of a table, for each position one.
+
+    gather of whole rows            table[tokens], jnp.take(table, tokens, axis=0), beneath wraps of negatives
+    one_hot(positions) @ table      where positions are out of bounds, a row of zeros
+
+It is that and nothing else: the table has two axes, the gather takes whole rows, and puts them last; rows of a tensor
+of experts' weights are no embedding. Attributes: `negative` and `outside` as of take_along_axis, with "zero" of the
+product with a one_hot.
+"""
+
+from hlo_lower import mlir
+from hlo_lower.named.found import AttributeValue, Found, Match, matchers
+from hlo_lower.named.one_hot import one_hot_of
+from hlo_lower.named.positions import filled, vector_of
+from hlo_lower.named.terms import Term
+
+
+@matchers.finds("embedding_lookup", at=("stablehlo.gather",))
+def embedding_lookup(anchor: Term) -> Found:
+    """Rows of a table."""
+    table, indices = anchor.operands
+    if len(table.shape) != 2 or not table.is_float or anchor.integers("slice_sizes") != (1, table.shape[1]):
+        return None
+    numbers = mlir.gather_dimension_numbers(anchor.node.raw)
+    if numbers.collapsed_slice_dims != (0,) or numbers.start_index_map != (0,) or table.shape[1] == 1:
+        return None
+    if numbers.offset_dims != (len(anchor.shape) - 1,) or one_hot_of(table) is not None:
+        return None
+    places = vector_of(indices, numbers.index_vector_dim, table.shape[0])
+    if places is None or places.term.scalar is not None:
+        return None
+    result = filled(anchor)
+    attributes: dict[str, AttributeValue] = {
+        "negative": "from_end" if places.from_end else "outside",
+        "outside": "clamp" if result is None else "fill",
+    }
+    return Match("embedding_lookup", {"table": table, "positions": places.term}, [result or anchor], attributes)
+
+
+@matchers.finds("embedding_lookup", at=("stablehlo.dot_general",))
+def product_with_one_hot(anchor: Term) -> Found:
+    """A one_hot times a table."""
+    numbers = mlir.dot_dimension_numbers(anchor.node.raw)
+    first, table = anchor.operands
+    if len(numbers.lhs_batching_dimensions) or len(table.shape) != 2 or list(numbers.rhs_contracting_dimensions) != [0]:
+        return None
+    if list(numbers.lhs_contracting_dimensions) != [len(first.shape) - 1]:
+        return None
+    found = one_hot_of(first)
+    if found is None or found.axis != len(first.shape) - 1 or one_hot_of(table) is not None:
+        return None
+    attributes: dict[str, AttributeValue] = {"negative": "outside", "outside": "zero"}
+    return Match("embedding_lookup", {"table": table, "positions": found.positions}, [anchor], attributes)
