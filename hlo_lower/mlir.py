@@ -185,6 +185,11 @@ def print_module(
     )
 
 
+def print_operation(operation: RawOperation, *, longest: int) -> str:
+    """An operation that verifies as text, constants of more elements than `longest` as `__elided__`."""
+    return str(operation.get_asm(large_elements_limit=longest, assume_verified=True))
+
+
 def module_bytecode(module: RawModule) -> bytes:
     """MLIR bytecode of a module; keeps locations."""
     buffer = io.BytesIO()

@@ -1,15 +1,17 @@
 """Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hlo_lower import mlir
 from hlo_lower.graph import Function, Functional, Graph, Node
 from hlo_lower.named.found import Match, Matchers, NearMiss
+from hlo_lower.named.listing import Listing, listing_of
 from hlo_lower.named.outline import COMPOSITE, PREFIX, Outliner
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, now, region_of
 from hlo_lower.named.terms import Term, Terms
+from hlo_lower.named.twins import Twins
 
 
 @dataclass(eq=False)
@@ -85,8 +87,9 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     misses: list[NearMiss] = []
     taken_whole: dict[str, Named] = {}
     for function in _looked_at(graph):
-        for order in _blocks(function):
-            named, missed = _in_block(order, terms, matchers, only, is_function)
+        for number, order in enumerate(_blocks(function)):
+            listing = None if number else listing_of(function.node.raw, len(order.operations))
+            named, missed = _in_block(order, listing, terms, matchers, only, is_function)
             misses += missed
             found.append((function, order, named))
             whole = next((one for one in named if _is_whole(function, order, one)), None)
@@ -176,35 +179,57 @@ _WITH_BLOCKS = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 
 
 def _in_block(
-    order: BlockOrder, terms: Terms, matchers: Matchers, only: Collection[str] | None, is_function: Functional
+    order: BlockOrder,
+    listing: Listing | None,
+    terms: Terms,
+    matchers: Matchers,
+    only: Collection[str] | None,
+    is_function: Functional,
 ) -> tuple[list[Named], list[NearMiss]]:
     """The matches of a block whose regions can be taken out."""
-    named: list[Named] = []
-    misses: list[NearMiss] = []
-    by_anchor = matchers.by_anchor
-    for operation in order.operations:
-        operation_name = name = operation.name
-        if name == "func.call":  # what it gives may be what a larger op begins with
-            name = "func.call" if not len(operation.results) else _made_by(terms.of(operation.results[0]))
-        tried = by_anchor.get(name, ())
-        if name is not operation_name:
-            tried = (*tried, *by_anchor.get(f"func.call {name}", ()))
-        if not tried:
+    seen: list[Region | NearMiss] = []
+    twins = None if listing is None else Twins(listing, order, terms)
+    for place, operation in enumerate(order.operations):
+        if operation.name != "func.call" and operation.name not in matchers.by_anchor:
             continue
-        anchor = terms.of(operation.results[0])
-        if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+
+        def find(given: Terms, operation: RawOperation = operation) -> list[Region | NearMiss]:
+            return list(_found_at(operation, order, given, matchers, only, is_function))
+
+        seen += find(terms) if twins is None else twins.found(place, find)
+    named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
+    return named, [one for one in seen if isinstance(one, NearMiss)]
+
+
+def _found_at(
+    operation: RawOperation,
+    order: BlockOrder,
+    terms: Terms,
+    matchers: Matchers,
+    only: Collection[str] | None,
+    is_function: Functional,
+) -> Iterator[Region | NearMiss]:
+    """What is found at an operation."""
+    name = operation.name
+    tried = matchers.by_anchor.get(name, [])
+    if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
+        made_by = _made_by(terms.of(operation.results[0]))
+        tried = [*matchers.by_anchor.get(made_by, ()), *matchers.by_anchor.get(f"func.call {made_by}", ())]
+    if not tried:
+        return
+    anchor = terms.of(operation.results[0])
+    if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+        return
+    for matcher in tried:
+        if only is not None and not set(only) & set(matchers.names[matcher]):
             continue
-        for matcher in tried:
-            if only is not None and not set(only) & set(matchers.names[matcher]):
-                continue
-            found = matcher(anchor)
-            if isinstance(found, NearMiss):
-                misses.append(found)
-            elif found is not None and (only is None or found.name in only):
-                region = region_of(found, order, is_function)
-                if region is not None:
-                    named.append(Named(found, region))
-    return named, misses
+        found = matcher(anchor)
+        if isinstance(found, NearMiss):
+            yield found
+        elif found is not None and (only is None or found.name in only):
+            region = region_of(found, order, is_function)
+            if region is not None:
+                yield region
 
 
 def _made_by(term: Term) -> str:

@@ -30,7 +30,7 @@ class BlockOrder:
     """
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
-        self._places = {_name(operation): float(n) for n, operation in enumerate(operations)}
+        self._places = {name_of(operation): float(n) for n, operation in enumerate(operations)}
         self._keys = list(self._places.values())
         self._operations: list[RawOperation | None] = list(operations)
 
@@ -41,11 +41,11 @@ class BlockOrder:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation stands in the block itself."""
-        return _name(operation) in self._places
+        return name_of(operation) in self._places
 
     def place(self, operation: RawOperation) -> float:
         """A number that grows along the block."""
-        return self._places[_name(operation)]
+        return self._places[name_of(operation)]
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
@@ -54,7 +54,7 @@ class BlockOrder:
 
     def remove(self, operation: RawOperation) -> None:
         """It is about to be taken out."""
-        self._operations[bisect_left(self._keys, self._places.pop(_name(operation)))] = None
+        self._operations[bisect_left(self._keys, self._places.pop(name_of(operation)))] = None
 
     def put(self, place: float, operations: Sequence[RawOperation]) -> None:
         """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
@@ -66,10 +66,11 @@ class BlockOrder:
         keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
         self._keys[number:number] = keys
         self._operations[number:number] = operations
-        self._places.update(zip(map(_name, operations), keys, strict=True))
+        self._places.update(zip(map(name_of, operations), keys, strict=True))
 
 
-def _name(operation: RawOperation) -> RawValue | RawOperation:
+def name_of(operation: RawOperation) -> RawValue | RawOperation:
+    """By what an operation is known: its first result, itself where it has none."""
     results = operation.results
     return results[0] if len(results) else operation
 
@@ -85,6 +86,7 @@ class Region:
       inputs: what they take.
       results: what is taken of them: of the match, then others.
       aliases: values that are inputs computed once more, and the inputs.
+      kind: the same of regions that were seen to be the same but for where they stand.
     """
 
     match: Match
@@ -93,26 +95,27 @@ class Region:
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+    kind: object = field(default_factory=object)
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return _name(operation) in self._names or _is_within(operation, self._names)
+        return name_of(operation) in self._names or _is_within(operation, self._names)
 
     @cached_property
     def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
-        return {_name(operation): operation for operation in self.operations}
+        return {name_of(operation): operation for operation in self.operations}
 
     @property
     def own(self) -> list[RawOperation]:
         """Those of its operations that are taken out."""
         if not self.copied:
             return list(self.operations)
-        return [operation for operation in self.operations if _name(operation) not in self.copied]
+        return [operation for operation in self.operations if name_of(operation) not in self.copied]
 
     @property
     def kept(self) -> list[RawOperation]:
         """Those that stay as well."""
-        return [operation for operation in self.operations if _name(operation) in self.copied]
+        return [operation for operation in self.operations if name_of(operation) in self.copied]
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -155,8 +158,8 @@ def region_of(
         return None
     outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
     copied = _copied(operations, outside, set(results))
-    names = {_name(operation) for operation in copied}
-    extra = [v for op in operations if _name(op) not in names for v in op.results if v in outside and v not in results]
+    names = {name_of(operation) for operation in copied}
+    extra = [v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
     region = Region(match, tuple(operations), names, tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
@@ -202,7 +205,7 @@ def _between(
         producer = mlir.producer(value)
         if producer is None or not order.holds(producer):
             return None
-        name = _name(producer)
+        name = name_of(producer)
         if name in covered:
             continue
         covered[name] = producer
@@ -240,7 +243,7 @@ def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawO
             at = users[0].results[0]
             if _is_used_outside(at, covered):
                 for move in chain:
-                    covered.pop(_name(move), None)  # two inputs may be one value
+                    covered.pop(name_of(move), None)  # two inputs may be one value
                 value, chain = at, []
         found.append(value)
     return found
@@ -249,7 +252,7 @@ def _rim(inputs: Sequence[RawValue], covered: dict[RawValue | RawOperation, RawO
 def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
     for use in value.uses:
         operation = use.owner.operation
-        if _name(operation) not in covered and not _is_within(operation, covered):
+        if name_of(operation) not in covered and not _is_within(operation, covered):
             return True
     return False
 
@@ -258,7 +261,7 @@ def _is_within(operation: RawOperation, covered: Mapping[RawValue | RawOperation
     """Whether an operation stands in a region of a covered one."""
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
-        if _name(parent.operation) in covered:
+        if name_of(parent.operation) in covered:
             return True
         parent = parent.operation.parent
     return False
@@ -272,11 +275,11 @@ def _copied(
     found: dict[RawValue | RawOperation, RawOperation] = {}
     for operation in operations:
         if operation.name in CHEAP:
-            cheap[_name(operation)] = operation
+            cheap[name_of(operation)] = operation
         elif operation.name in MOVES:
             if operation.operands[0] not in cheap:
                 continue
-            cheap[_name(operation)] = operation
+            cheap[name_of(operation)] = operation
         else:
             continue
         value = operation.results[0]
@@ -284,7 +287,7 @@ def _copied(
             pending = [operation]
             while pending:
                 current = pending.pop()
-                found[_name(current)] = current
+                found[name_of(current)] = current
                 pending += [p for taken in current.operands if (p := mlir.producer(taken)) is not None]
     return list(found.values())
 
@@ -298,11 +301,11 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()
-    covered = {_name(operation) for operation in region.operations}
+    covered = {name_of(operation) for operation in region.operations}
     tainted = {value for operation in region.own for value in operation.results}
     after: list[RawOperation] = []
     for operation in between:
-        if _name(operation) in covered:
+        if name_of(operation) in covered:
             continue
         if any(value in tainted for value in _taken(operation)):
             after.append(operation)
