@@ -10,10 +10,12 @@ that many layers take, or that is taken within a region, is told by which one it
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from hlo_lower import mlir
 
@@ -26,8 +28,8 @@ LONGEST = 64
 _PLACES = 1 << 20
 """More than an op has operands and results."""
 
-_FAR = 1 << 48
-"""More than any distance to a near value."""
+_COUNTED, _FAR = 1 << 36, 1 << 60
+"""More than any distance to a near value, and more than that with a count."""
 
 _VALUE = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.-]+(?:#\d+)?)')
@@ -35,32 +37,45 @@ _VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.-]+(?:#\d+)?)')
 
 @dataclass(eq=False)
 class Listing:
-    """A block of a function; its values are numbered, its arguments first.
+    """A block of a function; its values are numbered, its arguments first, then what its ops make, in order.
 
     Attributes:
       kinds: for each op a number, the same where the text is the same but for the values' names.
       lines: for each op a number, the same where what it takes and makes is told in the same way as well.
-      taken: for each op the values that it takes, in the order of the text.
-      made: for each op the values that it makes.
+      all_taken: the values that ops take, one op behind the other, in the order of the text.
+      ends: for each op where in these its own end; one more in front.
+      starts: for each op the first value that it makes; one more behind.
       places: for each value the place of the op that makes it; -1 of an argument.
       is_near: for each value whether it is near.
     """
 
     kinds: list[int]
     lines: list[int]
-    taken: list[list[int]]
-    made: list[range]
+    all_taken: list[int]
+    ends: list[int]
+    starts: list[int]
     places: list[int]
     is_near: list[bool]
 
+    def taken(self, place: int) -> list[int]:
+        """The values that an op takes."""
+        return self.all_taken[self.ends[place] : self.ends[place + 1]]
+
+    def made(self, place: int) -> range:
+        """The values that an op makes."""
+        return range(self.starts[place], self.starts[place + 1])
+
+    def users(self, value: int) -> list[int]:
+        """The places of the ops that take a value, ascending."""
+        users, ends = self._users
+        return users[ends[value] : ends[value + 1]].tolist()
+
     @cached_property
-    def users(self) -> dict[int, list[int]]:
-        """For each value the places of the ops that take it."""
-        found: dict[int, list[int]] = defaultdict(list)
-        for place, values in enumerate(self.taken):
-            for value in values:
-                found[value].append(place)
-        return found
+    def _users(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+        """The users of all values, one value behind the other, and where those of each begin."""
+        taken = np.array(self.all_taken, np.int64)
+        users = np.repeat(np.arange(len(self.kinds)), np.diff(self.ends))[np.argsort(taken, kind="stable")]
+        return users, np.cumsum([0, *np.bincount(taken, minlength=len(self.places))])
 
 
 def listing_of(function: mlir.RawOperation, operations: int) -> Listing | None:
@@ -92,92 +107,99 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads the text of ops, one after the other.
+    """Reads the text of ops, one after the other; attributes as those of `Listing`.
 
     Attributes:
       known: values by their names.
-      first, last: for each value where it is made, or first taken, and where it is last taken: places of ops, times
-        `_PLACES`, plus the place in the op.
-      count: how often each is taken.
       inner: values that are taken within regions.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.known = {name: number for number, name in enumerate(arguments)}
-        self.first, self.last = [-1] * len(arguments), [-1] * len(arguments)
-        self.count = [0] * len(arguments)
-        self.inner = set[int]()
+        self.inner: list[int] = []
         self.kinds: list[int] = []
-        self.taken: list[list[int]] = []
-        self.made: list[range] = []
-        self._numbers: dict[Hashable, int] = {}
+        self.all_taken: list[int] = []
+        self.ends, self.starts = [0], [len(arguments)]
+        self._numbers: dict[tuple[str, ...], int] = {}
 
     def read(self, text: str) -> None:
         """Read the text of one op."""
         parts = (_VALUE_OR_STRING if '"' in text else _VALUE).split(text)
         is_named = parts[0] == "  " and len(parts) > 1 and parts[1][0] == "%"
-        names, key = parts[3 if is_named else 1 :: 2], parts[::2]
+        names, key = parts[self._name(parts) if is_named else 1 :: 2], parts[::2]
+        if not is_named:
+            self.starts.append(self.starts[-1])
         try:
-            taken = [self.known[name] for name in names]
+            self.all_taken += [self.known[name] for name in names]
         except KeyError:
-            taken = self._partly_known(text, names, key)
-        number, count, last, first = len(self.kinds) * _PLACES, self.count, self.last, self.first
-        for value in taken:
-            count[value] += 1
-            last[value] = number
-            if first[value] < 0:
-                first[value] = number
-            number += 1
-        self._make(parts, is_named)
+            self._take_known(text, names, key)
+        self.ends.append(len(self.all_taken))
         self.kinds.append(self._numbers.setdefault(tuple(key), len(self._numbers)))
-        self.taken.append(taken)
 
-    def _partly_known(self, text: str, names: list[str], key: list[str]) -> list[int]:
-        """The values of the block in a text with strings, or with values of regions; these become part of the key."""
-        taken, own = list[int](), dict[str, str]()
+    def _name(self, parts: list[str]) -> int:
+        """Name what an op makes ("%5 = ", "%5:2 = ", "%values, %indices = "); where in its text the next name is."""
+        at, value = 1, self.starts[-1]
+        while True:
+            name, behind = parts[at], parts[at + 1]
+            at += 2
+            if behind[0] == ":":
+                count = int(behind[1:].split(" ", 1)[0].rstrip(","))
+                self.known.update((f"{name}#{number}", value + number) for number in range(count))
+                value += count
+            else:
+                self.known[name] = value
+                value += 1
+            if behind[-2:] != ", " or " = " in behind:
+                self.starts.append(value)
+                return at
+
+    def _take_known(self, text: str, names: list[str], key: list[str]) -> None:
+        """Take the values of the block in a text with strings or regions; the other names become part of the key."""
+        own: dict[str, str] = {}
+        taken = list[int]()
         for name in names:
             value = self.known.get(name)
-            key.append("%" if value is not None else name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
-            taken += () if value is None else (value,)
+            if value is not None:
+                taken.append(value)
+                key.append("%")
+            else:
+                key.append(name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
+        self.all_taken += taken
         if "\n" in text:
-            self.inner.update(taken)
+            self.inner += taken
         if "__elided__" in text:
             key.append(str(len(self.kinds)))
-        return taken
-
-    def _make(self, parts: list[str], is_named: bool) -> None:
-        start, place = len(self.first), len(self.kinds) * _PLACES
-        count = 0 if not is_named else 1 if parts[2][0] == " " else int(parts[2][1 : parts[2].index(" ")])
-        if count == 1:
-            self.known[parts[1]] = start
-        for number in range(count if count > 1 else 0):
-            self.known[f"{parts[1]}#{number}"] = start + number
-        self.first += range(place, place + count)
-        self.last += [-1] * count
-        self.count += [0] * count
-        self.made.append(range(start, start + count))
 
     def listing(self) -> Listing:
         """What was read."""
-        first, reach = self.first, NEAR * _PLACES
-        is_near = [end - start <= reach for start, end in zip(first, self.last, strict=True)]
-        for value in self.inner:
-            is_near[value] = False
-        arguments = self.made[0].start
-        places = [-1] * arguments + [start // _PLACES for start in first[arguments:]]
-        return Listing(self.kinds, self._lines(is_near, arguments), self.taken, self.made, places, is_near)
+        starts, ends, taken = np.array(self.starts), np.array(self.ends), np.array(self.all_taken, np.int64)
+        ops = len(self.kinds)
+        places = np.repeat(np.arange(-1, ops), np.diff(starts, prepend=0))
+        users, values = np.repeat(np.arange(ops), np.diff(ends)), np.arange(len(places))
+        last, is_made = places.copy(), places >= 0
+        np.maximum.at(last, taken, users)
+        first = np.where(is_made, places * _PLACES + values - starts[places], _FAR)
+        np.minimum.at(first, taken, users * _PLACES + np.arange(len(taken)) - ends[users])
+        is_near = last - first // _PLACES <= NEAR
+        is_near[self.inner] = False
+        count = np.bincount(taken, minlength=len(places))
+        base = 2 * first + is_made - np.where(is_made, 0, count * _COUNTED)
+        told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
+        made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
+        lines = self._lines(told.tolist(), made.tolist())
+        return Listing(self.kinds, lines, self.all_taken, self.ends, self.starts, places.tolist(), is_near.tolist())
 
-    def _lines(self, is_near: list[bool], arguments: int) -> list[int]:
-        """A number for each op: a near value is told by how far off it is made or first taken, even of arguments."""
-        far = [_FAR + value for value in range(len(is_near))]
-        starts = [2 * start + (value >= arguments) for value, start in enumerate(self.first)]
-        numbers: dict[Hashable, int] = {}
-        lines: list[int] = []
-        for place, (kind, taken, made) in enumerate(zip(self.kinds, self.taken, self.made, strict=True)):
-            here = place * _PLACES
-            key = [kind]
-            key += [here + here - starts[value] if is_near[value] else far[value] for value in taken]
-            for value in made:
-                key += (self.count[value], self.last[value] - here) if is_near[value] else (far[value], 0)
-            lines.append(numbers.setdefault(tuple(key), len(numbers)))
-        return lines
+    def _lines(self, told: list[int], made: list[int]) -> list[int]:
+        """A number for each op.
+
+        Args:
+          told: of all that is taken, how it is told: where it is made, or first taken, counted from where it is taken,
+            and of an argument how often; of a far value which it is.
+          made: of all values how often and how far off they are taken.
+        """
+        numbers: dict[tuple[int, ...], int] = {}
+        ends, starts = self.ends, self.starts
+        return [
+            numbers.setdefault((kind, *told[ends[n] : ends[n + 1]], *made[starts[n] : starts[n + 1]]), len(numbers))
+            for n, kind in enumerate(self.kinds)
+        ]

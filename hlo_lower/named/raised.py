@@ -101,7 +101,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     for function, order, named in found:
         every = [*_whole_calls(graph, order, taken_whole), *named]
         if every:
-            blocks.append(NamedBlock(order, function, _forest(every, order), function.name in within))
+            blocks.append(NamedBlock(order, function, _forest(every), function.name in within))
     return NamedModule(graph, blocks, misses)
 
 
@@ -189,8 +189,9 @@ def _in_block(
     """The matches of a block whose regions can be taken out."""
     seen: list[Region | NearMiss] = []
     twins = None if listing is None else Twins(listing, order, terms)
+    begun = {"func.call", *matchers.by_anchor}
     for place, operation in enumerate(order.operations):
-        if operation.name != "func.call" and operation.name not in matchers.by_anchor:
+        if operation.name not in begun:
             continue
 
         def find(given: Terms, operation: RawOperation = operation) -> list[Region | NearMiss]:
@@ -270,18 +271,18 @@ def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) ->
     for operation in order.operations:
         if operation.name == "func.call" and (named := whole.get(Node(operation).callee)) is not None:
             values = tuple(operation.operands), tuple(operation.results)
-            region = Region(named.match, (operation,), (), *values)
+            region = Region(named.match, (operation,), (int(order.place(operation)),), (), *values)
             found.append(Named(named.match, region, operation))
     return found
 
 
-def _forest(named: Sequence[Named], order: BlockOrder) -> list[Named]:
+def _forest(named: Sequence[Named]) -> list[Named]:
     """The largest first, those that lie within another below it; of two that overlap the smaller is left out."""
     roots: list[Named] = []
-    owners: dict[float, tuple[Named, int]] = {}
-    firsts: dict[int, float] = {}
+    owners: dict[int, tuple[Named, int]] = {}
+    firsts: dict[int, int] = {}
     for one in sorted(named, key=lambda n: -len(n.region.operations)):
-        places = [order.place(operation) for operation in one.region.own]
+        places = one.region.own_places
         around = {id(owner[0]): owner for place in places if (owner := owners.get(place)) is not None}
         if around and (len(around) > 1 or any(place not in owners for place in places)):
             continue

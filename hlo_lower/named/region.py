@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
@@ -82,6 +83,7 @@ class Region:
     Attributes:
       match: whose.
       operations: those that it covers, in program order; constants that others use, too, are among them.
+      places: where these stand in the block, as it was when they were found.
       copied: the first results of those of them that stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
@@ -91,6 +93,7 @@ class Region:
 
     match: Match
     operations: tuple[RawOperation, ...]
+    places: tuple[int, ...]
     copied: Collection[RawValue | RawOperation]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
@@ -105,12 +108,22 @@ class Region:
     def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
         return {name_of(operation): operation for operation in self.operations}
 
+    @cached_property
+    def are_own(self) -> list[bool]:
+        """For each of its operations whether it is taken out."""
+        if not self.copied:
+            return [True] * len(self.operations)
+        return [name_of(operation) not in self.copied for operation in self.operations]
+
     @property
     def own(self) -> list[RawOperation]:
         """Those of its operations that are taken out."""
-        if not self.copied:
-            return list(self.operations)
-        return [operation for operation in self.operations if name_of(operation) not in self.copied]
+        return list(compress(self.operations, self.are_own))
+
+    @property
+    def own_places(self) -> list[int]:
+        """The places of these."""
+        return list(compress(self.places, self.are_own))
 
     @property
     def kept(self) -> list[RawOperation]:
@@ -161,7 +174,8 @@ def region_of(
     names = {name_of(operation) for operation in copied}
     extra = [v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
-    region = Region(match, tuple(operations), names, tuple(inputs), (*results, *extra), aliases)
+    places = tuple(int(order.place(operation)) for operation in operations)
+    region = Region(match, tuple(operations), places, names, tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None

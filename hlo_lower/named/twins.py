@@ -16,7 +16,7 @@ what is a match in any order is one.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from hlo_lower import mlir
@@ -29,6 +29,7 @@ MOST = 6
 """How many stretches are remembered for one op; then there are no twins, but ops that happen to be alike."""
 
 Seen: TypeAlias = list[Region | NearMiss]
+"""What was found at an op."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,8 @@ class Twins:
         own = set[int]()
         for region in seen:
             if isinstance(region, Region):
-                taken_out = [self._place(operation) for operation in region.own]
-                own.update(range(min(taken_out), max(taken_out) + 1))
-                looked_at.update(map(self._place, region.operations), self._places(region.inputs))
+                own.update(range(min(region.own_places), max(region.own_places) + 1))
+                looked_at.update(region.places, self._places(region.inputs))
         looked_at |= own
         inside = self._grown(place, looked_at)
         first, last = min(inside), max(inside)
@@ -147,34 +147,34 @@ class Twins:
 
     def _next_to(self, place: int) -> Iterator[int]:
         listing = self._listing
-        for value in listing.taken[place]:
+        for value in listing.taken(place):
             if listing.is_near[value]:
-                yield from (listing.places[value],) if listing.places[value] >= 0 else listing.users[value]
-        for value in listing.made[place]:
+                yield from (listing.places[value],) if listing.places[value] >= 0 else listing.users(value)
+        for value in listing.made(place):
             if listing.is_near[value]:
-                yield from listing.users[value]
+                yield from listing.users(value)
 
     def _takes_of(self, place: int, first: int, last: int) -> bool:
         """Whether an op takes a value of a stretch."""
-        return any(self._is_of(value, first, last) for value in self._listing.taken[place])
+        return any(self._is_of(value, first, last) for value in self._listing.taken(place))
 
     def _takes_far(self, place: int, first: int, last: int) -> bool:
         """Whether an op takes a far value that is made in a stretch."""
         listing = self._listing
-        return any(not listing.is_near[v] and first <= listing.places[v] <= last for v in listing.taken[place])
+        return any(not listing.is_near[v] and first <= listing.places[v] <= last for v in listing.taken(place))
 
     def _is_asked_across(self, value: int, first: int, last: int) -> bool:
         """Whether a value that is the same for twins is taken in a stretch."""
         listing = self._listing
         moves = listing.is_near[value] and self._is_of(value, first, last)
-        return not moves and any(first <= user <= last for user in listing.users[value])
+        return not moves and any(first <= user <= last for user in listing.users(value))
 
     def _is_of(self, value: int, first: int, last: int) -> bool:
         """Whether a value is made in a stretch, or is an argument that is near and taken there."""
         listing = self._listing
         if listing.places[value] >= 0:
             return first <= listing.places[value] <= last
-        return listing.is_near[value] and any(first <= user <= last for user in listing.users[value])
+        return listing.is_near[value] and any(first <= user <= last for user in listing.users(value))
 
     def _place(self, operation: RawOperation) -> int:
         return int(self._order.place(operation))
@@ -193,7 +193,7 @@ class Twins:
             return mlir.argument_number(raw) if raw.owner == mlir.block_of(self._operations[0]) else None
         if not self._order.holds(producer):
             return None
-        return self._listing.made[self._place(producer)][mlir.result_number(raw)]
+        return self._listing.made(self._place(producer))[mlir.result_number(raw)]
 
     def _spot(self, raw: RawValue, first: int, last: int) -> Spot:
         value, listing = self._listed(raw), self._listing
@@ -202,7 +202,7 @@ class Twins:
         place = listing.places[value]
         if place >= 0:
             return Spot(raw, place, mlir.result_number(raw))
-        place = next(user for user in listing.users[value] if first <= user <= last)
+        place = next(user for user in listing.users(value) if first <= user <= last)
         return Spot(raw, place, list(self._operations[place].operands).index(raw), is_taken=True)
 
     # --- moved along --------------------------------------------------------------------------------------------
@@ -222,19 +222,22 @@ class Twins:
 
         if isinstance(one, NearMiss):
             return NearMiss(one.name, one.why, term(one.at))
-        places = [self._place(operation) for operation in one.operations]
-        moved = tuple([operations[p + by if stretch.first <= p <= stretch.last else p] for p in places])
+        places = tuple([p + by if stretch.first <= p <= stretch.last else p for p in one.places])
         match = Match(
             one.match.name,
             {role: term(old) for role, old in one.match.inputs.items()},
             [term(old) for old in one.match.results],
             one.match.attributes,
         )
-        copied = {name_of(new) for old, new in zip(one.operations, moved, strict=True) if name_of(old) in one.copied}
-        aliases = {value(other): value(given) for other, given in one.aliases.items()}
-        inputs, results = tuple(map(value, one.inputs)), tuple(map(value, one.results))
-        return replace(
-            one, match=match, operations=moved, copied=copied, inputs=inputs, results=results, aliases=aliases
+        return Region(
+            match,
+            tuple([operations[p] for p in places]),
+            places,
+            {name_of(operations[p]) for p, is_own in zip(places, one.are_own, strict=True) if not is_own},
+            tuple([value(raw) for raw in one.inputs]),
+            tuple([value(raw) for raw in one.results]),
+            one.aliases and {value(other): value(given) for other, given in one.aliases.items()},
+            one.kind,
         )
 
 
