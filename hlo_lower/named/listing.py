@@ -40,6 +40,7 @@ class Listing:
     """A block of a function; its values are numbered, its arguments first, then what its ops make, in order.
 
     Attributes:
+      operations: the ops.
       kinds: for each op a number, the same where the text is the same but for the values' names.
       lines: for each op a number, the same where what it takes and makes is told in the same way as well.
       all_taken: the values that ops take, one op behind the other, in the order of the text.
@@ -49,6 +50,7 @@ class Listing:
       is_near: for each value whether it is near.
     """
 
+    operations: Sequence[mlir.RawOperation]
     kinds: list[int]
     lines: list[int]
     all_taken: list[int]
@@ -78,19 +80,19 @@ class Listing:
         return users, np.cumsum([0, *np.bincount(taken, minlength=len(self.places))])
 
 
-def listing_of(function: mlir.RawOperation, operations: int) -> Listing | None:
+def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperation]) -> Listing | None:
     """The entry block of a function; None where its text is not understood.
 
     Args:
       function: a `func.func` with a body.
-      operations: how many ops the block has.
+      operations: the ops of the block.
     """
     lines = mlir.print_operation(function, longest=LONGEST).rstrip().split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("func.func"))
     reader = _Reader([name for name in _VALUE_OR_STRING.findall(lines[start]) if name[0] == "%"])
     for text in _statements(lines[start + 1 : -1]):
         reader.read(text)
-    return reader.listing() if len(reader.kinds) == operations else None
+    return reader.listing(operations) if len(reader.kinds) == len(operations) else None
 
 
 def _statements(lines: Sequence[str]) -> Iterator[str]:
@@ -170,7 +172,7 @@ class _Reader:
         if "__elided__" in text:
             key.append(str(len(self.kinds)))
 
-    def listing(self) -> Listing:
+    def listing(self, operations: Sequence[mlir.RawOperation]) -> Listing:
         """What was read."""
         starts, ends, taken = np.array(self.starts), np.array(self.ends), np.array(self.all_taken, np.int64)
         ops = len(self.kinds)
@@ -187,7 +189,8 @@ class _Reader:
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
         lines = self._lines(told.tolist(), made.tolist())
-        return Listing(self.kinds, lines, self.all_taken, self.ends, self.starts, places.tolist(), is_near.tolist())
+        taken_and_made = self.all_taken, self.ends, self.starts
+        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist())
 
     def _lines(self, told: list[int], made: list[int]) -> list[int]:
         """A number for each op.

@@ -50,11 +50,12 @@ class NamedBlock:
 
 @dataclass(eq=False)
 class NamedModule:
-    """What was found in a module: the named ops, block by block, and near misses."""
+    """What was found in a module: the named ops, block by block, near misses, and functions as they are listed."""
 
     graph: Graph
     blocks: list[NamedBlock]
     misses: list[NearMiss]
+    listings: Mapping[str, Listing]
 
     def times(self, block: NamedBlock) -> int:
         """How often a block's function is called from public functions, each call counted."""
@@ -86,9 +87,12 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     found: list[tuple[Function, BlockOrder, list[Named]]] = []
     misses: list[NearMiss] = []
     taken_whole: dict[str, Named] = {}
+    listings: dict[str, Listing] = {}
     for function in _looked_at(graph):
         for number, order in enumerate(_blocks(function)):
-            listing = None if number else listing_of(function.node.raw, len(order.operations))
+            listing = None if number else listing_of(function.node.raw, order.operations)
+            if listing is not None:
+                listings[function.name] = listing
             named, missed = _in_block(order, listing, terms, matchers, only, is_function)
             misses += missed
             found.append((function, order, named))
@@ -102,7 +106,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
         every = [*_whole_calls(graph, order, taken_whole), *named]
         if every:
             blocks.append(NamedBlock(order, function, _forest(every), function.name in within))
-    return NamedModule(graph, blocks, misses)
+    return NamedModule(graph, blocks, misses, listings)
 
 
 def raise_graph(graph: Graph, found: NamedModule) -> None:

@@ -55,7 +55,12 @@ class BlockOrder:
 
     def remove(self, operation: RawOperation) -> None:
         """It is about to be taken out."""
-        self._operations[bisect_left(self._keys, self._places.pop(name_of(operation)))] = None
+        self.remove_all([name_of(operation)])
+
+    def remove_all(self, names: Iterable[RawValue | RawOperation]) -> None:
+        """Those that are known by these are about to be taken out."""
+        for name in names:
+            self._operations[bisect_left(self._keys, self._places.pop(name))] = None
 
     def put(self, place: float, operations: Sequence[RawOperation]) -> None:
         """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
@@ -102,10 +107,11 @@ class Region:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return name_of(operation) in self._names or _is_within(operation, self._names)
+        return name_of(operation) in self.names or _is_within(operation, self.names)
 
     @cached_property
-    def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
+    def names(self) -> dict[RawValue | RawOperation, RawOperation]:
+        """Its operations by what they are known by, in order."""
         return {name_of(operation): operation for operation in self.operations}
 
     @cached_property
@@ -121,6 +127,11 @@ class Region:
         return list(compress(self.operations, self.are_own))
 
     @property
+    def own_names(self) -> list[RawValue | RawOperation]:
+        """By what these are known."""
+        return list(compress(self.names, self.are_own))
+
+    @property
     def own_places(self) -> list[int]:
         """The places of these."""
         return list(compress(self.places, self.are_own))
@@ -128,7 +139,7 @@ class Region:
     @property
     def kept(self) -> list[RawOperation]:
         """Those that stay as well."""
-        return [operation for operation in self.operations if name_of(operation) in self.copied]
+        return [operation for operation, is_own in zip(self.operations, self.are_own, strict=True) if not is_own]
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -315,11 +326,10 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()
-    covered = {name_of(operation) for operation in region.operations}
     tainted = {value for operation in region.own for value in operation.results}
     after: list[RawOperation] = []
     for operation in between:
-        if name_of(operation) in covered:
+        if name_of(operation) in region.names:
             continue
         if any(value in tainted for value in _taken(operation)):
             after.append(operation)

@@ -80,7 +80,7 @@ class Twins:
         self._listing = listing
         self._order = order
         self._terms = terms
-        self._operations = order.operations
+        self._operations = listing.operations
         self._left = Counter(listing.lines)
         self._known: dict[int, list[Stretch]] = {}
 
