@@ -1,0 +1,154 @@
+"""What is found at an op is found again in the other layers: the same as if each were looked at, and only then."""
+
+import random
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from hlo_lower import mlir
+from hlo_lower.graph import read, to_text
+from hlo_lower.named import find_named, listing, matchers, raise_graph, raised
+
+LAYERS, WIDTH = 7, 16
+
+
+def layer(x, weights, seen):
+    """Attention with a causal mask that all layers share, then a gated product; a norm before each."""
+    first, second, query, key, gate, up, down = weights
+    y = normed(x, first)
+    scores = jnp.where(seen, (y @ query) @ (y @ key).swapaxes(-1, -2) * 0.25, -1e30)
+    x = x + jax.nn.softmax(scores) @ y
+    y = normed(x, second)
+    return x + (jax.nn.silu(y @ gate) * (y @ up)) @ down
+
+
+def normed(x, weight):
+    """RMS norm."""
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * weight
+
+
+def model(x, weights):
+    """Layers one behind the other."""
+    rows = jnp.arange(x.shape[1])
+    for one in weights:
+        x = layer(x, one, rows[:, None] >= rows)
+    return x
+
+
+@pytest.fixture(scope="module")
+def text():
+    """The module of the layers."""
+    square, row = jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((WIDTH,), jnp.float32)
+    weights = [(row, row, *[square] * 5)] * LAYERS
+    return jax.jit(model).lower(jax.ShapeDtypeStruct((2, 8, WIDTH), jnp.float32), weights).as_text()
+
+
+@pytest.fixture(autouse=True)
+def layers_are_near(monkeypatch):
+    """Values of one layer are near, those of all are not, in a module as small as this one."""
+    monkeypatch.setattr(listing, "NEAR", 120)
+
+
+def found(source, monkeypatch, *, each):
+    """All that is found, where, and what it is raised to; with each op looked at, or with twins."""
+    with monkeypatch.context() as patch:
+        if each:
+            patch.setattr(raised, "listing_of", lambda *_: None)
+        graph = read(source)
+        with mlir.active(graph.context):
+            named = find_named(graph, matchers)
+            told = [told_of(one, block.order) for block in named.blocks for one in block.roots]
+            misses = sorted((miss.name, str(miss.why), place_of(miss.at.surface)) for miss in named.misses)
+            raise_graph(graph, named)
+            return told, misses, to_text(graph)
+
+
+def told_of(one, order):
+    """A named op as data: values by where they stand."""
+    region = one.region
+    return (
+        (one.match.name, sorted(one.match.attributes.items()), list(one.match.inputs)),
+        [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
+        [order.place(operation) for operation in region.operations],
+        [place_of(value) for value in (*region.inputs, *region.results)],
+        sorted(str(place_of(value)) for value in (*region.aliases, *region.copied)),
+        [told_of(inner, order) for inner in one.inner],
+    )
+
+
+def place_of(value):
+    """Where a value is made: the line of the text, or the number of the argument."""
+    if value is None:
+        return None
+    producer = mlir.producer(value)
+    return mlir.argument_number(value) if producer is None else (str(producer.location), mlir.result_number(value))
+
+
+def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
+    """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
+    looked_at = []
+    look = raised._found_at
+
+    def counted(operation, *rest):
+        looked_at.append(operation)
+        return look(operation, *rest)
+
+    monkeypatch.setattr(raised, "_found_at", counted)
+    by_twins = found(text, monkeypatch, each=False)
+    few = len(looked_at)
+    assert by_twins == found(text, monkeypatch, each=True)
+    assert [one[0][0] for one in by_twins[0]].count("attention") == LAYERS
+    assert few * 2 < len(looked_at) - few
+
+
+def mutated(text, choose):
+    """The text with one thing changed in one layer: a number, an operand, or one more use of a value."""
+    lines = text.split("\n")
+    place = choose.choice([n for n, line in enumerate(lines) if re.match(r"    %\w+ = stablehlo", line)])
+    line, names = lines[place], re.findall(r"%\w+", lines[place])
+    kind = choose.choice(("number", "operand", "use", "op"))
+    if kind == "number":
+        lines[place] = re.sub(r"dense<(-?\d[^>]*)>", lambda m: f"dense<{choose.choice(['2', '0', '1'])}.0>", line)
+    elif kind == "operand" and len(names) > 1:
+        other = choose.choice(re.findall(r"%\w+", "\n".join(lines[max(2, place - 40) : place])))
+        lines[place] = line[:8] + line[8:].replace(names[-1], other)
+    elif kind == "use":
+        type_ = re.split(r"-> |: ", line)[-1]
+        lines.insert(place + choose.randrange(1, 20), f'    "stablehlo.custom_call"({names[0]}) {{call_target_name = "keep", has_side_effect = true}} : ({type_}) -> ()')
+    else:
+        lines[place] = re.sub("stablehlo.(multiply|add|subtract)", lambda _: "stablehlo." + choose.choice(("add", "subtract", "maximum")), line)
+    return "\n".join(lines)
+
+
+def readable(text, seed):
+    """The first change that leaves a valid module that differs."""
+    choose = random.Random(seed)
+    while True:
+        changed = mutated(text, choose)
+        try:
+            if changed != text:
+                read(changed)
+                return changed
+        except Exception:  # noqa: BLE001 (most changes are no module)
+            continue
+
+
+def compare(text, seed, monkeypatch):
+    """Twins against each op, in a module with one thing changed."""
+    changed = readable(text, seed)
+    assert found(changed, monkeypatch, each=False) == found(changed, monkeypatch, each=True), changed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_layer_that_differs_is_no_twin(text, monkeypatch, seed):
+    """With one thing changed in one layer, what is found is what looking at each op finds."""
+    compare(text, seed, monkeypatch)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(6, 300))
+def test_many_layers_that_differ(text, monkeypatch, seed):
+    """The same of many changes."""
+    compare(text, seed, monkeypatch)
