@@ -193,10 +193,7 @@ def _in_block(
     """The matches of a block whose regions can be taken out."""
     seen: list[Region | NearMiss] = []
     twins = None if listing is None else Twins(listing, order, terms)
-    begun = {"func.call", *matchers.by_anchor}
-    for place, operation in enumerate(order.operations):
-        if operation.name not in begun:
-            continue
+    for place, operation in _anchors(order, listing, matchers):
 
         def find(given: Terms, operation: RawOperation = operation) -> list[Region | NearMiss]:
             return list(_found_at(operation, order, given, matchers, only, is_function))
@@ -204,6 +201,21 @@ def _in_block(
         seen += find(terms) if twins is None else twins.found(place, find)
     named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
     return named, [one for one in seen if isinstance(one, NearMiss)]
+
+
+def _anchors(order: BlockOrder, listing: Listing | None, matchers: Matchers) -> Iterator[tuple[int, RawOperation]]:
+    """The operations at which matchers begin, and calls; with their places."""
+    begun = {"func.call", *matchers.by_anchor}
+    if listing is None:
+        yield from (one for one in enumerate(order.operations) if one[1].name in begun)
+        return
+    kinds: dict[int, bool] = {}
+    for place, (kind, operation) in enumerate(zip(listing.kinds, listing.operations, strict=True)):
+        is_begun = kinds.get(kind)
+        if is_begun is None:
+            is_begun = kinds[kind] = operation.name in begun
+        if is_begun:
+            yield place, operation
 
 
 def _found_at(

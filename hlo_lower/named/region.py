@@ -183,7 +183,9 @@ def region_of(
     outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
     copied = _copied(operations, outside, set(results))
     names = {name_of(operation) for operation in copied}
-    extra = [v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results]
+    extra = [
+        v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results
+    ]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
     places = tuple(int(order.place(operation)) for operation in operations)
     region = Region(match, tuple(operations), places, names, tuple(inputs), (*results, *extra), aliases)

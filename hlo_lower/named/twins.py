@@ -216,7 +216,12 @@ class Twins:
         def term(old: Term) -> Term:
             if old.surface is None:
                 return old
-            new = self._terms.of(value(old.surface))
+            surface = value(old.surface)
+            if old.frame is not None:
+                new = self._terms.of(surface)
+            else:
+                raw = surface if old.raw is old.surface else value(old.raw)
+                new = Term(self._terms, raw, None, old.op, surface, old.is_beneath)
             new.others += [self._terms.of(value(other.surface)) for other in old.others if other.surface is not None]
             return new
 
@@ -252,3 +257,5 @@ def _values_of(one: Region | NearMiss) -> Iterator[RawValue]:
         for at in (term, *term.others):
             if at.surface is not None:
                 yield at.surface
+            if at.surface is not None and at.frame is None:
+                yield at.raw
