@@ -25,7 +25,7 @@ anchor is a rare op that every variant has (an exponential, a root). The functio
 (`Term.operands`) and down to what is made of it (`Term.users`), compares values by `is` or `is_same`, rows by atoms and
 constants by `is_number`, and returns a `Match` of terms: inputs by their roles and the results. It does not list the
 ops in between; those that lie between inputs and results are the op. What has the parts and lacks one is a `NearMiss`
-with a cause. It asks nothing but terms, and keeps nothing but in `Terms.found`: so it is known on what its answer depends
+with a cause. It asks nothing but terms, and keeps nothing but in `Terms.found`: so one knows what its answer depends on
 (`twins`). Then cases in `scripts/recall`: ways to write it, and what only looks like it.
 
 Attention is the example of what atoms are for: no layout is named in it. See docs/named-ops.md.

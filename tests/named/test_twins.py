@@ -13,7 +13,7 @@ from hlo_lower import mlir
 from hlo_lower.graph import read, to_text
 from hlo_lower.named import find_named, listing, matchers, raise_graph, raised
 
-LAYERS, WIDTH = 7, 16
+LAYERS, WIDTH = 8, 16
 
 
 def layer(x, weights, seen):
@@ -142,10 +142,10 @@ def compare(text, seed, monkeypatch):
     assert found(changed, monkeypatch, each=False) == found(changed, monkeypatch, each=True), changed
 
 
-def in_the_fourth(text, pattern, instead):
-    """The text with its fourth line that a pattern finds replaced; `instead` is told the line and those before it."""
+def in_the_seventh(text, pattern, instead):
+    """The text with its seventh line that a pattern finds replaced; `instead` is told the line and those before it."""
     lines = text.split("\n")
-    place = [n for n, line in enumerate(lines) if re.search(pattern, line)][3]
+    place = [n for n, line in enumerate(lines) if re.search(pattern, line)][6]
     lines[place] = instead(lines[place], lines[:place])
     return "\n".join(lines)
 
@@ -181,7 +181,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_layer_that_differs_is_no_twin(text, monkeypatch, name):
     """With one thing changed in one layer, what is found is what looking at each op finds, and no longer the same."""
-    changed = in_the_fourth(text, *CHANGES[name])
+    changed = in_the_seventh(text, *CHANGES[name])
     by_twins = found(changed, monkeypatch, each=False)
     assert by_twins == found(changed, monkeypatch, each=True)
     assert by_twins[:2] != found(text, monkeypatch, each=False)[:2]
