@@ -183,7 +183,8 @@ class Terms:
       integers, splats: what attributes hold, each read once.
       found: what was found that others ask for, too: by a term, or by a name.
       asked: values whose users were asked for.
-      passed: values that were looked at beneath and are no terms.
+      probed: values that were looked at and are no terms.
+      ends: ops without results that were seen to take one.
     """
 
     graph: Graph
@@ -191,7 +192,8 @@ class Terms:
     splats: dict[mlir.RawAttribute, Any] = field(default_factory=dict[mlir.RawAttribute, Any])
     found: dict[Any, Any] = field(default_factory=dict[Any, Any])
     asked: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
-    passed: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    probed: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    ends: list[mlir.RawOperation] = field(default_factory=list[mlir.RawOperation])
     _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
         default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
     )
@@ -233,7 +235,7 @@ class Terms:
     @property
     def looked_at(self) -> list[mlir.RawValue]:
         """All values outside of calls that were looked at, each with the op that makes it."""
-        return [*(raw for raw, frame in self._known if frame is None), *self.passed]
+        return [*(raw for raw, frame in self._known if frame is None), *self.probed]
 
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
@@ -298,6 +300,7 @@ class Terms:
                 seen.add(user)
                 results = user.results
                 if not len(results):
+                    self.ends.append(user)
                     yield Term(self, None, None, user.name)
                     continue
                 found = self.of(results[0])
@@ -354,9 +357,9 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     """Whether an operand is a constant of a value everywhere; nothing but constants is looked into."""
     raw = operation.operands[number]
     producer = mlir.producer(raw)
-    terms.passed.append(raw)
+    terms.probed.append(raw)
     while producer is not None and producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.convert"):
-        terms.passed.append(producer.operands[0])
+        terms.probed.append(producer.operands[0])
         producer = mlir.producer(producer.operands[0])
     if producer is None or producer.name not in ("stablehlo.constant", "func.call"):
         return False

@@ -113,6 +113,7 @@ class Twins:
     def _stretch(self, place: int, terms: Terms, seen: Seen) -> Stretch | None:
         """The stretch; None where twins cannot be told by it."""
         looked_at = {place, *self._places(terms.looked_at)}
+        looked_at.update(self._place(operation) for operation in terms.ends if self._order.holds(operation))
         own = set[int]()
         for region in seen:
             if isinstance(region, Region):
