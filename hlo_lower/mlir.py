@@ -189,7 +189,12 @@ def print_module(
     )
 
 
-def _printed(operation: RawOperation, **form: bool) -> str:
+def print_operation(operation: RawOperation, *, longest: int) -> str:
+    """An operation that verifies as text, constants of more elements than `longest` as `__elided__`."""
+    return _printed(operation, large_elements_limit=longest, assume_verified=True)
+
+
+def _printed(operation: RawOperation, **form: bool | int) -> str:
     """An operation as text.
 
     The bindings call a Python object for every three letters that they print, which takes as long as the printing; a

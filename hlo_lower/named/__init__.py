@@ -13,6 +13,7 @@ How it goes:
     found           what a matcher gives: a match, or a near miss and what it lacks; the table of matchers
     softmax, attention, norms, gelu, ...     one file for an op or its kin: definition, variants, predicate
     positions, small_programs    positions as exports write them; what a reducer or a comparator computes
+    listing, twins  layers repeat: what was found in one is found in the others without a look
     region          which ops a match covers, and whether they can be taken out
     outline         they become a function, and a composite stands in their place
     raised          a module: find, choose the largest where they overlap, take out; within them the smaller ones
@@ -25,7 +26,8 @@ anchor is a rare op that every variant has (an exponential, a root). The functio
 (`Term.operands`) and down to what is made of it (`Term.users`), compares values by `is` or `is_same`, rows by atoms and
 constants by `is_number`, and returns a `Match` of terms: inputs by their roles and the results. It does not list the
 ops in between; those that lie between inputs and results are the op. What has the parts and lacks one is a `NearMiss`
-with a cause. Then cases in `scripts/recall`: ways to write it, and what only looks like it.
+with a cause. It asks nothing but terms, and keeps nothing but in `Terms.found`: so one knows what its answer depends on
+(`twins`). Then cases in `scripts/recall`: ways to write it, and what only looks like it.
 
 Attention is the example of what atoms are for: no layout is named in it. See docs/named-ops.md.
 """

@@ -358,7 +358,7 @@ def _attention(
 
 def _is_shared(view: View) -> bool:
     """Whether a mask is used by more than one attention: then it stays outside."""
-    return any(len(list(term.users)) > 1 for term in _above(view))
+    return any(term.has_several_users for term in _above(view))
 
 
 def _above(view: View) -> Iterator[Term]:

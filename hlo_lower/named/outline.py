@@ -49,6 +49,7 @@ class Outliner:
 
     graph: Graph
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    _keys: dict[object, Hashable] = field(default_factory=dict[object, Hashable])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[str, dict[str, mlir.RawAttribute]] = field(default_factory=dict[str, dict[str, mlir.RawAttribute]])
     _gone: list[RawOperation] = field(default_factory=list[RawOperation])
@@ -59,7 +60,9 @@ class Outliner:
         after = moved_behind(region, order)
         if after is None:
             return None
-        key = _key(region)
+        key = self._keys.get(region.kind)
+        if key is None:
+            key = self._keys[region.kind] = _key(region)
         known = self.functions.get(key)
         composite = self._composite(region, known or self._free_name(region.match.name))
         _use_instead(region, composite.results)
@@ -67,8 +70,7 @@ class Outliner:
         place = order.place(region.operations[-1])
         self._copied += region.kept
         own = region.own
-        for operation in own:
-            order.remove(operation)
+        order.remove_all(region.own_names)
         order.put(place, [composite, *after])
         if known is not None:
             self._gone += own

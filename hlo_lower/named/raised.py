@@ -1,15 +1,17 @@
 """Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hlo_lower import mlir
 from hlo_lower.graph import Function, Functional, Graph, Node
 from hlo_lower.named.found import Match, Matchers, NearMiss
+from hlo_lower.named.listing import Listing, listing_of
 from hlo_lower.named.outline import COMPOSITE, PREFIX, Outliner
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, now, region_of
 from hlo_lower.named.terms import Term, Terms
+from hlo_lower.named.twins import Twins
 
 
 @dataclass(eq=False)
@@ -48,11 +50,12 @@ class NamedBlock:
 
 @dataclass(eq=False)
 class NamedModule:
-    """What was found in a module: the named ops, block by block, and near misses."""
+    """What was found in a module: the named ops, block by block, near misses, and functions as they are listed."""
 
     graph: Graph
     blocks: list[NamedBlock]
     misses: list[NearMiss]
+    listings: Mapping[str, Listing]
 
     def times(self, block: NamedBlock) -> int:
         """How often a block's function is called from public functions, each call counted."""
@@ -84,9 +87,13 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     found: list[tuple[Function, BlockOrder, list[Named]]] = []
     misses: list[NearMiss] = []
     taken_whole: dict[str, Named] = {}
+    listings: dict[str, Listing] = {}
     for function in _looked_at(graph):
-        for order in _blocks(function):
-            named, missed = _in_block(order, terms, matchers, only, is_function)
+        for number, order in enumerate(_blocks(function)):
+            listing = None if number else listing_of(function.node.raw, order.operations)
+            if listing is not None:
+                listings[function.name] = listing
+            named, missed = _in_block(order, listing, terms, matchers, only, is_function)
             misses += missed
             found.append((function, order, named))
             whole = next((one for one in named if _is_whole(function, order, one)), None)
@@ -98,8 +105,8 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
     for function, order, named in found:
         every = [*_whole_calls(graph, order, taken_whole), *named]
         if every:
-            blocks.append(NamedBlock(order, function, _forest(every, order), function.name in within))
-    return NamedModule(graph, blocks, misses)
+            blocks.append(NamedBlock(order, function, _forest(every), function.name in within))
+    return NamedModule(graph, blocks, misses, listings)
 
 
 def raise_graph(graph: Graph, found: NamedModule) -> None:
@@ -175,37 +182,76 @@ def _blocks(function: Function) -> list[BlockOrder]:
 _WITH_BLOCKS = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
 
 
+IDENTITY = "identity "
+"""How an anchor begins that is an op which does nothing, as a product with 1."""
+
+
 def _in_block(
-    order: BlockOrder, terms: Terms, matchers: Matchers, only: Collection[str] | None, is_function: Functional
+    order: BlockOrder,
+    listing: Listing | None,
+    terms: Terms,
+    matchers: Matchers,
+    only: Collection[str] | None,
+    is_function: Functional,
 ) -> tuple[list[Named], list[NearMiss]]:
     """The matches of a block whose regions can be taken out."""
-    named: list[Named] = []
-    misses: list[NearMiss] = []
-    by_anchor = matchers.by_anchor
-    for operation in order.operations:
-        operation_name = name = operation.name
-        if name == "func.call":  # what it gives may be what a larger op begins with
-            name = "func.call" if not len(operation.results) else _made_by(terms.of(operation.results[0]))
-        tried = by_anchor.get(name, ())
-        if name is not operation_name:
-            tried = (*tried, *by_anchor.get(f"func.call {name}", ()))
-        if not tried and f"identity {operation_name}" not in by_anchor:
+    seen: list[Region | NearMiss] = []
+    twins = None if listing is None else Twins(listing, order, terms)
+    for place, operation in _anchors(order, listing, matchers):
+
+        def find(given: Terms, operation: RawOperation = operation) -> list[Region | NearMiss]:
+            return list(_found_at(operation, order, given, matchers, only, is_function))
+
+        seen += find(terms) if twins is None else twins.found(place, find)
+    named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
+    return named, [one for one in seen if isinstance(one, NearMiss)]
+
+
+def _anchors(order: BlockOrder, listing: Listing | None, matchers: Matchers) -> Iterator[tuple[int, RawOperation]]:
+    """The operations at which matchers begin, and calls; with their places."""
+    begun = {"func.call", *(name.removeprefix(IDENTITY) for name in matchers.by_anchor)}
+    if listing is None:
+        yield from (one for one in enumerate(order.operations) if one[1].name in begun)
+        return
+    kinds: dict[int, bool] = {}
+    for place, (kind, operation) in enumerate(zip(listing.kinds, listing.operations, strict=True)):
+        is_begun = kinds.get(kind)
+        if is_begun is None:
+            is_begun = kinds[kind] = operation.name in begun
+        if is_begun:
+            yield place, operation
+
+
+def _found_at(
+    operation: RawOperation,
+    order: BlockOrder,
+    terms: Terms,
+    matchers: Matchers,
+    only: Collection[str] | None,
+    is_function: Functional,
+) -> Iterator[Region | NearMiss]:
+    """What is found at an operation."""
+    name = operation.name
+    tried = matchers.by_anchor.get(name, [])
+    if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
+        made_by = _made_by(terms.of(operation.results[0]))
+        tried = [*matchers.by_anchor.get(made_by, ()), *matchers.by_anchor.get(f"func.call {made_by}", ())]
+    of_identity = matchers.by_anchor.get(f"{IDENTITY}{name}", [])
+    if not tried and not of_identity:
+        return
+    anchor = terms.of(operation.results[0])
+    if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+        tried, anchor = of_identity, Term(terms, operation.results[0], None, "", operation.results[0])
+    for matcher in tried:
+        if only is not None and not set(only) & set(matchers.names[matcher]):
             continue
-        anchor = terms.of(operation.results[0])
-        if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
-            tried = by_anchor.get(f"identity {operation_name}", ())
-            anchor = Term(terms, operation.results[0], None, "", operation.results[0])
-        for matcher in tried:
-            if only is not None and not set(only) & set(matchers.names[matcher]):
-                continue
-            found = matcher(anchor)
-            if isinstance(found, NearMiss):
-                misses.append(found)
-            elif found is not None and (only is None or found.name in only):
-                region = region_of(found, order, is_function)
-                if region is not None:
-                    named.append(Named(found, region))
-    return named, misses
+        found = matcher(anchor)
+        if isinstance(found, NearMiss):
+            yield found
+        elif found is not None and (only is None or found.name in only):
+            region = region_of(found, order, is_function)
+            if region is not None:
+                yield region
 
 
 def _made_by(term: Term) -> str:
@@ -246,18 +292,18 @@ def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) ->
     for operation in order.operations:
         if operation.name == "func.call" and (named := whole.get(Node(operation).callee)) is not None:
             values = tuple(operation.operands), tuple(operation.results)
-            region = Region(named.match, (operation,), (), *values)
+            region = Region(named.match, (operation,), (int(order.place(operation)),), (), *values)
             found.append(Named(named.match, region, operation))
     return found
 
 
-def _forest(named: Sequence[Named], order: BlockOrder) -> list[Named]:
+def _forest(named: Sequence[Named]) -> list[Named]:
     """The largest first, those that lie within another below it; of two that overlap the smaller is left out."""
     roots: list[Named] = []
-    owners: dict[float, tuple[Named, int]] = {}
-    firsts: dict[int, float] = {}
+    owners: dict[int, tuple[Named, int]] = {}
+    firsts: dict[int, int] = {}
     for one in sorted(named, key=lambda n: -len(n.region.operations)):
-        places = [order.place(operation) for operation in one.region.own]
+        places = one.region.own_places
         around = {id(owner[0]): owner for place in places if (owner := owners.get(place)) is not None}
         if around and (len(around) > 1 or any(place not in owners for place in places)):
             continue

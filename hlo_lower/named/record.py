@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from hlo_lower.causes import Cause
 from hlo_lower.graph import Graph, Node
-from hlo_lower.named.flops import flops_of
+from hlo_lower.named.flops import Flops
 from hlo_lower.named.found import NearMiss
 from hlo_lower.named.raised import Named, NamedModule
+from hlo_lower.named.region import RawValue
 from hlo_lower.named.terms import Term
 
 
@@ -91,41 +92,61 @@ class NamedReport:
 
 def report_of(found: NamedModule) -> NamedReport:
     """What was found in a module, before it is raised."""
-    graph = found.graph
+    graph, recorder = found.graph, _Recorder(found)
     named = [
-        _record(graph, one, block.function.name, found.times(block))
+        recorder.record(one, block.function.name, found.times(block))
         for block in found.blocks
         if not block.is_within
         for one in block.roots
     ]
     misses = tuple(NearMissRecord(miss.name, _place(graph, miss.at), miss.why) for miss in _telling(found.misses))
     public = (function for function in graph.functions.values() if function.is_public and function.has_body)
-    flops = sum(flops_of(graph, node) for function in public for node in function.body.nodes)
+    flops = sum(recorder.flops.of_function(function, found.listings.get(function.name)) for function in public)
     return NamedReport(graph.name, graph.op_count, flops, tuple(named), misses)
 
 
 def _telling(misses: list[NearMiss]) -> list[NearMiss]:
     """Each miss once."""
-    seen: dict[tuple[str, int], NearMiss] = {}
+    seen: dict[tuple[str, RawValue], NearMiss] = {}
     for miss in misses:
-        seen.setdefault((miss.name, id(miss.at)), miss)
+        seen.setdefault((miss.name, miss.at.raw), miss)
     return list(seen.values())
 
 
-def _record(graph: Graph, one: Named, function: str, times: int) -> NamedRecord:
-    nodes = [Node(operation) for operation in one.region.operations]
-    return NamedRecord(
-        one.match.name,
-        str(graph.location(nodes[-1])),
-        function,
-        times,
-        len(nodes) if one.call is None else sum(1 for _ in graph.functions[nodes[0].callee].body.nodes) - 1,
-        sum(flops_of(graph, node) for node in nodes),
-        {role: _type(term) for role, term in one.match.inputs.items()},
-        dict(one.match.attributes),
-        len(one.region.results) - len(one.match.results),
-        tuple(inner.match.name for inner in one.inner),
-    )
+class _Recorder:
+    """Tells of named ops; what regions of one kind have in common is computed once."""
+
+    def __init__(self, found: NamedModule) -> None:
+        self.flops = Flops(found.graph)
+        self._graph = found.graph
+        self._sizes: dict[object, tuple[int, int]] = {}
+
+    def record(self, one: Named, function: str, times: int) -> NamedRecord:
+        """A named op of a function that is called so often."""
+        ops, flops = self._size(one)
+        return NamedRecord(
+            one.match.name,
+            str(self._graph.location(Node(one.region.operations[-1]))),
+            function,
+            times,
+            ops,
+            flops,
+            {role: _type(term) for role, term in one.match.inputs.items()},
+            dict(one.match.attributes),
+            len(one.region.results) - len(one.match.results),
+            tuple(inner.match.name for inner in one.inner),
+        )
+
+    def _size(self, one: Named) -> tuple[int, int]:
+        """How many ops, and floating-point operations, a named op covers."""
+        known = self._sizes.get(one.region.kind)
+        if known is None:
+            nodes = [Node(operation) for operation in one.region.operations]
+            ops = len(nodes)
+            if one.call is not None:
+                ops = sum(1 for _ in self._graph.functions[nodes[0].callee].body.nodes) - 1
+            known = self._sizes[one.region.kind] = ops, sum(map(self.flops.of, nodes))
+        return known
 
 
 def _type(term: Term) -> str:

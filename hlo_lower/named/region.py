@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
@@ -34,7 +35,7 @@ class BlockOrder:
     """
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
-        self._places = {_name(operation): float(n) for n, operation in enumerate(operations)}
+        self._places = {name_of(operation): float(n) for n, operation in enumerate(operations)}
         self._keys = list(self._places.values())
         self._operations: list[RawOperation | None] = list(operations)
 
@@ -45,11 +46,11 @@ class BlockOrder:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation stands in the block itself."""
-        return _name(operation) in self._places
+        return name_of(operation) in self._places
 
     def place(self, operation: RawOperation) -> float:
         """A number that grows along the block."""
-        return self._places[_name(operation)]
+        return self._places[name_of(operation)]
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
@@ -58,7 +59,12 @@ class BlockOrder:
 
     def remove(self, operation: RawOperation) -> None:
         """It is about to be taken out."""
-        self._operations[bisect_left(self._keys, self._places.pop(_name(operation)))] = None
+        self.remove_all([name_of(operation)])
+
+    def remove_all(self, names: Iterable[RawValue | RawOperation]) -> None:
+        """Those that are known by these are about to be taken out."""
+        for name in names:
+            self._operations[bisect_left(self._keys, self._places.pop(name))] = None
 
     def put(self, place: float, operations: Sequence[RawOperation]) -> None:
         """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
@@ -70,10 +76,11 @@ class BlockOrder:
         keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
         self._keys[number:number] = keys
         self._operations[number:number] = operations
-        self._places.update(zip(map(_name, operations), keys, strict=True))
+        self._places.update(zip(map(name_of, operations), keys, strict=True))
 
 
-def _name(operation: RawOperation) -> RawValue | RawOperation:
+def name_of(operation: RawOperation) -> RawValue | RawOperation:
+    """By what an operation is known: its first result, itself where it has none."""
     results = operation.results
     return results[0] if len(results) else operation
 
@@ -85,38 +92,58 @@ class Region:
     Attributes:
       match: whose.
       operations: those that it covers, in program order; constants that others use, too, are among them.
+      places: where these stand in the block, as it was when they were found.
       copied: the first results of those of them that stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
       aliases: values that are inputs computed once more, and the inputs.
+      kind: the same of regions that were seen to be the same but for where they stand.
     """
 
     match: Match
     operations: tuple[RawOperation, ...]
+    places: tuple[int, ...]
     copied: Collection[RawValue | RawOperation]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
+    kind: object = field(default_factory=object)
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return _name(operation) in self._names or _is_within(operation, self._names)
+        return name_of(operation) in self.names or _is_within(operation, self.names)
 
     @cached_property
-    def _names(self) -> dict[RawValue | RawOperation, RawOperation]:
-        return {_name(operation): operation for operation in self.operations}
+    def names(self) -> dict[RawValue | RawOperation, RawOperation]:
+        """Its operations by what they are known by, in order."""
+        return {name_of(operation): operation for operation in self.operations}
+
+    @cached_property
+    def are_own(self) -> list[bool]:
+        """For each of its operations whether it is taken out."""
+        if not self.copied:
+            return [True] * len(self.operations)
+        return [name_of(operation) not in self.copied for operation in self.operations]
 
     @property
     def own(self) -> list[RawOperation]:
         """Those of its operations that are taken out."""
-        if not self.copied:
-            return list(self.operations)
-        return [operation for operation in self.operations if _name(operation) not in self.copied]
+        return list(compress(self.operations, self.are_own))
+
+    @property
+    def own_names(self) -> list[RawValue | RawOperation]:
+        """By what these are known."""
+        return list(compress(self.names, self.are_own))
+
+    @property
+    def own_places(self) -> list[int]:
+        """The places of these."""
+        return list(compress(self.places, self.are_own))
 
     @property
     def kept(self) -> list[RawOperation]:
         """Those that stay as well."""
-        return [operation for operation in self.operations if _name(operation) in self.copied]
+        return [operation for operation, is_own in zip(self.operations, self.are_own, strict=True) if not is_own]
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -159,10 +186,13 @@ def region_of(
         return None
     outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
     copied = _copied(operations, outside, set(results))
-    names = {_name(operation) for operation in copied}
-    extra = [v for op in operations if _name(op) not in names for v in op.results if v in outside and v not in results]
+    names = {name_of(operation) for operation in copied}
+    extra = [
+        v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results
+    ]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
-    region = Region(match, tuple(operations), names, tuple(inputs), (*results, *extra), aliases)
+    places = tuple(int(order.place(operation)) for operation in operations)
+    region = Region(match, tuple(operations), places, names, tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
@@ -206,7 +236,7 @@ def _between(
         producer = mlir.producer(value)
         if producer is None or not order.holds(producer):
             return None
-        name = _name(producer)
+        name = name_of(producer)
         if name in covered:
             continue
         covered[name] = producer
@@ -252,7 +282,7 @@ def _rim(
                 break
             if _is_used_outside(at, covered):
                 for move in chain:
-                    covered.pop(_name(move), None)  # two inputs may be one value
+                    covered.pop(name_of(move), None)  # two inputs may be one value
                 value, chain = at, []
         found.append(value)
     return found
@@ -261,7 +291,7 @@ def _rim(
 def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
     for use in value.uses:
         operation = use.owner.operation
-        if _name(operation) not in covered and not _is_within(operation, covered):
+        if name_of(operation) not in covered and not _is_within(operation, covered):
             return True
     return False
 
@@ -270,7 +300,7 @@ def _is_within(operation: RawOperation, covered: Mapping[RawValue | RawOperation
     """Whether an operation stands in a region of a covered one."""
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
-        if _name(parent.operation) in covered:
+        if name_of(parent.operation) in covered:
             return True
         parent = parent.operation.parent
     return False
@@ -284,11 +314,11 @@ def _copied(
     found: dict[RawValue | RawOperation, RawOperation] = {}
     for operation in operations:
         if operation.name in CHEAP:
-            cheap[_name(operation)] = operation
+            cheap[name_of(operation)] = operation
         elif operation.name in MOVES:
             if operation.operands[0] not in cheap:
                 continue
-            cheap[_name(operation)] = operation
+            cheap[name_of(operation)] = operation
         else:
             continue
         value = operation.results[0]
@@ -296,7 +326,7 @@ def _copied(
             pending = [operation]
             while pending:
                 current = pending.pop()
-                found[_name(current)] = current
+                found[name_of(current)] = current
                 pending += [p for taken in current.operands if (p := mlir.producer(taken)) is not None]
     return list(found.values())
 
@@ -310,11 +340,10 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()
-    covered = {_name(operation) for operation in region.operations}
     tainted = {value for operation in region.own for value in operation.results}
     after: list[RawOperation] = []
     for operation in between:
-        if _name(operation) in covered:
+        if name_of(operation) in region.names:
             continue
         if any(value in tainted for value in _taken(operation)):
             after.append(operation)

@@ -8,6 +8,7 @@ so matchers compare terms with `is`.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,11 @@ class Term:
         return self.terms.users_of(self)
 
     @property
+    def has_several_users(self) -> bool:
+        """Whether more than one op takes it; of a value that all layers take that is soon known."""
+        return len(list(islice(self.terms.users_of(self, is_counted=True), 2))) > 1
+
+    @property
     def only_user(self) -> "Term | None":
         """The one of which nothing else takes it."""
         found = list(self.users)
@@ -176,12 +182,18 @@ class Terms:
       graph: the module.
       integers, splats: what attributes hold, each read once.
       found: what was found that others ask for, too: by a term, or by a name.
+      asked: values whose users were asked for.
+      probed: values that were looked at and are no terms.
+      ends: ops without results that were seen to take one.
     """
 
     graph: Graph
     integers: dict[mlir.RawAttribute, tuple[int, ...]] = field(default_factory=dict[mlir.RawAttribute, tuple[int, ...]])
     splats: dict[mlir.RawAttribute, Any] = field(default_factory=dict[mlir.RawAttribute, Any])
     found: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    asked: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    probed: list[mlir.RawValue] = field(default_factory=list[mlir.RawValue])
+    ends: list[mlir.RawOperation] = field(default_factory=list[mlir.RawOperation])
     _known: dict[tuple[mlir.RawValue, Frame | None], Term] = field(
         default_factory=dict[tuple[mlir.RawValue, Frame | None], Term]
     )
@@ -229,6 +241,11 @@ class Terms:
         """The term of a value of the function where the match is, if it was looked at."""
         return self._known.get((raw, None))
 
+    @property
+    def looked_at(self) -> list[mlir.RawValue]:
+        """All values outside of calls that were looked at, each with the op that makes it."""
+        return [*(raw for raw, frame in self._known if frame is None), *self.probed]
+
     def _beneath(self, raw: mlir.RawValue, frame: Frame | None) -> tuple[mlir.RawValue, Frame | None] | None:
         """The value that one is, one step beneath; None where it is made by an op that does something."""
         operation = mlir.producer(raw)
@@ -272,18 +289,27 @@ class Terms:
         pairs = zip(one.operands, other.operands, strict=True)
         return all(self.are_same(a, b, steps - 1) for a, b in pairs)
 
-    def users_of(self, term: Term) -> Iterator[Term]:
-        """See `Term.users`; what does not change a term is looked through, downwards as well."""
+    def users_of(self, term: Term, *, is_counted: bool = False) -> Iterator[Term]:
+        """See `Term.users`; what does not change a term is looked through, downwards as well.
+
+        Args:
+          term: the term.
+          is_counted: whether only their number is looked at, not which they are.
+        """
         seen: set[mlir.RawOperation] = set()
         pending = [] if term.surface is None else [term.surface]
         while pending:
-            for use in pending.pop().uses:
+            value = pending.pop()
+            if not is_counted:
+                self.asked.append(value)
+            for use in value.uses:
                 user = use.owner.operation
                 if user in seen:
                     continue
                 seen.add(user)
                 results = user.results
                 if not len(results):
+                    self.ends.append(user)
                     yield Term(self, None, None, user.name)
                     continue
                 found = self.of(results[0])
@@ -340,7 +366,9 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     """Whether an operand is a constant of a value everywhere; nothing but constants is looked into."""
     raw = operation.operands[number]
     producer = mlir.producer(raw)
+    terms.probed.append(raw)
     while producer is not None and producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.convert"):
+        terms.probed.append(producer.operands[0])
         producer = mlir.producer(producer.operands[0])
     if producer is None or producer.name not in ("stablehlo.constant", "func.call"):
         return False

@@ -1,0 +1,262 @@
+"""What was found at an op, found again at its twins: in the next layers the same ops stand in the same places.
+
+Why it is the same. A matcher is a function of what its terms were asked: ops, what these take, and who takes what they
+make. The first time it is given terms of its own (`Terms`), which know afterwards what that was. From it follows a
+stretch of the block around the op: the smallest that holds the op, and with each op that was looked at those that were
+looked at next to it, by near values. At another op whose stretch reads the same (`Listing.lines`) each question has the
+same answer, moved along, if
+
+- what was looked at outside of the stretch is the same for both: it is taken by far values, which are told by which
+  they are, it takes nothing of the stretch, and who takes it was not asked where that is in the stretch;
+- no far value is made within the stretch.
+
+So the matches are the same, moved along. For that it does not matter in which order the users of a value were given:
+what is a match in any order is one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from hlo_lower import mlir
+from hlo_lower.named.found import Match, NearMiss
+from hlo_lower.named.listing import Listing
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, name_of
+from hlo_lower.named.terms import Term, Terms
+
+MOST = 6
+"""How many stretches are remembered for one op; then there are no twins, but ops that happen to be alike."""
+
+Seen: TypeAlias = list[Region | NearMiss]
+"""What was found at an op."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A value of the block.
+
+    Attributes:
+      raw: the value.
+      place: of the op in the stretch by which it is told; None where it is the same for twins.
+      number: which of its results, or operands.
+      is_taken: whether that takes it: an argument.
+    """
+
+    raw: RawValue
+    place: int | None = None
+    number: int = 0
+    is_taken: bool = False
+
+    def moved(self, operations: Sequence[RawOperation], by: int) -> RawValue:
+        """The value that stands there for a twin."""
+        if self.place is None:
+            return self.raw
+        operation = operations[self.place + by]
+        return (operation.operands if self.is_taken else operation.results)[self.number]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The ops on which depends what was found at one of them.
+
+    Attributes:
+      place: of that op.
+      first, last: of the stretch.
+      seen: what was found.
+    """
+
+    place: int
+    first: int
+    last: int
+    seen: Seen
+    spots: dict[RawValue, Spot]
+
+
+class Twins:
+    """What was found in a block, by the ops at which it was."""
+
+    def __init__(self, listing: Listing, order: BlockOrder, terms: Terms) -> None:
+        self._listing = listing
+        self._order = order
+        self._terms = terms
+        self._operations = listing.operations
+        self._left = Counter(listing.lines)
+        self._known: dict[int, list[Stretch]] = {}
+
+    def found(self, place: int, find: Callable[[Terms], Seen]) -> Seen:
+        """What is found at an op.
+
+        Args:
+          place: of the op; asked once for each, in order.
+          find: looks at the op, with these terms.
+        """
+        lines = self._listing.lines
+        line = lines[place]
+        known = self._known.setdefault(line, [])
+        self._left[line] -= 1
+        for stretch in known:
+            by = place - stretch.place
+            if lines[stretch.first : stretch.last + 1] == lines[stretch.first + by : stretch.last + by + 1]:
+                return [self._moved(one, stretch, by) for one in stretch.seen]
+        if not self._left[line] or len(known) == MOST:
+            return find(self._terms)
+        terms = Terms(self._terms.graph, self._terms.integers, self._terms.splats)
+        seen = find(terms)
+        stretch = self._stretch(place, terms, seen)
+        if stretch is not None:
+            known.append(stretch)
+        return seen
+
+    # --- what was looked at -------------------------------------------------------------------------------------
+
+    def _stretch(self, place: int, terms: Terms, seen: Seen) -> Stretch | None:
+        """The stretch; None where twins cannot be told by it."""
+        looked_at = {place, *self._places(terms.looked_at)}
+        looked_at.update(self._place(operation) for operation in terms.ends if self._order.holds(operation))
+        own = set[int]()
+        for region in seen:
+            if isinstance(region, Region):
+                own.update(range(min(region.own_places), max(region.own_places) + 1))
+                looked_at.update(region.places, self._places(region.inputs))
+        looked_at |= own
+        inside = self._grown(place, looked_at)
+        first, last = min(inside), max(inside)
+        values = [self._listed(raw) for raw in terms.asked]
+        if (
+            any(self._takes_of(at, first, last) for at in looked_at - inside)
+            or any(self._takes_far(at, first, last) for at in inside)
+            or any(value is None or self._is_asked_across(value, first, last) for value in values)
+            or any(not first <= place <= last for place in own)
+        ):
+            return None
+        spots = {raw: self._spot(raw, first, last) for one in seen for raw in _values_of(one)}
+        return Stretch(place, first, last, seen, spots)
+
+    def _grown(self, place: int, looked_at: set[int]) -> set[int]:
+        """Of what was looked at, that which near values join to an op, and what stands between."""
+        inside, pending = set[int](), [place]
+        while pending:
+            at = pending.pop()
+            if at in inside:
+                continue
+            inside.add(at)
+            pending += [other for other in self._next_to(at) if other in looked_at]
+            if not pending:
+                pending = [other for other in range(min(inside), max(inside)) if other in looked_at - inside]
+        return inside
+
+    def _next_to(self, place: int) -> Iterator[int]:
+        listing = self._listing
+        for value in listing.taken(place):
+            if listing.is_near[value]:
+                yield from (listing.places[value],) if listing.places[value] >= 0 else listing.users(value)
+        for value in listing.made(place):
+            if listing.is_near[value]:
+                yield from listing.users(value)
+
+    def _takes_of(self, place: int, first: int, last: int) -> bool:
+        """Whether an op takes a value of a stretch."""
+        return any(self._is_of(value, first, last) for value in self._listing.taken(place))
+
+    def _takes_far(self, place: int, first: int, last: int) -> bool:
+        """Whether an op takes a far value that is made in a stretch."""
+        listing = self._listing
+        return any(not listing.is_near[v] and first <= listing.places[v] <= last for v in listing.taken(place))
+
+    def _is_asked_across(self, value: int, first: int, last: int) -> bool:
+        """Whether a value that is the same for twins is taken in a stretch."""
+        listing = self._listing
+        moves = listing.is_near[value] and self._is_of(value, first, last)
+        return not moves and any(first <= user <= last for user in listing.users(value))
+
+    def _is_of(self, value: int, first: int, last: int) -> bool:
+        """Whether a value is made in a stretch, or is an argument that is near and taken there."""
+        listing = self._listing
+        if listing.places[value] >= 0:
+            return first <= listing.places[value] <= last
+        return listing.is_near[value] and any(first <= user <= last for user in listing.users(value))
+
+    def _place(self, operation: RawOperation) -> int:
+        return int(self._order.place(operation))
+
+    def _places(self, values: Iterable[RawValue]) -> Iterator[int]:
+        """Places of the ops of the block that make values."""
+        for value in values:
+            producer = mlir.producer(value)
+            if producer is not None and self._order.holds(producer):
+                yield self._place(producer)
+
+    def _listed(self, raw: RawValue) -> int | None:
+        """The number of a value of the block."""
+        producer = mlir.producer(raw)
+        if producer is None:
+            return mlir.argument_number(raw) if raw.owner == mlir.block_of(self._operations[0]) else None
+        if not self._order.holds(producer):
+            return None
+        return self._listing.made(self._place(producer))[mlir.result_number(raw)]
+
+    def _spot(self, raw: RawValue, first: int, last: int) -> Spot:
+        value, listing = self._listed(raw), self._listing
+        if value is None or not listing.is_near[value] or not self._is_of(value, first, last):
+            return Spot(raw)
+        place = listing.places[value]
+        if place >= 0:
+            return Spot(raw, place, mlir.result_number(raw))
+        place = next(user for user in listing.users(value) if first <= user <= last)
+        return Spot(raw, place, list(self._operations[place].operands).index(raw), is_taken=True)
+
+    # --- moved along --------------------------------------------------------------------------------------------
+
+    def _moved(self, one: Region | NearMiss, stretch: Stretch, by: int) -> Region | NearMiss:
+        spots, operations = stretch.spots, self._operations
+
+        def value(raw: RawValue) -> RawValue:
+            return spots[raw].moved(operations, by)
+
+        def term(old: Term) -> Term:
+            if old.surface is None:
+                return old
+            surface = value(old.surface)
+            if old.frame is not None:
+                new = self._terms.of(surface)
+            else:
+                raw = surface if old.raw is old.surface else value(old.raw)
+                new = Term(self._terms, raw, None, old.op, surface, old.is_beneath)
+            new.others += [self._terms.of(value(other.surface)) for other in old.others if other.surface is not None]
+            return new
+
+        if isinstance(one, NearMiss):
+            return NearMiss(one.name, one.why, term(one.at))
+        places = tuple([p + by if stretch.first <= p <= stretch.last else p for p in one.places])
+        match = Match(
+            one.match.name,
+            {role: term(old) for role, old in one.match.inputs.items()},
+            [term(old) for old in one.match.results],
+            one.match.attributes,
+        )
+        return Region(
+            match,
+            tuple([operations[p] for p in places]),
+            places,
+            {name_of(operations[p]) for p, is_own in zip(places, one.are_own, strict=True) if not is_own},
+            tuple([value(raw) for raw in one.inputs]),
+            tuple([value(raw) for raw in one.results]),
+            one.aliases and {value(other): value(given) for other, given in one.aliases.items()},
+            one.kind,
+        )
+
+
+def _values_of(one: Region | NearMiss) -> Iterator[RawValue]:
+    """What is moved along."""
+    if isinstance(one, NearMiss):
+        terms = [one.at]
+    else:
+        yield from (*one.inputs, *one.results, *one.aliases, *one.aliases.values())
+        terms = [*one.match.inputs.values(), *one.match.results]
+    for term in terms:
+        for at in (term, *term.others):
+            if at.surface is not None:
+                yield at.surface
+            if at.surface is not None and at.frame is None:
+                yield at.raw

@@ -1,0 +1,194 @@
+"""What is found at an op is found again in the other layers: the same as if each were looked at, and only then."""
+
+import random
+import re
+from contextlib import suppress
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.graph import read, to_text
+from hlo_lower.named import find_named, listing, matchers, raise_graph, raised
+
+LAYERS, WIDTH = 8, 16
+
+
+def layer(x, weights, seen):
+    """Attention with a causal mask that all layers share, then a gated product; a norm before each."""
+    first, second, query, key, gate, up, down = weights
+    y = normed(x, first)
+    scores = jnp.where(seen, (y @ query) @ (y @ key).swapaxes(-1, -2) * 0.25, -1e30)
+    x = x + jax.nn.softmax(scores) @ y
+    y = normed(x, second)
+    return x + (jax.nn.silu(y @ gate) * (y @ up)) @ down
+
+
+def normed(x, weight):
+    """RMS norm."""
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * weight
+
+
+def model(x, weights):
+    """Layers one behind the other."""
+    rows = jnp.arange(x.shape[1])
+    for one in weights:
+        x = layer(x, one, rows[:, None] >= rows)
+    return x
+
+
+@pytest.fixture(scope="module")
+def text():
+    """The module of the layers."""
+    square, row = jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((WIDTH,), jnp.float32)
+    weights = [(row, row, *[square] * 5)] * LAYERS
+    return jax.jit(model).lower(jax.ShapeDtypeStruct((2, 8, WIDTH), jnp.float32), weights).as_text()
+
+
+@pytest.fixture(autouse=True)
+def layers_are_near(monkeypatch):
+    """Values of one layer are near, those of all are not, in a module as small as this one."""
+    monkeypatch.setattr(listing, "NEAR", 120)
+
+
+def found(source, monkeypatch, *, each):
+    """All that is found, where, and what it is raised to; with each op looked at, or with twins."""
+    with monkeypatch.context() as patch:
+        if each:
+            patch.setattr(raised, "listing_of", lambda *_: None)
+        graph = read(source)
+        with mlir.active(graph.context):
+            named = find_named(graph, matchers)
+            told = [told_of(one, block.order) for block in named.blocks for one in block.roots]
+            misses = sorted((miss.name, str(miss.why), place_of(miss.at.surface)) for miss in named.misses)
+            raise_graph(graph, named)
+            return told, misses, to_text(graph)
+
+
+def told_of(one, order):
+    """A named op as data: values by where they stand."""
+    region = one.region
+    return (
+        (one.match.name, sorted(one.match.attributes.items()), list(one.match.inputs)),
+        [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
+        [order.place(operation) for operation in region.operations],
+        [place_of(value) for value in (*region.inputs, *region.results)],
+        sorted(str(place_of(value)) for value in (*region.aliases, *region.copied)),
+        [told_of(inner, order) for inner in one.inner],
+    )
+
+
+def place_of(value):
+    """Where a value is made: the line of the text, or the number of the argument."""
+    if value is None:
+        return None
+    producer = mlir.producer(value)
+    return mlir.argument_number(value) if producer is None else (str(producer.location), mlir.result_number(value))
+
+
+def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
+    """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
+    looked_at = []
+    look = raised._found_at
+
+    def counted(operation, *rest):
+        looked_at.append(operation)
+        return look(operation, *rest)
+
+    monkeypatch.setattr(raised, "_found_at", counted)
+    by_twins = found(text, monkeypatch, each=False)
+    few = len(looked_at)
+    assert by_twins == found(text, monkeypatch, each=True)
+    assert [one[0][0] for one in by_twins[0]].count("attention") == LAYERS
+    assert few * 2 < len(looked_at) - few
+
+
+def mutated(text, choose):
+    """The text with one thing changed in one layer: a number, an operand, or one more use of a value."""
+    lines = text.split("\n")
+    place = choose.choice([n for n, line in enumerate(lines) if re.match(r"    %\w+ = stablehlo", line)])
+    line, names = lines[place], re.findall(r"%\w+", lines[place])
+    kind = choose.choice(("number", "operand", "use", "op"))
+    if kind == "number":
+        lines[place] = re.sub(r"dense<(-?\d[^>]*)>", lambda _: f"dense<{choose.choice(['2', '0', '1'])}.0>", line)
+    elif kind == "operand" and len(names) > 1:
+        other = choose.choice(re.findall(r"%\w+", "\n".join(lines[max(2, place - 40) : place])))
+        lines[place] = line[:8] + line[8:].replace(names[-1], other)
+    elif kind == "use":
+        typed = f'{{call_target_name = "keep", has_side_effect = true}} : ({re.split("-> |: ", line)[-1]}) -> ()'
+        lines.insert(place + choose.randrange(1, 20), f'    "stablehlo.custom_call"({names[0]}) {typed}')
+    else:
+        other = choose.choice(("add", "subtract", "maximum"))
+        lines[place] = re.sub("stablehlo.(multiply|add|subtract)", f"stablehlo.{other}", line)
+    return "\n".join(lines)
+
+
+def readable(text, seed):
+    """The first change that leaves a valid module that differs; most leave none."""
+    choose = random.Random(seed)
+    while True:
+        changed = mutated(text, choose)
+        with suppress(hl.HloLowerError):
+            if changed != text:
+                read(changed)
+                return changed
+
+
+def compare(text, seed, monkeypatch):
+    """Twins against each op, in a module with one thing changed."""
+    changed = readable(text, seed)
+    assert found(changed, monkeypatch, each=False) == found(changed, monkeypatch, each=True), changed
+
+
+def in_the_seventh(text, pattern, instead):
+    """The text with its seventh line that a pattern finds replaced; `instead` is told the line and those before it."""
+    lines = text.split("\n")
+    place = [n for n, line in enumerate(lines) if re.search(pattern, line)][6]
+    lines[place] = instead(lines[place], lines[:place])
+    return "\n".join(lines)
+
+
+def of_another_value(line, before):
+    """A line that takes the value of the same type before the one that it takes."""
+    taken = re.search(r"\((%\w+)", line)[1]
+    made = [re.match(r" *(%\w+)", one)[1] for one in before if one.endswith("tensor<2x8x8xf32>")]
+    return line.replace(taken, made[made.index(taken) - 1])
+
+
+def turned(line, _):
+    """A line that takes its two operands in the other order."""
+    return re.sub(r"(%\w+), (%\w+) :", r"\2, \1 :", line)
+
+
+def with_a_use_before(line, before):
+    """A line, and one more use of what was made so in the layer before."""
+    op = re.search(r"stablehlo\.\w+", line)[0]
+    name = [re.match(r" *(%\w+)", one)[1] for one in before if op in one][-2]
+    keep = '{call_target_name = "keep", has_side_effect = true}'
+    return f'{line}\n    "stablehlo.custom_call"({name}) {keep} : ({line.split(": ")[-1]}) -> ()'
+
+
+CHANGES = {
+    "an epsilon": (r"9\.99999997E-7", lambda line, _: line.replace("9.99999997E-7", "1.0e-3")),
+    "the maximum of another value": (r"applies stablehlo.maximum", of_another_value),
+    "the value less the maximum": (r"stablehlo.subtract", turned),
+    "a use in another layer": (r"stablehlo.rsqrt", with_a_use_before),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_layer_that_differs_is_no_twin(text, monkeypatch, name):
+    """With one thing changed in one layer, what is found is what looking at each op finds, and no longer the same."""
+    changed = in_the_seventh(text, *CHANGES[name])
+    by_twins = found(changed, monkeypatch, each=False)
+    assert by_twins == found(changed, monkeypatch, each=True)
+    assert by_twins[:2] != found(text, monkeypatch, each=False)[:2]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(300))
+def test_many_layers_that_differ(text, monkeypatch, seed):
+    """The same of changes at random."""
+    compare(text, seed, monkeypatch)
