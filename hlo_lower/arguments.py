@@ -112,7 +112,7 @@ def no_rule(where: str, name: str, names: Iterable[str], more: str = "") -> Inpu
         where,
         f"no rule named {name!r}",
         facts=f"there are {len(known)} rules{more}",
-        nearest=tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.4)),
+        nearest=tuple(difflib.get_close_matches(name, known, n=3)),
         next_step="hlo-lower rules",
     )
 

@@ -6,10 +6,12 @@ from time import perf_counter
 
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.graph import Source
+from hlo_lower.mlir import print_module
 from hlo_lower.module_forms import lowered_bytes
 from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
 from hlo_lower.report import ModuleReport
+from hlo_lower.report.built_text import built_texts
 from hlo_lower.verify import Verdict
 
 Judge = Callable[[Lowered], Verdict]
@@ -32,7 +34,9 @@ class Converted:
     report: ModuleReport
 
 
-def converted(source: Source, name: str, options: Options, form: str, judge: Judge | None) -> Converted:
+def converted(
+    source: Source, name: str, options: Options, form: str, judge: Judge | None, *, with_texts: bool = False
+) -> Converted:
     """Convert a module.
 
     Args:
@@ -41,6 +45,7 @@ def converted(source: Source, name: str, options: Options, form: str, judge: Jud
       options: how it is lowered.
       form: how it is written (`hlo_lower.module_forms.FORMS`).
       judge: verifies what it was lowered to; None: nothing does.
+      with_texts: whether the report has the text of what was built for each scatter.
 
     Raises:
       InputError: it cannot be read, or has not that form.
@@ -67,5 +72,6 @@ def converted(source: Source, name: str, options: Options, form: str, judge: Jud
         exit_code=(verdict.exit_code if verdict is not None else EXIT_OK) or (EXIT_NOT_LOWERED if is_left else EXIT_OK),
         notes=lowered.notes,
         changes=lowered.changes,
+        built=built_texts(print_module(lowered.graph.module, locations=True), lowered.records) if with_texts else {},
     )
     return Converted(lowered, data, verdict, report)

@@ -8,9 +8,12 @@ Only public names are used, and where two jax releases of the tested range diffe
 
 import io
 import json
+import mmap
+import os
 import re
+import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -178,11 +181,26 @@ def print_module(
       locations, generic: with locations, and in the generic form.
       is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
     """
-    return str(
-        module.operation.get_asm(
-            print_generic_op_form=generic, enable_debug_info=locations, assume_verified=is_verified
-        )
+    return _printed(
+        module.operation,
+        print_generic_op_form=generic,
+        enable_debug_info=locations,
+        assume_verified=is_verified,
     )
+
+
+def _printed(operation: RawOperation, **form: bool) -> str:
+    """An operation as text.
+
+    The bindings call a Python object for every three letters that they print, which takes as long as the printing; a
+    file that has a name they write themselves. So it is one in memory, where the system has such files.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError), open(os.memfd_create("module"), "rb") as file:  # the latter without /proc
+            operation.print(file=f"/proc/self/fd/{file.fileno()}", binary=True, **form)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                return str(text, "utf-8")
+    return str(operation.get_asm(**form))
 
 
 def module_bytecode(module: RawModule) -> bytes:
@@ -1031,15 +1049,18 @@ def template_of(
 def inlined(
     template: RawOperation, values: Sequence[RawValue], before: RawOperation
 ) -> tuple[list[RawOperation], list[RawValue]]:
-    """Copies of the operations of a template on these values, right before an operation, and what it returns then."""
+    """Copies of the operations of a template on these values, right before an operation and with its location, and what
+    it returns then."""
     function = template.clone().operation
     block = function.regions[0].blocks[0]
     for argument, value in zip(block.arguments, values, strict=True):
         argument.replace_all_uses_with(value)
     *operations, last = block.operations
     given = list(last.operands)
+    location = before.location
     for operation in operations:
         operation.move_before(before)
+        operation.location = location
     function.erase()
     return operations, given
 

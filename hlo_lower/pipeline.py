@@ -146,7 +146,8 @@ class Lowered:
         """What was done beside the scatters, and what the result rests on, a line each."""
         lines = [str(change) for change in self.changes]
         if self.options.float_mode == "reassociate":
-            lines.append("float sums and products of scatters may be in another order (float mode reassociate)")
+            told = "floats may be added in another order, and computed in other ways within stated bounds"
+            lines.append(f"{told} (float mode reassociate)")
         if self.demotion is not None:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
@@ -347,8 +348,8 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
-    realize(context.graph)
     if changes or of_parts:
+        realize(context.graph)
         unmark(context.graph)
     return (*of_parts, *changes), storage
 

@@ -282,7 +282,7 @@ REFUSED = [
     (
         "package/alone.py:f",
         "package/alone.py: f has no example arguments\n  facts:   the file has no EXPORTS\n"
-        '  next:    add to it: EXPORTS = {"f": ',
+        '  next:    --shapes "f32[8, 4]" "i32[]" says them; or add to it: EXPORTS = {"f": ',
     ),
     ("package/list.py:f", "package/list.py: EXPORTS is not a dict\n  facts:   it is of type list"),
     (

@@ -161,6 +161,7 @@ def test_a_notebook_shows_a_table():
     shown = pages("a.mlir")
     for kind in ("lowered", "records"):
         assert '<td data-title="rule">guarded_dynamic_update_slice</td>' in shown[kind]
+        assert '<svg class="picture"' in shown[kind]
         assert '<td data-title="writes">tile [i, :] of 8x4</td>' in shown[kind]
     assert shown["graph"] == "<p><b>Graph</b> a.mlir: 5 ops, 1 scatter, 1 function</p>\n<p>@main</p>"
     assert shown["verdict"].startswith("<p><b>differs</b>: 1 region differs</p>\n<pre>scatter 1 at ")

@@ -1,5 +1,8 @@
 """The pipeline: which scatters are lowered, what stays, that the same input gives the same output."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,3 +135,15 @@ def test_scatters_in_functions_and_loops_are_lowered():
     lowered = hl.lower(jax.jit(outer).lower(jnp.zeros(8), jnp.zeros(3, jnp.int32)))
     assert len(lowered.records) == 3
     assert "stablehlo.scatter" not in lowered.text
+
+
+def test_a_module_goes_with_the_last_who_holds_it():
+    """Nothing of a conversion waits for a collection: the module is gone once what was made of it is."""
+    gc.disable()
+    try:
+        lowered = hl.lower(module())
+        held = weakref.ref(lowered.graph)
+        del lowered
+        assert held() is None
+    finally:
+        gc.enable()

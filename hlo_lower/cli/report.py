@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
-FORMATS = ("text", "json", "markdown", "html", "github", "sarif")
+EXPLORER = "model-explorer"
+FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
 .exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
 be read or crashes its process is a row with its reason, and the exit code is 2. Up to 8 modules are shown in
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if len(errors) == len(reports):
         complain("\n".join(errors))
         return EXIT_BAD_INPUT
-    show(_rendered(reports, args), args.output)
+    show(_explored(reports, args) if args.format == EXPLORER else _rendered(reports, args), args.output)
     if args.output != STANDARD and not args.quiet:
         print(f"wrote {args.output}")
     if errors:
@@ -163,6 +164,18 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
     form = args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
     return render(reports, form, show_all=args.all, explain=args.explain, **how)
+
+
+def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
+    """Node data of the one module that there is."""
+    import hlo_lower as hl
+    from hlo_lower.cli.model_explorer import node_data
+
+    if len(reports) != 1 or args.bind or STANDARD in args.files:
+        told = "node data are for one module, as it stands in its file"
+        raise InputError(f"--format {EXPLORER}", told, next_step="name one file, without --bind")
+    [report] = reports
+    return node_data(hl.read(module_source(report.file), name=report.file), report)
 
 
 def _seconds(text: str) -> float:

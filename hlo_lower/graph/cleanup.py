@@ -99,11 +99,10 @@ def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]
     """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
     regions capture, arguments of blocks left out."""
     inside = mlir.walked(raw)
-    own = set(inside)
     called = {Node(op).callee for op in inside if op.name == "func.call"}
-    captured = (value for op in inside[1:] for value in op.operands)
-    kept = [value for value in captured if (p := mlir.producer(value)) is not None and p not in own]
-    return called, dict.fromkeys([*raw.operands, *kept])
+    taken = [value for op in inside[1:] for value in op.operands if not mlir.is_block_argument(value)]
+    own = {result for op in inside for result in op.results} if taken else ()
+    return called, dict.fromkeys([*raw.operands, *(value for value in taken if value not in own)])
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:

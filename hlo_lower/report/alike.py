@@ -28,11 +28,11 @@ def fold(records: tuple[ScatterRecord, ...], *, show_all: bool = False) -> list[
         return [Group((record,)) for record in records]
     groups: dict[object, list[ScatterRecord]] = {}
     for record in records:
-        groups.setdefault(_alike(record), []).append(record)
+        groups.setdefault(alike(record), []).append(record)
     return [Group(tuple(members)) for members in groups.values()]
 
 
-def _alike(record: ScatterRecord) -> object:
+def alike(record: ScatterRecord) -> object:
     """What alike scatters agree in: all but the number and the places (also those within evidence and prose)."""
     r = record
     return (

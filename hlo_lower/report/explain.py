@@ -3,6 +3,7 @@
 from hlo_lower.causes import Code
 from hlo_lower.english import LEGEND, listed, shape_text, told
 from hlo_lower.report.module import rule_of
+from hlo_lower.report.picture_text import text_of
 from hlo_lower.report.row import bounds, rule_name, writes
 from hlo_lower.report.short_forms import printable
 from hlo_lower.scatter.record import ScatterRecord
@@ -12,10 +13,12 @@ def explain(record: ScatterRecord) -> list[str]:
     """The lines of an explanation, without indentation before the first level."""
     r = record
     dtype = r.dtype.split(",")[0].strip()
+    drawn = text_of(r)
     lines = [
         f"scatter {r.number} of {r.file}   stablehlo.scatter at {r.location} in @{r.function}",
         *([f"  scope:   {r.scope}"] if r.scope else []),
         f"  writes:  {writes(r)}",
+        *(f"           {line}" for line in drawn),
         f"  shapes:  operand {shape_text(r.operand_shape, dtype)}, indices {shape_text(r.indices_shape)}, "
         f"updates {shape_text(r.updates_shape)}" + (f"; dtypes {r.dtype}" if "," in r.dtype else ""),
         f"  kind:    {r.kind}: subset {r.subset}, combiner {r.combiner}",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hlo_lower.causes import Cause, Code
@@ -40,6 +40,8 @@ class ModuleReport:
       is_resumed: whether it was converted before, by a run that this one goes on with; nothing else is told of it then.
       notes: what was done beside scatters, and what the result rests on, a line each.
       changes: what became of other ops, as data; the notes tell it in words.
+      built: lines of the output by the number of the scatter that they were built for; what is the text of an earlier
+        one is left out. Empty where the module was only classified.
 
     Example:
       >>> [report] = hl.classify_modules("decode.mlir")
@@ -64,6 +66,7 @@ class ModuleReport:
     is_resumed: bool = False
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    built: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""

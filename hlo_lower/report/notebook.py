@@ -2,7 +2,7 @@
 
 from html import escape
 
-from hlo_lower.report.html import scatters_html
+from hlo_lower.report.html_table import scatters_html
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.short_forms import plural
 from hlo_lower.scatter.record import ScatterRecord
@@ -27,5 +27,5 @@ class Records(tuple[ScatterRecord, ...]):
 def notebook_html(headline: str, records: tuple[ScatterRecord, ...], notes: tuple[str, ...] = ()) -> str:
     """A headline, the table of the scatters with their totals, and notes; all text is escaped."""
     told = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
-    table = scatters_html(ModuleReport("", records=tuple(records)), show_all=False, explain=())
+    table = scatters_html(ModuleReport("", records=tuple(records)))
     return f"<p>{escape(headline)}</p>\n{table}\n{told}".rstrip()

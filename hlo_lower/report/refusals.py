@@ -18,9 +18,14 @@ def refused_lines(refused: Sequence[RefusedOps], *, of_many: bool = False) -> li
 
 
 def _line(one: RefusedOps, *, of_many: bool) -> str:
-    is_type = not one.op
-    what = f"{plural(one.count, 'op')} on {one.reason['dtype']}" if is_type else f"{one.count:,} {one.op}"
+    what = f"{plural(one.count, 'op')} on {one.reason['dtype']}" if not one.op else f"{one.count:,} {one.op}"
     within = f" in {plural(one.modules, 'module')}" if of_many else ""
-    said = english.refusal if one.op != SCATTER else english.told_kind if of_many else english.told
     places = f"; at {', '.join(one.places)}" + (", ..." if one.count > len(one.places) else "") if one.places else ""
-    return f"{what}{within}: {said(one.reason)}{places}{f'; gone with {one.remedy}' if one.remedy else ''}"
+    remedy = f"; gone with {one.remedy}" if one.remedy else ""
+    return f"{what}{within}: {reason_told(one, of_many=of_many)}{places}{remedy}"
+
+
+def reason_told(one: RefusedOps, *, of_many: bool) -> str:
+    """Why: "no kernel", "not taken on i64"; of a scatter, what stands in the way of the nearest lowering."""
+    said = english.refusal if one.op != SCATTER else english.told_kind if of_many else english.told
+    return said(one.reason)

@@ -30,5 +30,5 @@ def render(
     if form in ANNOTATED:
         return ANNOTATED[form](reports)
     if form == "html":
-        return render_html(reports, show_all=show_all, explain=explain)
+        return render_html(reports, explain=explain)
     return render_text(reports, show_all=show_all, explain=explain, width=width, color=color)

@@ -1,6 +1,7 @@
 """The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import cast
 
 from hlo_lower import english, mlir
@@ -36,8 +37,12 @@ class Engine:
         self._repeated = repeated
         self._recipes: dict[Hashable, Recipe | None] = {}
         self._tried: dict[tuple[Hashable, bool], dict[str, Cause]] = {}
-        self._later = Later(context, self.can_lower)
         self.uncalled: set[str] = set()
+
+    @cached_property
+    def _later(self) -> Later:
+        """Made when it is needed: each of the two then holds the other, and so the module until both are collected."""
+        return Later(self._context, self.can_lower)
 
     def choose(self, subject: Subject, without: Without = ()) -> Chosen | Refused:
         """The rule for an op: of the first form that has one, as far as facts say; nothing is built.
@@ -211,9 +216,11 @@ class Engine:
 
     def _replace(self, subject: Subject, values: Sequence[mlir.RawValue]) -> None:
         """Put values in the place of an op, and erase it."""
-        for result, value in zip(_results_of(subject), values, strict=True):
-            result.raw.replace_all_uses_with(value)
-        self.uncalled |= {subject.node.body_name} - {""}
+        results = [result for node in subject.replaced for result in node.raw.results]
+        for result, value in zip(results, values, strict=True):
+            result.replace_all_uses_with(value)
+        if name := subject.node.body_name:
+            self.uncalled.add(name)
         for reader in subject.readers:
             reader.raw.erase()
         self.uncalled |= erase(self._context.graph, subject.node)

@@ -10,6 +10,7 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.change import Change, Outcome
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.options import Options
 from hlo_lower.registry import Facts, Rule, RuleList
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
 from hlo_lower.rewrite.legality import Refusal, refused_of
@@ -117,8 +118,9 @@ class Kind(ABC):
     def read(self, context: "Context", node: Node) -> Subject | None:
         """What is known of an op; None where it is none of the kind, or needs nothing."""
 
-    def concerns(self, target: Target) -> bool:
+    def concerns(self, options: Options) -> bool:
         """Whether there is an op of the kind that the target does not take as it is."""
+        target = options.target
         return target.restricts_dtypes or any(target.refuses_op(op) is not None for op in self.ops or (self.op,))
 
     def owns(self, node: Node) -> frozenset[str]:

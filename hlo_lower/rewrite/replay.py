@@ -16,7 +16,6 @@ place.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
@@ -49,18 +48,15 @@ class Recipe:
     def built_for(self, node: Node) -> list[mlir.RawValue] | None:
         """Build in front of a twin; gives what replaces its results, or None, and nothing built, where it differs."""
         raw = node.raw
-        operands, here = list(raw.operands), raw.location
+        operands = list(raw.operands)
         if _alike(operands) != self.operands or tuple([result.type for result in raw.results]) != self.results:
             return None
         own = mlir.locations_within(raw) if self.places else []
         if any(own[n] != own[same[0]] for same in self.alike for n in same):
             return None
         built, given = mlir.inlined(self.template, operands, raw)
-        for op, places in zip(built, self.places or repeat(()), strict=False):
-            if len(places) > 1:
-                mlir.set_locations(op, [own[n] for n in places])
-            else:
-                op.location = own[places[0]] if places else here
+        for op, places in zip(built, self.places, strict=False):
+            mlir.set_locations(op, [own[n] for n in places])
         return given
 
 
@@ -84,7 +80,7 @@ def recipe_of(node: Node, decision: Chosen, built: Sequence[Node], values: Seque
     places = [[_where(at, own) for at in mlir.locations_within(top)] for top in tops]
     if not all(same for of_op in places for same in of_op):
         return None
-    is_plain = all(same == (0,) for of_op in places for same in of_op)
+    is_plain = all(of_op == [(0,)] for of_op in places)
     operands = list(raw.operands)
     return Recipe(
         decision,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 
 from hlo_lower import english, mlir
 from hlo_lower.causes import Cause, Code
@@ -59,7 +59,7 @@ def classify_scatters(context: Context) -> tuple[ScatterRecord, ...]:
     engine, records = Engine(context), list[ScatterRecord]()
     for subject in read_scatters(context):
         decision = subject.decided or engine.choose(subject)
-        records.append(_record(subject.describe(), _or_last_resort(subject, decision)))
+        records.append(_record(subject.describe, _or_last_resort(subject, decision)))
     return tuple(records)
 
 
@@ -119,11 +119,9 @@ class _Run:
     def lower(self, subject: ScatterSubject) -> None:
         """Lower one scatter, if it is asked for, and tell what became of it."""
 
-        describe, is_lowered = subject.describe, not self.is_trial  # and nothing else that would keep what is read
-
         def tell(decision: Decision) -> None:
             decision = self.decisions[subject.number] = _or_last_resort(subject, decision)
-            self.told[subject.number] = lambda: _record(describe(), decision, is_lowered=is_lowered)
+            self.told[subject.number] = partial(_record, subject.describe, decision, is_lowered=not self.is_trial)
             if not isinstance(decision, Chosen):
                 self._left.append(subject.number)
 
@@ -185,8 +183,9 @@ def _or_last_resort(subject: ScatterSubject, decision: Decision) -> Decision:
     return (subject.last_resort() or decision) if isinstance(decision, Refused) else decision
 
 
-def _record(record: ScatterRecord, decision: Decision, *, is_lowered: bool = False) -> ScatterRecord:
+def _record(describe: Callable[[], ScatterRecord], decision: Decision, *, is_lowered: bool = False) -> ScatterRecord:
     """What is told of a scatter, with what became of it."""
+    record = describe()
     match decision:
         case Chosen(facts=facts, choice=choice):
             strategy = facts.strategy.value if isinstance(facts, ScatterFacts) and facts.strategies else None

@@ -28,7 +28,7 @@ def lower_sorts(context: Context) -> tuple[Change, ...]:
       NotLoweredError: a rule is broken, or two contradict each other.
     """
     kinds = kinds_of(Stage.SORTED)
-    if not any(kind.concerns(context.target) for kind in kinds):
+    if not any(kind.concerns(context.options) for kind in kinds):
         return ()
     composites = TopKCompositeKind()
     changes = run_stage(context, [composites])

@@ -24,7 +24,7 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     Raises:
       NotLoweredError: a rule is broken, or two contradict each other.
     """
-    concerned = [kind for kind in kinds if kind.concerns(context.target)]
+    concerned = [kind for kind in kinds if kind.concerns(context.options)]
     found = list(_found(context, concerned)) if concerned else []
     if not found:
         return ()

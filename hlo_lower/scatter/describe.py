@@ -8,7 +8,7 @@ from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
 from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph, Node
+from hlo_lower.graph import Graph, Location, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written
 from hlo_lower.scatter.facts import ScatterFacts
@@ -56,6 +56,7 @@ def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlac
         function=place.function,
         location=str(location),
         scope=location.scope,
+        source=_source(place.graph, location),
         facts=_facts(place.graph, facts, moved),
     )
 
@@ -75,6 +76,7 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         function=graph.function_of(scatter.node).name,
         location=str(location),
         scope=location.scope,
+        source=_source(graph, location),
         kind=facts.kind,
         subset=facts.subset.value,
         writes=_writes(graph, scatter, facts),
@@ -90,6 +92,11 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         facts=_facts(graph, facts),
         claims=facts.claims,
     )
+
+
+def _source(graph: Graph, location: Location) -> str:
+    """The source file; "" where the place is a line of the module itself."""
+    return location.file if graph.has_locations and location.line and location.file != graph.name else ""
 
 
 def _facts(graph: Graph, facts: ScatterFacts, moved: Moved | None = None) -> tuple[Fact, ...]:
@@ -118,6 +125,7 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
         function=graph.function_of(node).name,
         location=str(graph.location(node)),
         scope=graph.location(node).scope,
+        source=_source(graph, graph.location(node)),
         kind="general",
         subset="unknown",
         writes=Written(),
@@ -147,6 +155,7 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         function=graph.function_of(scatter.node).name,
         location=str(location),
         scope=location.scope,
+        source=_source(graph, location),
         kind=kind,
         subset=subset,
         writes=Written((1,) if one else ()),

@@ -102,6 +102,7 @@ class ScatterRecord:
       why_not: the rules that were not chosen.
       facts: every fact with its evidence.
       claims: what is claimed of the indices at run time (`hlo_lower.scatter.predicates`); None of a dynamic shape.
+      source: the source file of `location` as the module names it; "" where it names none.
 
     Example:
       >>> [record] = hl.classify("decode.mlir")
@@ -132,6 +133,7 @@ class ScatterRecord:
     why_not: tuple[Rejection, ...] = ()
     facts: tuple[Fact, ...] = field(default=())
     claims: Claims | None = None
+    source: str = ""
 
     def __repr__(self) -> str:
         sizes = "".join(f"{'?' if size is None else size}x" for size in self.operand_shape)

@@ -44,6 +44,7 @@ class _How(TypedDict, total=False):
     emit: Form
     verify: Verified
     accept_runs: bool
+    with_texts: bool
 
 
 class ConversionKeywords(SpreadKeywords, _How, total=False):
@@ -60,6 +61,7 @@ class Conversion:
       emit: one of FORMS.
       verify: a level of verification, or "off".
       accept_runs: whether what was only run counts as verified.
+      with_texts: whether reports have the text of what was built for each scatter.
 
     Raises:
       InputError: a value is none of the choices.
@@ -70,11 +72,13 @@ class Conversion:
     emit: Form = "text"
     verify: Verified = "auto"
     accept_runs: bool = False
+    with_texts: bool = False
 
     def __post_init__(self) -> None:
         one_of("emit", self.emit, FORMS)
         one_of("verify", self.verify, VERIFY)
         one_of("accept_runs", self.accept_runs, (False, True))
+        one_of("with_texts", self.with_texts, (False, True))
 
     def output_of(self, module: Selected) -> Path:
         """Where a module is written: below its group, its suffix by the form."""
@@ -115,6 +119,7 @@ def convert_modules(
       emit: "text", "bytecode", "portable" or "exported".
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
+      with_texts: whether the reports have the text of what was built for each scatter, which the HTML report shows.
       jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
 
     Returns:
@@ -174,7 +179,8 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
     if line is not None and line["key"] == key and output.exists():
         told: dict[str, Any] = {"group": module.group, "exit_code": line["exit_code"], "is_resumed": True}
         return ModuleReport(module.file, target=options.target.name, oob=options.oob, **told)
-    found = converted(content, module.file, options, conversion.emit, conversion.judge(content))
+    judge, with_texts = conversion.judge(content), conversion.with_texts
+    found = converted(content, module.file, options, conversion.emit, judge, with_texts=with_texts)
     report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
     if found.verdict is not None and not found.verdict.ok:
         return replace(report, error=f"not written: {found.verdict.summary()}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
+from hlo_lower import mlir
 from hlo_lower.graph import read, to_bytecode, to_portable_artifact, to_text
 
 
@@ -165,3 +166,18 @@ def test_an_exported_is_remembered(decode_exported):
     assert again is not None
     assert decode_exported.in_tree == again.in_tree
     assert read(decode_exported.mlir_module()).exported is None
+
+
+@pytest.mark.parametrize("locations", [False, True])
+def test_a_system_without_files_in_memory_prints_the_same(locations, monkeypatch):
+    """What is printed into a file in memory is what the bindings print, also where the text is not ASCII."""
+    head = 'func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> attributes {a = "\u00e4"}'
+    module = read(f"{head} {{ return %x : tensor<2xf32> }}").module
+    printed = mlir.print_module(module, locations=locations)
+    assert printed == module.operation.get_asm(enable_debug_info=locations)
+
+    def refused(_name):
+        raise OSError
+
+    monkeypatch.setattr("os.memfd_create", refused, raising=False)
+    assert mlir.print_module(module, locations=locations) == printed

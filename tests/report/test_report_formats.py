@@ -2,44 +2,15 @@
 
 import json
 from dataclasses import dataclass
-from html.parser import HTMLParser
 
-from hlo_lower.causes import Code
 from hlo_lower.report import (
     ModuleReport,
-    render_html,
     render_json,
     render_markdown,
     render_rules_markdown,
     render_rules_text,
 )
 from hlo_lower.scatter.record import Written
-
-VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}
-
-
-class Tags(HTMLParser):
-    """The tags and the text of a page; raises where one is not closed."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.seen, self.text = [], [], ""
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        """Remember a tag."""
-        self.seen.append(tag)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        """Close the last tag."""
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        """Remember text."""
-        self.text += data
 
 
 def test_json_record_has_the_fields_of_the_design(decode):
@@ -118,51 +89,6 @@ def test_markdown_total_for_several(decode):
     text = render_markdown([decode, ModuleReport("bad.mlir", error="bad.mlir: gone")])
     assert "total: 2 modules (1 unreadable), 5,449 ops, 4 scatters -&gt; 1" in text.splitlines()
     assert "error: bad.mlir: gone" in text.splitlines()
-
-
-def test_html_escapes_script_in_names(record):
-    """Names of a module are text, wherever they stand."""
-    evil = "<script>alert(1)</script>"
-    bounds = Code.GUARDED(Code.ARGUMENT(0, "main", evil))
-    told = {"writes": Written((1,), (evil,)), "bounds": bounds, "combiner": evil, "kind": "general"}
-    records = (record(location=evil, scope=f"a/{evil}/b/c", **told),)
-    page = render_html([ModuleReport(evil, 7, records), ModuleReport("b", error=evil)], explain=(1,))
-    assert "script" not in Tags(page).seen
-    assert "<script" not in page
-    assert evil in Tags(page).text
-
-
-def test_html_escapes_quotes_in_attributes(record):
-    """A name cannot leave an attribute."""
-    bounds = Code.GUARDED(Code.ARGUMENT(0, "main", '" onclick="x'))
-    page = render_html([ModuleReport('"x" onload="y', 7, (record(bounds=bounds),))])
-    assert 'onclick="x"' not in page
-    assert "&quot; onclick=&quot;x" in page
-
-
-def test_html_needs_nothing_else(decode):
-    """The page loads no script, style, font or picture, and admits light, dark and narrow screens."""
-    page = render_html([decode])
-    for word in ("http:", "https:", "<script", "<link", "<img", "@import", "url("):
-        assert word not in page
-    for word in ("prefers-color-scheme: dark", "max-width: 700px", 'name="viewport"'):
-        assert word in page
-
-
-def test_html_has_charts_tables_and_modules(decode):
-    """The total comes first with bars, then the modules, each with its table below it; the unreadable are told."""
-    tags = Tags(render_html([decode, ModuleReport("bad.mlir", error="gone")], explain=(1,)))
-    assert (tags.seen.count("table"), tags.seen.count("details")) == (1, 1)
-    for word in ("Kinds", "Rules", "Guards", "guarded: argument pos", "gone", "because argument 3 of @main"):
-        assert word in tags.text
-    assert "total: 2 modules (1 unreadable)" in tags.text
-
-
-def test_html_of_nothing_is_a_page():
-    """A module without scatters has a headline and no chart."""
-    tags = Tags(render_html([ModuleReport("a.mlir", 7)]))
-    assert "table" not in tags.seen
-    assert "7 ops, 0 scatters" in tags.text
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
 """The report of many modules: a line for each, totals by folder, and everything folded on one page."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
 from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport, render_html, render_json, render_markdown, render_text
+from hlo_lower.report import ModuleReport, render_json, render_markdown, render_text
 from hlo_lower.report.overview import FEW
 
 
@@ -63,7 +62,7 @@ def test_few_modules_or_all_of_them_are_shown_in_full(tree):
 def test_one_folder_has_no_table_of_folders(decode):
     """Totals by folder that repeat the total are left out."""
     reports = [replace(decode, file=f"{number}.mlir") for number in range(12)]
-    for rendered in (render_text(reports), render_markdown(reports), render_html(reports)):
+    for rendered in (render_text(reports), render_markdown(reports)):
         assert "in the loop" not in rendered
 
 
@@ -100,48 +99,6 @@ def test_json_has_groups(tree):
     assert [module["group"] for module in data["modules"]] == [".", *["jax"] * 10, "poly"]
     assert sum(group["totals"]["scatters"] for group in data["groups"]) == data["totals"]["scatters"] == 21
     assert data["groups"][1]["totals"]["looped"] == 10
-
-
-def test_html_folds_each_module(tree):
-    """Closed where they are many, open where they are few or explained; one without scatters has nothing to open."""
-    page = render_html(tree)
-    assert (page.count("<details>"), page.count("<details open>")) == (11, 0)
-    assert render_html(tree, explain=(2,)).count("<details open>") == 10
-    assert render_html(tree[:FEW]).count("<details open>") == FEW - 1
-    assert page.count("scatter_to") == 0
-
-
-def test_html_links_each_folder_to_its_modules(tree):
-    """Every link leads to a heading of the page, and nowhere else."""
-    page = render_html(tree)
-    targets = re.findall(r'href="([^"]*)"', page)
-    assert targets == ["#folder-0", "#folder-1", "#folder-2"]
-    assert all(f'id="{target[1:]}"' in page for target in targets)
-
-
-def test_html_tells_what_becomes_of_each_folders_scatters(tree):
-    """A bar is divided among forms, the loop and what has no rule; its parts are the whole."""
-    page = render_html(tree)
-    parts = re.findall(r'<span class="parts">(.*?)</span>', page)
-    widths = [[float(width) for width in re.findall(r"width: ([\d.]+)%", part)] for part in parts]
-    assert widths == [[50.0, 50.0], [100.0]]
-    assert 'class="none" style="width: 100.0%"' in parts[1]
-
-
-def test_html_tells_the_whole_reason_of_the_unreadable(tree):
-    """What could not be read stands before the modules, with the next step."""
-    page = render_html(tree)
-    assert page.index("zoo/bad.mlir:1:1: no module\n  next:    fix it") < page.index("<h2>Modules</h2>")
-
-
-def test_html_of_a_tree_needs_nothing_else_and_stays_small(tree):
-    """No script, no address; names of folders and errors are text; a module costs a few kB."""
-    evil = "<script>alert(1)</script>"
-    page = render_html([*tree, ModuleReport(f"{evil}/x.mlir", error=evil, group=evil)])
-    for word in ("http:", "https:", "<script", "<link", "<img", "@import", "url("):
-        assert word not in page
-    many = render_html([replace(tree[1], file=f"{number}.mlir") for number in range(250)])
-    assert len(many) < 1_000_000
 
 
 def test_policies_are_told_once(tree):

@@ -122,12 +122,21 @@ def told(lowered):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_replayed_as_built(shape, region, oob, replayed, monkeypatch):
     """Text, every location, records and evidence are those of a module in which nothing is replayed."""
-    source = f"module {{ {SHAPES[shape](region)} }}"
-    first = told(hl.lower(source, name="m.mlir", oob=oob))
+    agrees_with_what_is_built(f"module {{ {SHAPES[shape](region)} }}", replayed, monkeypatch, oob=oob)
+
+
+@pytest.mark.parametrize("region", ["assign", "add"])
+def test_what_stands_in_a_replayed_loop_is_where_its_scatter_is(region, replayed, monkeypatch):
+    """An op in the region of what is replayed has the location that it has where nothing is replayed."""
+    agrees_with_what_is_built(f"module {{ {in_a_row(region)} }}", replayed, monkeypatch, prefer=["while"])
+
+
+def agrees_with_what_is_built(source, replayed, monkeypatch, **options):
+    first = told(hl.lower(source, name="m.mlir", **options))
     assert any(replayed)
     del replayed[:]
     monkeypatch.setattr(engine, "recipe_of", lambda *_: None)
-    assert told(hl.lower(source, name="m.mlir", oob=oob)) == first
+    assert told(hl.lower(source, name="m.mlir", **options)) == first
     assert not replayed
 
 

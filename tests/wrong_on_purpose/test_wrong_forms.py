@@ -240,6 +240,8 @@ def test_a_consumers_scatter_out_of_bounds_is_found(monkeypatch):
         "_of_assigned",
         lambda op, operand, numbers, update, _kept: own_scatter._scatter(op, operand, numbers, update),
     )
+    lowered = hl.lower(POINTS.text, prefer=("safe_scatter",), target="iree").text
+    assert hl.verify(POINTS.text, lowered, target="iree", level="regions").differs  # a text of whoever made it
     verdict = verdict_of(POINTS, "safe_scatter")
     assert {("inside" in region.where, region.status) for region in verdict.regions} == {
         (False, "equal"),

@@ -68,7 +68,7 @@ def erase_unread(build: Builder, kept: Sequence[Value]) -> None:
 
 def realize(graph: Graph) -> None:
     """Write out, in place, what stands between complex numbers and their parts: what is left of it."""
-    left = [Node(raw) for raw in mlir.walked(graph.module.operation) if raw.name == PAIRED]
+    left = [Node(raw) for raw in mlir.named(graph.module.operation, {PAIRED})[0]]
     if not left:
         return
     with mlir.active(graph.context):

@@ -12,6 +12,7 @@ from hlo_lower.lowerings.composite import (
     CompositeFacts,
     composite_facts,
 )
+from hlo_lower.options import Options
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Chosen, Decision, Kept, Refused
@@ -25,7 +26,7 @@ class LegalizedKind(Kind):
 
     stage = Stage.LEGALIZED
 
-    def concerns(self, target: Target) -> bool:
+    def concerns(self, options: Options) -> bool:
         return True
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:

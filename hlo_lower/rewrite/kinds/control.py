@@ -23,13 +23,13 @@ from hlo_lower.lowerings.control import (
 )
 from hlo_lower.lowerings.custom_call import NOTES, target_name
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
+from hlo_lower.options import Options
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision, Refused
 from hlo_lower.rewrite.inner_branches import is_refused_inner
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
-from hlo_lower.targets import Target
 
 
 class ControlKind(Kind):
@@ -41,8 +41,8 @@ class ControlKind(Kind):
     domains = CONTROL_DOMAINS
     families = (control.rules,)
 
-    def concerns(self, target: Target) -> bool:
-        return super().concerns(target) or RefusedForm.INNER.value in target.refused_forms
+    def concerns(self, options: Options) -> bool:
+        return super().concerns(options) or RefusedForm.INNER.value in options.target.refused_forms
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or it stands in one that is lowered first."""

@@ -22,6 +22,7 @@ from hlo_lower.lowerings.element_type import (
 )
 from hlo_lower.lowerings.plain_op import PlainOp
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
+from hlo_lower.options import Options
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
@@ -54,8 +55,8 @@ class ElementTypeKind(Kind):
     domains = ELEMENT_TYPE_DOMAINS
     forms: ClassVar[frozenset[Form]]
 
-    def concerns(self, target: Target) -> bool:
-        return target.restricts_dtypes
+    def concerns(self, options: Options) -> bool:
+        return options.target.restricts_dtypes
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or refuses the op itself."""

@@ -8,6 +8,7 @@ from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import gather
 from hlo_lower.lowerings.gather import GatherLowering
+from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
@@ -24,8 +25,8 @@ class GatherKind(Kind):
     families = (gather.rules,)
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 
-    def concerns(self, target: Target) -> bool:
-        return bool(target.gather) or super().concerns(target)
+    def concerns(self, options: Options) -> bool:
+        return bool(options.target.gather) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""

@@ -20,6 +20,7 @@ from hlo_lower.lowerings.linear_algebra.matrix_call import (
     matrix_facts,
 )
 from hlo_lower.lowerings.plain_op import Numbers
+from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
@@ -39,9 +40,9 @@ class LinearAlgebraKind(Kind):
     domains = DOMAINS
     families = (cholesky.rules, triangular_solve.rules, lu.rules, qr.rules)
 
-    def concerns(self, target: Target) -> bool:
-        """Everywhere, as what is legalized is a call for any target."""
-        return True
+    def concerns(self, options: Options) -> bool:
+        """Where an op is refused, or a legal form is asked for."""
+        return options.legalize or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it and a legal form was not asked for either."""

@@ -4,10 +4,10 @@ from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings import refused_form
 from hlo_lower.lowerings.refused_form import FORM, FORM_DOMAINS, FormFacts
+from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.form_of import COMPARE, CONSTANT, REDUCING, form_of, is_start_alone
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
-from hlo_lower.targets import Target
 
 AROUND = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
 """Ops whose regions hold ordinary ops; bodies of others are taken as they are."""
@@ -23,8 +23,8 @@ class RefusedFormKind(Kind):
     families = (refused_form.rules,)
     owned = frozenset({"value", "comparison_direction", "compare_type"})
 
-    def concerns(self, target: Target) -> bool:
-        return bool(target.refused_forms)
+    def concerns(self, options: Options) -> bool:
+        return bool(options.target.refused_forms)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic.

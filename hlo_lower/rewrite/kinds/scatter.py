@@ -11,7 +11,7 @@ from hlo_lower.analysis import Site
 from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import Graph, Node, Value
+from hlo_lower.graph import Builder, Graph, Node, Value
 from hlo_lower.lowerings import FAMILIES, class_name
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.registry import Rule
@@ -98,8 +98,8 @@ class ScatterKind(Kind):
         known = context.read.get(key)
         if isinstance(known, _Read):
             place = ScatterPlace.of(context.graph, context.numbers[node], node)
-            record, facts, moved = known.record, known.facts, (known.computed, computed)
-            return self._subject(context, node, known, lambda: of_equivalent(record, facts, place, moved))
+            told = partial(of_equivalent, known.record, known.facts, place, (known.computed, computed))
+            return self._subject(context, node, known, told)
         try:
             scatter = _canonical(context, node)
         except NotCanonicalError as error:
@@ -117,32 +117,33 @@ class ScatterKind(Kind):
     def _subject(
         self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]
     ) -> ScatterSubject:
-        graph, target = context.graph, context.target
-
-        def scatter() -> CanonicalScatter:
-            return replace(read.scatter, node=node)
-
-        def last_resort() -> Kept | None:
-            kept = kept_by(target, scatter(), read.facts, "no_lowering")
-            return Kept(kept) if kept else None
-
         return ScatterSubject(
             kind=self,
             node=node,
             label=SCATTER,
             candidates=read.candidates,
-            given=lambda told, build: ScatterLowering(scatter(), told, graph, build),
+            given=partial(_given, context.graph, read.scatter, node),
             told=read.told,
             equivalence=read,
             number=context.numbers[node],
             describe=describe,
             decided=read.kept,
-            last_resort=last_resort,
+            last_resort=partial(_last_resort, context.target, read, node),
             **about(context, node),
         )
 
     def title(self, rule: Rule) -> str:
         return class_name(rule)
+
+
+def _given(graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder) -> ScatterLowering:
+    """What a rule is given of a twin of a scatter, or of itself."""
+    return ScatterLowering(replace(scatter, node=node), facts, graph, build)
+
+
+def _last_resort(target: Target, read: _Read, node: Node) -> Kept | None:
+    kept = kept_by(target, replace(read.scatter, node=node), read.facts, "no_lowering")
+    return Kept(kept) if kept else None
 
 
 def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts, computed: Computed) -> _Read:

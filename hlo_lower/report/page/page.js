@@ -1,0 +1,615 @@
+"use strict";
+/* Shows the JSON report that the page holds: an overview, a table of modules and one of ops. Texts of the report are
+   only ever set as text; of what comes from the tool itself, drawings are the only markup. */
+
+const REPORT = JSON.parse(document.getElementById("report").textContent);
+const WORDS = JSON.parse(document.getElementById("words").textContent);
+const CHUNK = 60;          // rows that are drawn at once
+const text = (number) => WORDS.texts[number || 0];
+const count = (value) => value.toLocaleString("en-US");
+const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+const byId = (id) => document.getElementById(id);
+
+/* An element with attributes, properties that begin with "on", and children; a string is text. */
+function el(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return made;
+}
+
+/* --- rows, made of the report --- */
+
+/* Names below the folder that all modules have in common. */
+function shortNames(files) {
+  const parts = files.map((file) => file.split("/"));
+  let shared = 0;
+  while (parts.length > 1 && parts.every((own) => own.length > shared + 1 && own[shared] === parts[0][shared])) shared += 1;
+  return parts.map((own) => own.slice(parts.length === 1 ? -1 : shared).join("/"));
+}
+
+/* A record with what it has in common with the one that it is like. */
+function inFull(record, byNumber) {
+  if (!("like" in record)) return record;
+  const full = { ...byNumber.get(record.like), ...record };
+  for (const name of Object.keys(full)) if (full[name] === null || name === "like") delete full[name];
+  return full;
+}
+
+/* About how many microseconds the chosen form takes, by the target's table of costs; null where none is known. */
+function costOf(record, evidence) {
+  const chosen = record.why && record.why.strategy;
+  for (const number of (record.evidence || {}).strategy || []) {
+    if (evidence[number].code === "costs" && evidence[number].strategy === chosen) return evidence[number].us;
+  }
+  return null;
+}
+
+const GUARDS = { always: "proved away", never: "nothing inside", unknown: "needed" };
+const placeOf = (place, file) => place.replace(`${file.split("/").pop()}:`, "line ");
+const names = shortNames(REPORT.modules.map((module) => module.file));
+const modules = [];
+const ops = [];
+
+REPORT.modules.forEach((module, at) => {
+  const words = WORDS.modules[at];
+  const own = { id: `m${at + 1}`, module, words, name: names[at], ops: [] };
+  const byNumber = new Map(module.records.map((record) => [record.number, record]));
+  module.records.forEach((short, place) => {
+    const record = inFull(short, byNumber);
+    const told = Object.fromEntries(WORDS.record.map((name, n) => [name, text(words.records[place][n])]));
+    const guard = told.rule === "none" ? "" : GUARDS[record.in_bounds];
+    own.ops.push({
+      id: `${own.id}-s${record.number}`, kind: "scatter", own, record, told, op: "stablehlo.scatter", guard,
+      cost: costOf(record, module.evidence),
+      facets: {
+        op: "stablehlo.scatter", kind: record.kind, rule: told.rule, cause: told.cause, guard, from: told.guard,
+        unique: record.unique, subset: record.subset, combiner: record.combiner, folder: module.group,
+        target: module.target, outcome: told.rule === "none" ? "no rule" : told.rule === "kept" ? "kept" : "lowered",
+      },
+      label: `scatter ${record.number}`,
+      cells: [told.where, told.writes, told.rule, told.rule === "none" ? told.why : told.bounds, told.unique],
+    });
+  });
+  module.changes.forEach((change, n) => {
+    const [why, kind] = words.changes[n].map(text);
+    own.ops.push({
+      id: `${own.id}-c${n + 1}`, kind: "change", own, op: change.op, label: change.op, cost: null, guard: "", why, where: change.where,
+      facets: { op: change.op, outcome: change.outcome, cause: change.outcome === "left" ? kind : "", folder: module.group, target: module.target },
+      cells: [placeOf(change.where, module.file), `${change.op}${change.count > 1 ? `, ${count(change.count)} times` : ""}`, change.outcome, why, ""],
+    });
+  });
+  own.refused = module.refused.map((one, n) => {
+    const [op, why] = words.refused[n].map(text);
+    const isTold = op === "stablehlo.scatter" && own.ops.some((other) => other.kind === "scatter" && other.told.rule === "none");
+    if (!isTold) own.ops.push({
+      id: `${own.id}-r${n + 1}`, kind: "refused", own, op, label: op, cost: null, guard: "", why, one,
+      facets: { op, outcome: "refused", cause: why, folder: module.group, target: module.target },
+      cells: [one.places.map((place) => placeOf(place, module.file)).join(", "), `${plural(one.count, "op")}: ${op}`, "refused", why, ""],
+    });
+    return { op, why, label: `${op}: ${why}`, count: one.count, remedy: one.remedy, places: one.places };
+  });
+  own.scatters = own.ops.filter((op) => op.kind === "scatter");
+  own.guards = own.scatters.filter((op) => op.guard === "needed").length;
+  own.loops = own.scatters.filter((op) => op.facets.rule === "while").length;
+  own.state = module.error ? "unreadable" : own.refused.length ? "refused in part" : "taken whole";
+  own.facets = {
+    state: own.state, cause: own.refused.map((one) => one.label),
+    remedy: own.refused.map((one) => one.remedy || "none known"), folder: module.group, target: module.target,
+    guard: own.guards ? "has guards" : "no guard", loop: own.loops ? "has loops" : "no loop",
+    op: [...new Set(own.ops.map((op) => op.op))],
+    kind: [...new Set(own.scatters.map((op) => op.record.kind))], rule: [...new Set(own.scatters.map((op) => op.facets.rule))],
+  };
+  own.why = module.error ? module.error.split("\n")[0] : own.refused.map((one) => one.label).join("; ");
+  own.hay = `${module.file} ${own.why} ${own.state} ${module.target}`.toLowerCase();
+  modules.push(own);
+  ops.push(...own.ops);
+});
+for (const op of ops) {
+  const scope = op.record ? `${op.record.scope || ""} ${op.record.dtype || ""} ${op.record.kind} @${op.record.function}` : "";
+  op.hay = `${op.own.name} ${op.op} ${op.cells.join(" ")} ${scope}`.toLowerCase();
+}
+
+/* --- tables --- */
+
+class Listing {
+  /* A table of rows with a search, facets and an order; rows are drawn as far as one has scrolled. */
+  constructor(how) {
+    Object.assign(this, how);
+    this.state = { q: "", facets: {}, sort: "", down: false };
+    this.open = new Set();
+    this.body = byId(`view-${this.view}`).querySelector(".body");
+    this.body.classList.add("lists");
+    this.build();
+  }
+
+  build() {
+    this.search = el("input", { type: "search", id: `${this.view}-q`, placeholder: "words, all of which occur",
+      oninput: () => { this.state.q = this.search.value; this.changed(); } });
+    this.selects = {};
+    const facets = Object.entries(this.labels).map(([name, label]) => {
+      const select = el("select", { name, onchange: () => { this.state.facets[name] = select.value; this.changed(); } });
+      this.selects[name] = select;
+      return el("label", {}, label, select);
+    });
+    this.order = el("select", { onchange: () => { [this.state.sort, this.state.down] = [this.order.value, false]; this.changed(); } },
+      el("option", { value: "" }, "as given"), this.columns.map((column) => el("option", { value: column.name }, column.title)));
+    this.status = el("span", { class: "status", role: "status" });
+    this.all = el("button", { type: "button", onclick: () => this.toggleAll() }, "Expand all");
+    const reset = el("button", { type: "button", onclick: () => { this.reset(); this.changed(); } }, "Clear");
+    const controls = el("div", { class: "controls", role: "search", "aria-label": `${this.view}: search and filters` },
+      el("label", {}, "Search", this.search), el("label", { class: "narrow" }, "Order", this.order), this.all, reset, this.status,
+      el("details", { class: "filters", open: !matchMedia("(max-width: 760px)").matches }, el("summary", {}, "Filters"), el("div", { class: "facets" }, facets)));
+    this.heads = this.columns.map((column) => el("th", { scope: "col", class: column.number ? "num" : null, "aria-sort": "none" },
+      el("button", { type: "button", onclick: () => this.sortBy(column.name) }, column.title)));
+    this.rowsAt = el("tbody");
+    this.more = el("div", { class: "more" }, el("button", { type: "button", onclick: () => this.draw(CHUNK) }, "More rows"));
+    this.body.append(controls, el("table", {}, el("caption", { hidden: true }, this.view), el("thead", {}, el("tr", {}, this.heads)), this.rowsAt), this.more);
+    if (this.watch) this.watch.disconnect();
+    this.watch = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.draw(CHUNK); }, { rootMargin: "600px" });
+    this.watch.observe(this.more);
+  }
+
+  reset() { this.state = { q: "", facets: {}, sort: "", down: false }; }
+
+  sortBy(name) {
+    this.state.down = this.state.sort === name ? !this.state.down : Boolean(this.columns.find((column) => column.name === name).number);
+    this.state.sort = name;
+    this.changed();
+  }
+
+  /* Rows that match, and for each facet how many rows each value would leave: one pass, by the number of misses. */
+  matching() {
+    const wanted = Object.entries(this.state.facets).filter(([, value]) => value);
+    const tokens = this.state.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const counts = Object.fromEntries(Object.keys(this.labels).map((name) => [name, new Map()]));
+    const found = [];
+    for (const row of this.rows) {
+      if (!tokens.every((token) => row.hay.includes(token))) continue;
+      const missed = wanted.filter(([name, value]) => ![row.facets[name]].flat().includes(value));
+      if (!missed.length) found.push(row);
+      if (missed.length > 1) continue;
+      for (const name of missed.length ? [missed[0][0]] : Object.keys(this.labels)) {
+        for (const value of new Set([row.facets[name]].flat())) if (value) counts[name].set(value, (counts[name].get(value) || 0) + 1);
+      }
+    }
+    const column = this.columns.find((one) => one.name === this.state.sort);
+    if (column) {
+      const keyed = found.map((row, at) => [column.key(row), at, row]);
+      const less = (a, b) => (a === b ? 0 : a === null || a === "" ? 1 : b === null || b === "" ? -1 : (a < b ? -1 : 1) * (this.state.down ? -1 : 1));
+      keyed.sort((a, b) => less(a[0], b[0]) || a[1] - b[1]);
+      return [keyed.map((one) => one[2]), counts];
+    }
+    return [found, counts];
+  }
+
+  changed() {
+    this.update();
+    history.replaceState(null, "", this.hash());
+  }
+
+  hash() {
+    const query = new URLSearchParams();
+    if (this.state.q) query.set("q", this.state.q);
+    for (const [name, value] of Object.entries(this.state.facets)) if (value) query.set(name, value);
+    if (this.state.sort) query.set("sort", (this.state.down ? "-" : "") + this.state.sort);
+    return `#${this.view}${query.size ? `?${query}` : ""}`;
+  }
+
+  from(query) {
+    this.reset();
+    for (const [name, value] of query) {
+      if (name === "q") this.state.q = value;
+      else if (name === "sort") [this.state.sort, this.state.down] = [value.replace(/^-/, ""), value.startsWith("-")];
+      else if (name in this.labels) this.state.facets[name] = value;
+    }
+    this.update();
+  }
+
+  update() {
+    let counts;
+    [this.found, counts] = this.matching();
+    if (this.search.value !== this.state.q) this.search.value = this.state.q;
+    this.order.value = this.state.sort;
+    for (const [name, select] of Object.entries(this.selects)) this.fill(select, counts[name], this.state.facets[name] || "");
+    this.columns.forEach((column, at) => this.heads[at].setAttribute("aria-sort",
+      column.name !== this.state.sort ? "none" : this.state.down ? "descending" : "ascending"));
+    this.rowsAt.replaceChildren();
+    this.drawn = 0;
+    this.draw(CHUNK);
+  }
+
+  fill(select, counts, value) {
+    if (value && !counts.has(value)) counts.set(value, 0);
+    const options = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    select.replaceChildren(el("option", { value: "" }, "any"), ...options.map(([name, many]) => el("option", { value: name }, `${name} (${count(many)})`)));
+    select.value = value;
+    select.classList.toggle("set", Boolean(value));
+    select.parentElement.hidden = counts.size < 2 && !value;
+  }
+
+  draw(many) {
+    const rows = this.found.slice(this.drawn, this.drawn + many);
+    this.rowsAt.append(...rows.flatMap((row) => this.lines(row)));
+    this.drawn += rows.length;
+    this.more.hidden = this.drawn >= this.found.length;
+    this.status.textContent = `${count(this.found.length)} of ${plural(this.rows.length, this.noun)}`;
+    this.all.textContent = this.isOpen() ? "Close all" : "Expand all";
+  }
+
+  lines(row) {
+    const isOpen = this.open.has(row.id);
+    const button = el("button", { type: "button", class: "open", "aria-expanded": String(isOpen), onclick: () => this.toggle(row) }, this.title(row));
+    const anchor = el("a", { class: "anchor", href: `#${row.id}`, "aria-label": `Link to ${this.title(row)}` }, "#");
+    const cells = this.columns.map((column, at) => at === 0 ? el("td", {}, el("div", { class: "name" }, button, anchor))
+      : el("td", { "data-title": column.short || column.title, class: [column.number ? "num" : "", column.long ? "long" : "", column.tone ? column.tone(row) : ""].join(" ").trim() || null }, column.show(row)));
+    const line = el("tr", { class: "row", id: row.id }, cells);
+    return isOpen ? [line, this.detail(row)] : [line];
+  }
+
+  detail(row) {
+    return el("tr", { class: "detail" }, el("td", { colspan: this.columns.length }, this.details(row)));
+  }
+
+  toggle(row) {
+    const line = byId(row.id);
+    const isOpen = !this.open.has(row.id);
+    this.open[isOpen ? "add" : "delete"](row.id);
+    line.querySelector(".open").setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) line.after(this.detail(row));
+    else line.nextElementSibling.remove();
+    this.all.textContent = this.isOpen() ? "Close all" : "Expand all";
+  }
+
+  isOpen() { return this.found.length > 0 && this.found.every((row) => this.open.has(row.id)); }
+
+  toggleAll() {
+    const close = this.isOpen();
+    for (const row of this.found) this.open[close ? "delete" : "add"](row.id);
+    const drawn = this.drawn;
+    this.rowsAt.replaceChildren();
+    this.drawn = 0;
+    this.draw(Math.min(Math.max(drawn, CHUNK), 4 * CHUNK));
+  }
+
+  /* Opens a row and goes to it; filters that hide it are cleared. */
+  goTo(row) {
+    if (!this.found.includes(row)) { this.reset(); this.update(); }
+    const at = this.found.indexOf(row);
+    if (at >= this.drawn) this.draw(at + CHUNK - this.drawn);
+    if (!this.open.has(row.id)) this.toggle(row);
+    for (const other of document.querySelectorAll("tr.here")) other.classList.remove("here");
+    const line = byId(row.id);
+    line.classList.add("here");
+    line.scrollIntoView({ block: "start" });
+    line.querySelector(".open").focus({ preventScroll: true });
+  }
+}
+
+/* --- what stands below a row --- */
+
+const pair = (name, ...value) => value.flat().some((one) => one !== "" && one !== null && one !== undefined) ? [el("dt", {}, name), el("dd", {}, ...value)] : [];
+const seconds = (value) => value === null ? "not measured" : `${value < 1 ? value.toFixed(2) : value.toFixed(1)} s`;
+const folded = (title, ...inner) => el("details", {}, el("summary", {}, title), ...inner);
+const listOf = (lines) => el("ul", {}, lines.map((line) => el("li", {}, line)));
+const link = (href, ...inner) => el("a", { href }, ...inner);
+const shape = (sizes) => sizes ? sizes.map((size) => size === null ? "?" : size).join("x") || "scalar" : "";
+
+function moduleDetails(own) {
+  const { module } = own;
+  const verdict = module.verdict ? (module.verdict.ok ? "no difference found" : "differs, or not decided") : "not measured";
+  return el("div", {},
+    module.error ? el("pre", { class: "bad" }, module.error) : "",
+    el("dl", {},
+      pair("file", module.file), pair("target", `${module.target}, oob ${module.oob}`),
+      pair("converted in", seconds(module.convert_seconds)), pair("verified in", seconds(module.verify_seconds)),
+      pair("verification", verdict), pair("exit code of convert", String(module.exit_code)),
+      own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
+    own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
+      [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
+    module.notes.length ? [el("h3", { class: "small" }, "Notes"), listOf(module.notes)] : "",
+    own.scatters.length ? [el("h3", { class: "small" }, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
+      own.scatters.length > 20 ? el("p", { class: "soft" }, `and ${count(own.scatters.length - 20)} more`) : ""] : "");
+}
+
+function picture(markup) {
+  const holder = el("div");
+  holder.innerHTML = markup;  // made by the tool, names in it are escaped
+  return holder;
+}
+
+function opDetails(op) {
+  if (op.kind !== "scatter") {
+    return el("dl", {}, pair("module", link(`#${op.own.id}`, op.own.name)), pair("op", op.op), pair("why", op.why),
+      op.one ? [pair("where", op.one.places.join(", ")), pair("remedy", op.one.remedy || "none known")] : pair("where", op.where));
+  }
+  const { record, told, own } = op;
+  const evidence = own.module.evidence;
+  const steps = Object.entries(record.evidence || {}).map(([name, numbers]) => el("li", {}, el("b", {}, name), `: ${factValue(record, name)}`,
+    listOf(numbers.map((n) => text(own.words.evidence[n]) + (evidence[n].at ? ` at ${evidence[n].at}` : "")))));
+  const others = Object.entries(REPORT.rejections[record.why_not] || {}).map(([rule, numbers]) => [rule, numbers.length, numbers.map((n) => text(WORDS.reasons[n])).join("; ")])
+    .sort((a, b) => a[1] - b[1]);
+  const mlir = (title, code) => code ? [el("h3", { class: "small" }, title), el("pre", {}, code)] : "";
+  return el("div", {},
+    el("div", { class: "parts" },
+      el("dl", {},
+        pair("module", link(`#${own.id}`, own.name), ` @${record.function}`), pair("where", record.location, record.scope ? `, ${record.scope}` : ""),
+        pair("source", told.source ? el("code", {}, told.source) : ""), pair("writes", told.writes),
+        pair("shapes", `operand ${shape(record.operand_shape)}, indices ${shape(record.indices_shape)}, updates ${shape(record.updates_shape)}; ${record.dtype || ""}`),
+        pair("kind", `${record.kind}: subset ${record.subset}, combiner ${record.combiner}`),
+        pair("bounds", `${told.bounds} (under oob=${own.module.oob})`), pair("guard", op.guard + (told.guard ? `, for an index from: ${told.guard}` : "")),
+        pair("unique", told.unique), pair("rule", told.rule), pair("why", told.why), pair("form", REPORT.rules[record.rule] || "")),
+      told.picture ? picture(told.picture) : ""),
+    steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
+    others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
+    mlir("Before", told.before), mlir("After", told.after));
+}
+
+function factValue(record, name) {
+  const value = name in (record.facts || {}) ? record.facts[name] : record[name];
+  return typeof value === "object" ? JSON.stringify(value) : String(value === undefined ? "" : value);
+}
+
+/* --- the two tables --- */
+
+const numbered = (value) => value ? count(value) : "";
+const time = (value) => value === null ? "" : seconds(value);
+const moduleTable = new Listing({
+  view: "modules", noun: "module", rows: modules, title: (own) => own.name, details: moduleDetails,
+  labels: { state: "Target takes it", cause: "Refused", remedy: "Remedy", guard: "Guards", loop: "Loops", kind: "Kind", rule: "Rule", op: "Op", folder: "Folder", target: "Target" },
+  columns: [
+    { name: "name", title: "module", key: (own) => own.name },
+    { name: "state", title: "target takes it", short: "taken", key: (own) => own.state, show: (own) => own.state === "taken whole" ? "whole" : own.state === "unreadable" ? "not read" : "not all",
+      tone: (own) => own.state === "taken whole" ? "good" : "bad" },
+    { name: "why", title: "refused, or error", short: "refused", long: true, key: (own) => own.why, show: (own) => own.why.length > 160 ? `${own.why.slice(0, 160)} ...` : own.why },
+    { name: "ops", title: "ops", number: true, key: (own) => own.module.op_count, show: (own) => numbered(own.module.op_count) },
+    { name: "scatters", title: "scatters", number: true, key: (own) => own.scatters.length, show: (own) => numbered(own.scatters.length) },
+    { name: "guards", title: "guards", number: true, key: (own) => own.guards, show: (own) => numbered(own.guards) },
+    { name: "loops", title: "loops", number: true, key: (own) => own.loops, show: (own) => numbered(own.loops) },
+    { name: "convert", title: "convert", number: true, key: (own) => own.module.convert_seconds, show: (own) => time(own.module.convert_seconds) },
+    { name: "verify", title: "verify", number: true, key: (own) => own.module.verify_seconds, show: (own) => time(own.module.verify_seconds) },
+  ].filter((column) => !["convert", "verify"].includes(column.name) || modules.some((own) => own.module[`${column.name}_seconds`] !== null)),
+});
+const opTable = new Listing({
+  view: "ops", noun: "row", rows: ops, details: opDetails,
+  title: (op) => `${op.own.name} ${op.label}`,
+  labels: { op: "Op", outcome: "Outcome", kind: "Kind", rule: "Rule", cause: "Cause", guard: "Guard", from: "Guard for an index from", unique: "Unique", subset: "Subset", combiner: "Combiner", folder: "Folder", target: "Target" },
+  columns: [
+    { name: "name", title: "op", key: () => null },
+    { name: "where", title: "where", key: (op) => op.cells[0], show: (op) => op.cells[0] },
+    { name: "writes", title: "writes", key: (op) => op.cells[1], show: (op) => op.cells[1] },
+    { name: "rule", title: "rule", key: (op) => op.cells[2], show: (op) => op.cells[2], tone: (op) => ["none", "refused", "left"].includes(op.cells[2]) ? "bad" : "" },
+    { name: "bounds", title: "bounds, or why", short: "bounds", long: true, key: (op) => op.cells[3], show: (op) => op.cells[3], tone: (op) => op.guard === "needed" ? "warn" : op.guard === "proved away" ? "good" : "" },
+    { name: "unique", title: "unique", key: (op) => op.cells[4], show: (op) => op.cells[4] },
+    { name: "cost", title: "about µs", number: true, key: (op) => op.cost, show: (op) => op.cost === null ? "" : count(Number(op.cost.toPrecision(3))) },
+  ],
+});
+opTable.columns[0].key = (op) => opTable.title(op);
+
+/* --- the overview --- */
+
+const asked = (view, query) => `#${view}?${new URLSearchParams(query)}`;
+
+function tableOf(heads, rows, numbers) {
+  const kind = (at) => numbers.includes(at) ? "num" : null;
+  return el("div", { class: "wide" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((head, at) => el("th", { scope: "col", class: kind(at) }, head)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: kind(at), "data-title": heads[at] }, cell)))))));
+}
+
+/* Groups by a key: for each the rows, those of most modules first. */
+function grouped(rows, keyOf) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = keyOf(row);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  const many = (found) => new Set(found.map((row) => row.own)).size;
+  return [...groups].map(([key, found]) => ({ key, found, modules: many(found) })).sort((a, b) => b.modules - a.modules || b.found.length - a.found.length);
+}
+
+function overview() {
+  const body = byId("view-overview").querySelector(".body");
+  const total = REPORT.totals;
+  const targets = [...new Set(modules.map((own) => own.module.target))].join(", ");
+  const readable = modules.filter((own) => !own.module.error);
+  const refusing = readable.filter((own) => own.refused.length);
+  const measured = readable.filter((own) => own.module.convert_seconds !== null);
+  const card = (href, value, told) => el("a", { class: "card", href }, el("b", {}, value), el("span", {}, told));
+  body.append(el("div", { class: "cards" },
+    card("#modules", count(total.modules), "modules"),
+    card(asked("modules", { state: "taken whole" }), count(readable.length - refusing.length), `that ${targets} takes whole`),
+    card(asked("modules", { state: "refused in part" }), count(refusing.length), `of which ${targets} refuses something`),
+    total.unreadable ? card(asked("modules", { state: "unreadable" }), count(total.unreadable), "could not be read or converted") : "",
+    card(asked("ops", { op: "stablehlo.scatter" }), count(total.scatters), total.scatters_left === null ? "scatters" : `scatters, ${count(total.scatters_left)} left`),
+    card(asked("ops", { guard: "needed" }), count(total.guards_needed), `need a guard; ${count(total.guards_proved_away)} are proved`),
+    card(asked("ops", { rule: "while" }), count(total.looped), "scatters in a loop")));
+  refusals(body, targets, readable, refusing);
+  const guards = grouped(ops.filter((op) => op.guard === "needed"), (op) => op.told.guard);
+  body.append(el("h3", {}, "Guards"));
+  body.append(guards.length ? tableOf(["an index that comes from", "modules", "scatters"], guards.map((group) => [
+    link(asked("ops", { guard: "needed", from: group.key }), group.key), count(group.modules), count(group.found.length)]), [1, 2]) : el("p", {}, "None is needed."));
+  const loops = grouped(ops.filter((op) => op.facets.rule === "while"), (op) => `${op.record.subset}, ${op.record.combiner}`);
+  body.append(el("h3", {}, "Left in loops"));
+  body.append(loops.length ? tableOf(["subset, combiner", "modules", "scatters"], loops.map((group) => [
+    link(asked("ops", { rule: "while", subset: group.found[0].record.subset, combiner: group.found[0].record.combiner }), group.key), count(group.modules), count(group.found.length)]), [1, 2])
+    : el("p", {}, "No scatter is lowered to a loop."));
+  const left = grouped(ops.filter((op) => op.facets.outcome === "no rule" || op.facets.outcome === "left"), (op) => `${op.op}: ${op.facets.cause}`);
+  if (left.length) {
+    body.append(el("h3", {}, "No rule"), tableOf(["op and cause", "modules", "rows"], left.map((group) => [
+      link(asked("ops", { op: group.found[0].op, cause: group.found[0].facets.cause }), group.key), count(group.modules), count(group.found.length)]), [1, 2]));
+  }
+  comparison(body);
+  slowest(body, measured);
+  folders(body);
+}
+
+function refusals(body, targets, readable, refusing) {
+  body.append(el("h3", {}, `What ${targets} refuses, and the remedy`));
+  if (!refusing.length) { body.append(el("p", {}, "Nothing.")); return; }
+  const all = refusing.flatMap((own) => own.refused.map((one) => ({ own, ...one })));
+  const causes = grouped(all, (one) => one.label);
+  body.append(tableOf(["op and reason", "modules", "ops", "remedy, by number of modules"], causes.map((group) => [
+    link(asked("modules", { cause: group.key }), group.key), count(group.modules), count(group.found.reduce((sum, one) => sum + one.count, 0)),
+    grouped(group.found, (one) => one.remedy || "none known").map((one) => `${one.key} (${count(one.modules)})`).join(", ")]), [1, 2]));
+  const remedies = grouped(all.filter((one) => one.remedy), (one) => one.remedy);
+  const cured = (remedy) => refusing.filter((own) => own.refused.every((one) => one.remedy === remedy)).length;
+  if (remedies.length) {
+    body.append(el("h3", {}, "Remedies"), tableOf(["option", "helps in modules", "frees wholly"], remedies.map((group) => [
+      link(asked("modules", { remedy: group.key }), group.key), count(group.modules), count(cured(group.key))]), [1, 2]));
+  }
+}
+
+function slowest(body, measured) {
+  body.append(el("h3", {}, "Time"));
+  const sum = (name) => measured.reduce((total, own) => total + (own.module[name] || 0), 0);
+  if (measured.length) {
+    const most = [...measured].sort((a, b) => b.module.convert_seconds - a.module.convert_seconds).slice(0, 5);
+    body.append(el("p", {}, `Converting took ${seconds(sum("convert_seconds"))}, verifying ${measured.some((own) => own.module.verify_seconds !== null) ? seconds(sum("verify_seconds")) : "was not measured"}. The slowest:`),
+      tableOf(["module", "convert", "verify"], most.map((own) => [link(`#${own.id}`, own.name), time(own.module.convert_seconds), time(own.module.verify_seconds)]), [1, 2]));
+  } else body.append(el("p", {}, "Of converting and verifying: not measured, the modules were only classified."));
+  const dear = ops.filter((op) => op.cost !== null).sort((a, b) => b.cost - a.cost).slice(0, 5);
+  if (dear.length) {
+    body.append(el("p", {}, "The most expensive forms, by the target's table of costs (an estimate, not a measurement):"),
+      tableOf(["op", "writes", "rule", "about µs"], dear.map((op) => [link(`#${op.id}`, opTable.title(op)), op.told.writes, op.told.rule, count(Number(op.cost.toPrecision(3)))]), [3]),
+      el("p", {}, link("#ops?sort=-cost", "All, the most expensive first")));
+  }
+}
+
+function folders(body) {
+  if (REPORT.groups.length < 2) return;
+  const most = Math.max(...REPORT.groups.map((group) => group.totals.scatters), 1);
+  const many = (group) => modules.filter((own) => own.module.group === group.group && own.state === "refused in part").length;
+  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "of them refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
+    link(asked("modules", { folder: group.group }), group.group), count(group.totals.modules), count(many(group)),
+    [el("span", { class: "bar", style: `width:${(6 * group.totals.scatters / most).toFixed(2)}rem` }), count(group.totals.scatters)],
+    count(group.totals.guards_needed), count(group.totals.looped)]), [1, 2, 3, 4, 5]));
+}
+
+/* --- an earlier report to compare with: its JSON, or the page that holds it --- */
+
+const SLOWER = 1.25;  // less than that is noise
+const LEAST = 0.05;   // seconds
+
+function pace(was, now, least) {
+  if (was === null || now === null || was === undefined) return "";
+  return now > was * SLOWER && now - was >= least ? "slower" : was > now * SLOWER && was - now >= least ? "faster" : "";
+}
+
+function compare(content, name) {
+  const isPage = content.trimStart().startsWith("<");
+  const held = isPage ? new DOMParser().parseFromString(content, "text/html").getElementById("report").textContent : content;
+  const earlier = JSON.parse(held);
+  if (earlier.version !== REPORT.version) throw new Error(`its version is ${earlier.version}, this one's is ${REPORT.version}`);
+  const before = new Map(shortNames(earlier.modules.map((module) => module.file)).map((file, at) => [file, earlier.modules[at]]));
+  for (const own of modules) {
+    const was = before.get(own.name);
+    own.was = was ? { seconds: was.convert_seconds, refused: was.refused.reduce((sum, one) => sum + one.count, 0) } : null;
+    const refused = own.refused.reduce((sum, one) => sum + one.count, 0);
+    own.facets.change = !was ? ["new"] : [
+      pace(was.convert_seconds, own.module.convert_seconds, LEAST).replace(/r$/, "r to convert"),
+      refused > own.was.refused ? "more refused" : refused < own.was.refused ? "less refused" : "",
+    ].filter(Boolean);
+    const byNumber = new Map(was ? was.records.map((record) => [record.number, record]) : []);
+    for (const op of own.scatters) {
+      const other = byNumber.has(op.record.number) ? inFull(byNumber.get(op.record.number), byNumber) : null;
+      const cost = other && costOf(other, was.evidence);
+      op.was = other && { rule: other.rule ? other.rule.replace("scatter_to_", "") : "none", cost };
+      op.facets.change = !other ? ["new"] : [pace(cost, op.cost, 0), (other.rule || "") !== (op.record.rule || "") ? "other rule" : ""].filter(Boolean);
+    }
+    const found = own.scatters.flatMap((op) => op.facets.change);
+    own.facets.change.push(...new Set(found.map((change) => `a scatter: ${change}`)));
+  }
+  for (const [table, column] of [[moduleTable, { name: "was", title: "was", key: (own) => own.was ? own.was.seconds : null, number: true,
+    show: (own) => !own.was ? "new" : own.was.seconds === null ? "" : time(own.was.seconds) }],
+  [opTable, { name: "was", title: "was", key: (op) => op.was ? op.was.cost : null, show: (op) => !op.was ? "" : `${op.was.rule}${op.was.cost === null ? "" : `, ${count(Number(op.was.cost.toPrecision(3)))} µs`}` }]]) {
+    table.labels = { change: "Since the earlier report", ...table.labels };
+    table.columns = [...table.columns.filter((one) => one.name !== "was"), column];
+    table.body.replaceChildren();
+    table.build();
+    table.update();
+  }
+  const many = (rows, change) => rows.filter((row) => [row.facets.change].flat().includes(change)).length;
+  const lines = [["modules", modules, "slower to convert"], ["modules", modules, "more refused"], ["modules", modules, "less refused"], ["modules", modules, "new"],
+    ["ops", ops, "slower"], ["ops", ops, "faster"], ["ops", ops, "other rule"]];
+  byId("compared").replaceChildren(el("p", {}, `Compared with ${name}; of ops by the estimate of the table of costs:`),
+    listOf(lines.map(([view, rows, change]) => link(asked(view, { change }), `${plural(many(rows, change), view === "ops" ? "scatter" : "module")}: ${change}`))));
+}
+
+function comparison(body) {
+  const told = el("div", { id: "compared", role: "status" });
+  const input = el("input", { type: "file", accept: ".json,.html", onchange: async () => {
+    const [file] = input.files;
+    if (!file) return;
+    try { compare(await file.text(), file.name); } catch (error) { told.replaceChildren(el("p", { class: "bad" }, `${file.name} is no report to compare with: ${error.message}`)); }
+  } });
+  body.append(el("div", { id: "earlier" }, el("h3", {}, "Since an earlier report"), el("label", {}, "Its JSON, or its page: ", input), told));
+}
+
+/* --- views, links, keys, print --- */
+
+const views = ["overview", "modules", "ops"];
+const tables = { modules: moduleTable, ops: opTable };
+
+function show(view) {
+  for (const other of views) byId(`view-${other}`).hidden = other !== view;
+  for (const anchor of document.querySelectorAll("nav a")) {
+    if (anchor.getAttribute("href") === `#${view}`) anchor.setAttribute("aria-current", "page");
+    else anchor.removeAttribute("aria-current");
+  }
+}
+
+function route() {
+  const [view, query] = location.hash.slice(1).split("?");
+  const row = /^m\d+$/.test(view) ? modules.find((own) => own.id === view) : /^m\d+-/.test(view) ? ops.find((op) => op.id === view) : null;
+  if (row) {
+    const table = row.own ? "ops" : "modules";
+    show(table);
+    if (!tables[table].found) tables[table].update();
+    tables[table].goTo(row);
+  } else if (view in tables) {
+    show(view);
+    tables[view].from(new URLSearchParams(query || ""));
+    window.scrollTo(0, 0);
+  } else if (view !== "main") {
+    show("overview");
+    window.scrollTo(0, 0);
+  }
+}
+
+const current = () => tables[views.find((view) => !byId(`view-${view}`).hidden)];
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
+  const keys = {
+    "/": () => { if (!current()) location.hash = "#ops"; (current() || opTable).search.focus(); },
+    o: () => { location.hash = "#overview"; }, m: () => { location.hash = "#modules"; }, s: () => { location.hash = "#ops"; },
+    e: () => { if (current()) current().toggleAll(); },
+  };
+  if (event.key in keys) { event.preventDefault(); keys[event.key](); }
+});
+
+/* On paper: every row that the filters leave, unfolded. */
+window.addEventListener("beforeprint", () => {
+  for (const table of Object.values(tables)) {
+    table.kept = new Set(table.open);
+    if (!table.found) table.update();
+    for (const row of table.found) table.open.add(row.id);
+    table.rowsAt.replaceChildren();
+    table.drawn = 0;
+    table.draw(table.found.length);
+  }
+  for (const details of document.querySelectorAll("details")) details.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const table of Object.values(tables)) { table.open = table.kept; table.update(); }
+});
+
+overview();
+if (WORDS.open.length) for (const op of ops) if (op.record && WORDS.open.includes(op.record.number)) opTable.open.add(op.id);
+if (modules.length === 1) moduleTable.open.add(modules[0].id);
+window.addEventListener("hashchange", route);
+route();

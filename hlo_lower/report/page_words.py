@@ -1,0 +1,126 @@
+"""What the script of the HTML report has beside the JSON report: the words and the drawings for what is codes there.
+
+Each text is there once, in `texts`, and is referred to by its number, counted from 0; the lists go along with those of
+the JSON report, entry by entry.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hlo_lower.causes import Cause
+from hlo_lower.change import Change
+from hlo_lower.english import told, told_kind
+from hlo_lower.refused import RefusedOps
+from hlo_lower.report.alike import Group, alike
+from hlo_lower.report.explain import why
+from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
+from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.place import where
+from hlo_lower.report.refusals import reason_told
+from hlo_lower.report.row import bounds, rule_name, unique, writes
+from hlo_lower.report.short_forms import printable
+from hlo_lower.report.source_text import scatter_texts, source_line
+from hlo_lower.scatter.record import ScatterRecord
+
+RECORD = (
+    "where",
+    "writes",
+    "rule",
+    "bounds",
+    "unique",
+    "why",
+    "guard",
+    "cause",
+    "picture",
+    "before",
+    "after",
+    "source",
+)
+"""What is told of a record, in this order; the number of "" where there is nothing."""
+
+
+class _Texts:
+    """Texts by number; the first one is empty."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {"": 0}
+
+    def __call__(self, text: str, *, lines: bool = False) -> int:
+        return self._numbers.setdefault(printable(text, keep="\n\t" if lines else ""), len(self._numbers))
+
+    def all(self) -> list[str]:
+        """The texts in the order of their numbers."""
+        return list(self._numbers)
+
+
+def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str, Any]:
+    """The words for a JSON report.
+
+    Args:
+      reports: the modules.
+      data: the report made of them (`report_data`).
+    """
+    texts = _Texts()
+    reasons = list(dict.fromkeys(r for n in _rejections(reports) for other in n for r in other.reasons))
+    modules = [_module(report, texts) for report in reports]
+    assert len(reasons) == len(data["reasons"])
+    return {
+        "record": RECORD,
+        "reasons": [texts(told(reason)) for reason in reasons],
+        "modules": modules,
+        "texts": texts.all(),
+    }
+
+
+def _rejections(reports: Sequence[ModuleReport]) -> list[Any]:
+    """What was not chosen, in the order of `rejections` of the JSON report."""
+    return list(dict.fromkeys(record.why_not for report in reports for record in report.records))
+
+
+def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
+    evidence: dict[Cause, int] = {}
+    for record in report.records:
+        for fact in record.facts:
+            evidence.update(dict.fromkeys(fact.evidence, 0))
+    before, first = scatter_texts(report), dict[object, int]()
+    records: list[list[int]] = []
+    for place, record in enumerate(report.records):
+        shown = first.setdefault(alike(record), place)
+        text = before[shown] if before else ""
+        records.append([texts(part, lines=n in (9, 10)) for n, part in enumerate(_record(report, record, text))])
+    return {
+        "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
+        "refused": [[texts(_refused_op(one)), texts(reason_told(one, of_many=True))] for one in report.refused],
+        "changes": [[texts(part) for part in _change(one)] for one in report.changes],
+        "records": records,
+    }
+
+
+def _record(report: ModuleReport, record: ScatterRecord, before: str) -> tuple[str, ...]:
+    """The texts in the order of RECORD."""
+    is_guarded = bool(record.rule) and record.in_bounds == "unknown"
+    return (
+        where(Group((record,))),
+        writes(record),
+        rule_name(rule_of(record)),
+        bounds(record),
+        unique(record),
+        why(record) if record.why else "",
+        told_kind(guard_cause(record)) if is_guarded else "",
+        told_kind(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
+        svg_of(record),
+        before,
+        "\n".join(report.built.get(record.number, ())),
+        source_line(report, record),
+    )
+
+
+def _change(change: Change) -> tuple[str, str]:
+    """Why, and the same in short: what many have in common stands before the first semicolon."""
+    why = told(replace(change.why, at=""))
+    return why, why.split("; ")[0]
+
+
+def _refused_op(one: RefusedOps) -> str:
+    return one.op or f"any op on {one.reason['dtype']}"

@@ -1,0 +1,189 @@
+"""The HTML report without a browser: what it holds, that it needs nothing else, and that names cannot leave text."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from hlo_lower.causes import Code
+from hlo_lower.change import Change, Outcome
+from hlo_lower.english import told
+from hlo_lower.refused import RefusedOps
+from hlo_lower.report import ModuleReport, render_html, render_json
+from hlo_lower.report.page_words import RECORD
+from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.row import bounds, writes
+from hlo_lower.scatter.record import Written
+
+EVIL = "<script>alert(1)</script>"
+VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}
+
+
+class Tags(HTMLParser):
+    """The tags of a page with their attributes, its text, and what its scripts hold; raises where one is not closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.text, self.scripts = [], [], "", []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        """Remember a tag."""
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        """Close the last tag."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        """Remember text."""
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif not self.open or self.open[-1] != "style":
+            self.text += data
+
+    def all(self, tag):
+        """The attributes of the tags of a name."""
+        return [attributes for name, attributes in self.seen if name == tag]
+
+
+def held(page):
+    """The report and the words that a page holds."""
+    report, words, _ = Tags(page).scripts
+    return json.loads(report), json.loads(words)
+
+
+@pytest.fixture
+def reports(decode):
+    """A converted module, one with other ops and refusals, one that could not be read."""
+    refused = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), "no kernel"), 2, ("line 3",))
+    change = Change(Outcome.LEFT, "chlo.erf", Code.NEEDS_SIZES(), "a.mlir:3")
+    other = replace(decode, file="a.mlir", refused=(refused,), changes=(change,))
+    return [decode, other, ModuleReport("bad.mlir", error="gone")]
+
+
+def test_the_page_holds_the_json_report(reports):
+    """The data is the JSON report, value by value."""
+    assert held(render_html(reports))[0] == json.loads(render_json(reports))
+
+
+def test_words_go_along_with_the_report(reports):
+    """For each record, step, refusal, change and reason there are the words that the other formats have."""
+    data, words = held(render_html(reports))
+    text = words["texts"]
+    assert text[0] == ""
+    assert len(set(text)) == len(text)
+    assert len(words["reasons"]) == len(data["reasons"])
+    assert text[words["reasons"][0]] == "less specific than dynamic_update_slice"
+    for report, module, own in zip(reports, data["modules"], words["modules"], strict=True):
+        for record, numbers in zip(report.records, own["records"], strict=True):
+            named = dict(zip(RECORD, (text[n] for n in numbers), strict=True))
+            assert (named["writes"], named["bounds"]) == (writes(record), bounds(record))
+            assert named["picture"] == svg_of(record)
+            assert named["guard"] == ("argument" if record.number == 2 else "")
+        steps = [step for record in report.records for fact in record.facts for step in fact.evidence]
+        told_here = {told(step) for step in steps}
+        pairs = zip(module["evidence"], own["evidence"], strict=True)
+        assert told_here == {text[n] + (f" at {step['at']}" if "at" in step else "") for step, n in pairs}
+        assert [[text[n] for n in pair] for pair in own["refused"]] == [["stablehlo.sort", "no kernel"]] * len(
+            report.refused
+        )
+        assert [text[pair[0]] for pair in own["changes"]] == [told(change.why) for change in report.changes]
+
+
+def test_the_rule_of_a_kept_scatter_and_the_cause_of_one_without_are_told(record):
+    """What facets are made of: the rule's short name, "kept" or "none"; a cause where there is none."""
+    kept = record(2, rule="", why=Code.KEPT("npu", "assign", "f32", False))
+    none = record(3, rule="", why=Code.NO_LOWERING("npu"))
+    _, words = held(render_html([ModuleReport("a.mlir", 7, (record(), kept, none))]))
+    named = [
+        {name: words["texts"][n] for name, n in zip(RECORD, own, strict=True)} for own in words["modules"][0]["records"]
+    ]
+    assert [one["rule"] for one in named] == ["dynamic_update_slice", "kept", "none"]
+    assert [one["cause"] for one in named] == ["", "", "no lowering for target npu"]
+
+
+def test_names_cannot_leave_text(record):
+    """Whatever a module calls its things, no tag comes of it, in the page, its data or its drawings."""
+    source = Code.GUARDED(Code.ARGUMENT(0, "main", EVIL))
+    told_so = {"writes": Written((1,), (EVIL, *":::")), "bounds": source, "combiner": EVIL, "kind": "general"}
+    records = (record(location=EVIL, scope=f"a/{EVIL}/b/c", **told_so),)
+    page = render_html([ModuleReport(EVIL, 7, records), ModuleReport("b", error=f"{EVIL}<!--")], explain=(1,))
+    assert len(Tags(page).all("script")) == 3
+    assert page.count("<script") == 3
+    assert "<!--" not in page
+    assert held(page)[0]["modules"][0]["file"] == EVIL
+    [drawn] = [text for text in held(page)[1]["texts"] if text.startswith("<svg")]
+    assert "<script" not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+def test_names_cannot_leave_attributes(record):
+    """A quote in a name is escaped where a drawing tells what it shows."""
+    page = render_html([ModuleReport('"x" onload="y', 7, (record(writes=Written((1,), ('" onclick="x', *":::"))),))])
+    [drawn] = [text for text in held(page)[1]["texts"] if text.startswith("<svg")]
+    assert 'onclick="x"' not in drawn
+    assert "&quot; onclick=&quot;x" in drawn
+    assert all("onload" not in attributes for _, attributes in Tags(page).seen)
+
+
+def test_the_page_needs_nothing_else(reports):
+    """It loads no script, style, font or picture, and admits light, dark, narrow screens and paper."""
+    page = render_html(reports)
+    for word in ("http:", "https:", "src=", "<link", "<img", "@import", "url(", "fetch("):
+        assert word not in page
+    for word in ("prefers-color-scheme: dark", "max-width: 760px", 'name="viewport"', "@media print"):
+        assert word in page
+    assert "{{" not in page.replace("${", "")
+
+
+def test_the_page_has_one_main_with_headings_and_links_to_its_views(reports):
+    """A main, one first heading, a heading for each section that names it, and a link to each view."""
+    tags = Tags(render_html(reports))
+    assert (len(tags.all("main")), len(tags.all("h1")), len(tags.all("h2"))) == (1, 1, 3)
+    headings = [heading["id"] for heading in tags.all("h2")]
+    assert headings == [section["aria-labelledby"] for section in tags.all("section")]
+    links = [link["href"] for link in tags.all("a")]
+    assert links == ["#main", "#overview", "#modules", "#ops"]
+    assert [f"view-{link[1:]}" for link in links[1:]] == [section["id"] for section in tags.all("section")]
+    assert tags.all("html") == [{"lang": "en"}]
+
+
+def test_without_a_script_the_totals_are_told(reports):
+    """The line of the total, kinds, guards and what is refused stand in the page itself."""
+    text = Tags(render_html(reports)).text
+    assert "total: 3 modules (1 unreadable), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla" in text
+    for line in ("kinds: 6 insert_slice, 2 general", "guards: 2 needed", "refused: 2 stablehlo.sort"):
+        assert line in text
+
+
+def test_a_page_of_nothing_is_a_page():
+    """A module without scatters is told by its name and its counts."""
+    tags = Tags(render_html([ModuleReport("zoo/a.mlir", 7)]))
+    assert "Scatter report: a.mlir" in tags.text
+    assert "7 ops, 0 scatters" in tags.text
+
+
+def test_alike_modules_share_their_words(decode):
+    """Of 250 each adds its JSON, and not 300 bytes beside."""
+    data, words = held(render_html([replace(decode, file=f"{n}.mlir") for n in range(250)]))
+    texts = words.pop("texts")
+    assert len(json.dumps(words)) < 250 * 300
+    assert len(texts) < 40
+    assert len(data["modules"]) == 250
+
+
+def test_explained_scatters_are_open(reports):
+    """Their numbers are in the page."""
+    assert held(render_html(reports, explain=(2, 1)))[1]["open"] == [1, 2]
+
+
+def test_the_script_asks_for_words_that_there_are():
+    """Each name that the script takes from a record's words is one of RECORD."""
+    script = Tags(render_html([ModuleReport("a.mlir", 7)])).scripts[2]
+    assert set(re.findall(r"\btold\.(\w+)", script)) - {"replaceChildren"} <= set(RECORD)

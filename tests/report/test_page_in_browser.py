@@ -1,0 +1,257 @@
+"""The HTML report in a browser: what it answers, links, filters, keys, paper, and ten thousand modules. Skipped
+without playwright, or where there is no browser."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from hlo_lower.causes import Code
+from hlo_lower.refused import RefusedOps
+from hlo_lower.report import ModuleReport, render_html, render_json
+from hlo_lower.scatter.record import Fact
+
+pytest.importorskip("playwright")
+from page_questions import (  # what comes before says whether it is there
+    asked,
+    chromium,
+    what_blocks,
+    what_got_slower,
+    what_is_left_in_loops,
+    what_is_written,
+    what_needs_a_guard,
+)
+
+pytestmark = pytest.mark.sweep
+
+AXE = os.environ.get("AXE_CORE")
+"""The file axe.min.js, where the rules of axe are to be asked."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser for all tests."""
+    with chromium() as found:
+        if found is None:
+            pytest.skip("no browser")
+        yield found
+
+
+@pytest.fixture
+def zoo(decode, record):
+    """Thirty modules: ten alike, ten in another folder with a loop and a refused sort, nine refused, one unreadable."""
+    cost = Code.COSTS("many", 12.5)
+    loop = record(
+        *(2,),
+        kind="general",
+        combiner="mul",
+        rule="scatter_to_while",
+        subset="Filter",
+        why=Code.CHOSEN("nothing", "many", None),
+        facts=(Fact.known("strategy", "many", cost),),
+    )
+    sort = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), "no kernel"), 2, ("line 3",))
+    i64 = RefusedOps("", Code.REFUSES_DTYPE("npu", "i64", None, None), 3, ("line 5",), remedy="--demote-i64")
+    return [
+        *(replace(decode, file=f"zoo/a/{n}.mlir", group="a") for n in range(10)),
+        *(ModuleReport(f"zoo/b/{n}.mlir", 7, (record(1), loop), "npu", group="b", refused=(sort,)) for n in range(10)),
+        *(ModuleReport(f"zoo/c/{n}.mlir", 7, (), "npu", group="c", refused=(sort, i64)) for n in range(9)),
+        ModuleReport("zoo/bad.mlir", error="zoo/bad.mlir:1:1: no module\n  next:    fix it"),
+    ]
+
+
+@pytest.fixture
+def page(zoo, tmp_path):
+    """Their page."""
+    path = tmp_path / "zoo.html"
+    path.write_text(render_html(zoo))
+    return path
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab in which no error may occur, and which reaches nothing but files."""
+    errors, asked_for = [], []
+    found = browser.new_page(viewport={"width": 1280, "height": 900})
+    found.on("pageerror", lambda error: errors.append(error))
+    found.on("request", lambda request: asked_for.append(request.url))
+    yield found
+    found.close()
+    assert errors == []
+    assert len({url for url in asked_for if not url.startswith("blob:")}) <= 2
+    assert all(url.startswith(("file:", "blob:")) for url in asked_for)
+
+
+def opened(tab, page, view):
+    """Open a page at a view."""
+    tab.goto(f"{page.as_uri()}#{view}")
+    tab.locator("main section:not([hidden])").first.wait_for()
+    return tab
+
+
+def names(tab, view):
+    """The rows of a table that are drawn."""
+    return tab.locator(f"#view-{view} tr.row .open").all_inner_texts()
+
+
+def test_five_questions_are_answered_in_a_few_clicks(browser, page, zoo, tmp_path):
+    """Which are blocked and why, which need a guard, what is written, what got slower, what is left in loops."""
+    answer, _, clicks = asked(browser, page, what_blocks)
+    assert (answer[0], clicks) == ("19 of 30 modules", 1)
+    assert answer[2][0].split("\t") == ["stablehlo.sort: no kernel", "19", "38", "none known (19)"]
+    assert answer[2][1].split("\t") == ["any op on i64: not taken", "9", "27", "--demote-i64 (9)"]
+    answer, _, clicks = asked(browser, page, what_needs_a_guard)
+    assert (answer[0], clicks) == ("10 of 30 modules", 2)
+    assert answer[1] == ["argument\t10\t10"]
+    answer, _, clicks = asked(browser, page, what_is_written, "a/3 llama.py:89")
+    assert (answer[0], clicks) == ("1 of 88 rows", 3)
+    assert answer[1].startswith("tile [:, :, pos, :] of 1x8x64x16. down, dim 2: pos of 64.")
+    earlier = json.loads(render_json(zoo))
+    for module in earlier["modules"][10:13]:
+        next(step for step in module["evidence"] if step["code"] == "costs")["us"] = 3.0
+    (tmp_path / "earlier.json").write_text(json.dumps(earlier))
+    answer, _, clicks = asked(browser, page, what_got_slower, tmp_path / "earlier.json")
+    assert (answer[1], clicks) == ("3 of 88 rows", 2)
+    assert "3 scatters: slower" in answer[0]
+    answer, _, clicks = asked(browser, page, what_is_left_in_loops)
+    assert (answer[0], clicks) == ("10 of 88 rows", 1)
+
+
+def test_an_earlier_page_is_as_good_as_its_json_and_other_files_are_told(tab, page, tmp_path):
+    """The page holds its report; what is none is named, and nothing else happens."""
+    opened(tab, page, "overview")
+    tab.locator("input[type=file]").set_input_files(page)
+    tab.locator("#compared li").first.wait_for()
+    assert "0 scatters: slower" in tab.locator("#compared li").all_inner_texts()
+    (tmp_path / "x.json").write_text("[]")
+    tab.locator("input[type=file]").set_input_files(tmp_path / "x.json")
+    tab.locator("#compared .bad").wait_for()
+    assert "x.json is no report to compare with" in tab.locator("#compared").inner_text()
+
+
+def test_search_facets_and_order_are_a_link(browser, tab, page):
+    """Words, all of which occur, and facets choose rows, a heading orders them, and the address has all of it."""
+    opened(tab, page, "modules")
+    tab.locator("#modules-q").fill("zoo sort")
+    assert len(names(tab, "modules")) == 19
+    tab.locator("select[name=folder]").first.select_option("c")
+    assert len(names(tab, "modules")) == 9
+    tab.locator("#view-modules th button", has_text="module").click()
+    tab.locator("#view-modules th button", has_text="module").click()
+    found = names(tab, "modules")
+    assert found == sorted(found, reverse=True)
+    heading = tab.locator("#view-modules th[aria-sort=descending]")
+    assert heading.all_inner_texts() == ["module"]
+    again = browser.new_page()
+    again.goto(tab.url)
+    assert names(again, "modules") == found
+    again.close()
+    tab.locator("#view-modules button", has_text="Clear").click()
+    assert len(names(tab, "modules")) == 30
+
+
+def test_the_counts_of_facets_are_those_of_their_choice(tab, page):
+    """Each option says how many rows it would leave."""
+    opened(tab, page, "ops")
+    for option in tab.locator("select[name=rule] option").all_inner_texts()[1:]:
+        value, count = option.rsplit(" (", 1)
+        tab.locator("#view-ops select[name=rule]").select_option(value)
+        assert tab.locator("#view-ops [role=status]").inner_text() == f"{count[:-1]} of 88 rows"
+
+
+def test_every_row_has_a_link_that_opens_it(tab, page):
+    """Whatever is filtered, the row of the link is drawn, open, and has the focus."""
+    opened(tab, page, "ops?" + "rule=while")
+    tab.goto(f"{page.as_uri()}#m7-s3")
+    row = tab.locator("#m7-s3 .open")
+    row.wait_for()
+    assert row.get_attribute("aria-expanded") == "true"
+    assert row.evaluate("element => element === document.activeElement")
+    assert tab.locator("#m7-s3 + tr.detail svg.picture").count() == 1
+    ids = tab.evaluate("[...modules, ...ops].map(row => row.id)")
+    assert len(ids) == len(set(ids)) == 118
+    assert tab.locator("#m7-s3 a.anchor").get_attribute("href") == "#m7-s3"
+
+
+def test_expand_all_opens_each_row_and_evidence_is_folded(tab, page):
+    """All rows that match; what stands below has its evidence closed."""
+    opened(tab, page, "ops?folder=a")
+    tab.locator("#view-ops button", has_text="Expand all").click()
+    assert tab.locator("#view-ops tr.detail").count() == len(names(tab, "ops")) == 40
+    assert tab.locator("#view-ops tr.detail details[open]").count() == 0
+    tab.locator("#view-ops tr.detail summary").first.click()
+    assert "clamped to [0, 63] at llama.py:87" in tab.locator("#view-ops tr.detail").first.inner_text()
+    tab.locator("#view-ops button", has_text="Close all").click()
+    assert tab.locator("#view-ops tr.detail").count() == 0
+
+
+def test_keys_do_what_the_page_says(tab, page):
+    """m and s change the view, / goes to the search, where they are letters; Enter opens a row."""
+    opened(tab, page, "overview")
+    tab.keyboard.press("m")
+    tab.locator("#view-modules tr.row").first.wait_for()
+    tab.keyboard.press("/")
+    tab.keyboard.type("ms")
+    assert tab.locator("#modules-q").input_value() == "ms"
+    tab.locator("#modules-q").fill("")
+    tab.locator("#view-modules .open").first.focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator("#view-modules tr.detail").count() == 1
+
+
+def test_paper_has_every_row_unfolded_and_nothing_is_cut(tab, page):
+    """Before printing all rows and details are there, none wider than the page; after it they are as before."""
+    opened(tab, page, "overview")
+    tab.set_viewport_size({"width": 760, "height": 1000})
+    tab.emulate_media(media="print")
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("tr.detail").count() == 118
+    assert tab.evaluate("[...document.querySelectorAll('details')].every(one => one.open)")
+    assert tab.evaluate("[...document.querySelectorAll('section')].every(one => one.offsetHeight > 0)")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 760
+    tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("tr.detail").count() == 0
+
+
+def test_names_stay_text(tab, tmp_path, record):
+    """A module that is named like a tag runs nothing."""
+    evil = "<img src=x onerror='window.hit=1'><script>window.hit=1</script>"
+    bounds = Code.GUARDED(Code.ARGUMENT(0, "main", evil))
+    one = record(location=evil, scope=f"a/{evil}", bounds=bounds, in_bounds="unknown", combiner=evil, kind="general")
+    path = tmp_path / "evil.html"
+    path.write_text(render_html([ModuleReport(evil, 7, (one,)), ModuleReport("b", error=evil)], explain=(1,)))
+    for view in ("overview", "modules", "m1", "m1-s1", f"ops?q={quote(evil)}"):
+        opened(tab, path, view)
+        tab.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert tab.evaluate("window.hit") is None
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_screen_and_axe_finds_nothing(browser, page, width, scheme):
+    """In each view, on a large and a small screen, light and dark."""
+    tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for view in ("overview", "modules", "ops", "m1", "m11-s2"):
+        opened(tab, page, view)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, view
+        if AXE:
+            tab.evaluate(Path(AXE).read_text())
+            found = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], view
+    tab.close()
+
+
+def test_ten_thousand_modules_do_not_stall(tab, zoo, tmp_path):
+    """Rows are drawn as they are needed: few at first, a search is not felt, and the last one can be linked to."""
+    path = tmp_path / "many.html"
+    path.write_text(render_html([replace(zoo[n % 30], file=f"zoo/{n}/{zoo[n % 30].file}") for n in range(10_000)]))
+    opened(tab, path, "modules")
+    assert len(names(tab, "modules")) < 500
+    took = tab.evaluate("""() => { const start = performance.now(); moduleTable.state.q = "9999"; moduleTable.update();
+        void document.body.offsetHeight; return performance.now() - start; }""")
+    assert took < 1000
+    tab.goto(f"{path.as_uri()}#m9999")
+    tab.locator("#m9999 + tr.detail").wait_for()

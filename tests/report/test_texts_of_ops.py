@@ -1,0 +1,142 @@
+"""The text of a scatter in the module's file, the source line that it names, and what was built for it."""
+
+import json
+
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.report import ModuleReport, render_html
+from hlo_lower.report.built_text import LOCATION, built_texts
+from hlo_lower.report.page_words import RECORD
+from hlo_lower.report.source_text import scatter_texts, source_line
+
+OP = """%0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+    scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+^bb0(%a: tensor<f32>, %b: tensor<f32>):
+  %s = stablehlo.add %a, %b : tensor<f32>
+  stablehlo.return %s : tensor<f32>
+}) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>"""
+
+MODULE = f"""func.func @main(
+    %arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {{
+  {OP.replace(chr(10), chr(10) + "  ")}
+  %1 = stablehlo.negate %0 : tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}}
+"""
+
+NAMED = MODULE.replace("-> tensor<8x4xf32>\n  %1", '-> tensor<8x4xf32> loc("jit(f)/scatter"("model.py":2:4))\n  %1')
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module in a file, named from the folder that it is in."""
+    (tmp_path / "m.mlir").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return "m.mlir"
+
+
+def test_the_text_of_a_scatter_is_its_op_alone(module):
+    """From its result to its type, as it stands in the file, without the indent."""
+    report = ModuleReport(module, 7, hl.classify(module))
+    assert scatter_texts(report) == [OP]
+
+
+def test_a_file_that_holds_other_scatters_tells_nothing(module, record):
+    """Texts go along with records: where their numbers differ there is none; nor of a file that is gone."""
+    assert scatter_texts(ModuleReport(module, 7, (record(1), record(2)))) == []
+    assert scatter_texts(ModuleReport("gone.mlir", 7, (record(1),))) == []
+
+
+def test_bytes_tell_nothing(tmp_path, record):
+    """Bytecode has no text."""
+    (tmp_path / "m.mlirbc").write_bytes(b"ML\xefR\x00\xff\xfe")
+    assert scatter_texts(ModuleReport(str(tmp_path / "m.mlirbc"), 7, (record(1),))) == []
+
+
+def test_a_long_op_is_cut(tmp_path, record):
+    """Of an op of more than 40 lines the first ones are shown, and dots."""
+    body = "\n".join(f"  %s{n} = stablehlo.add %a, %b : tensor<f32>" for n in range(99))
+    (tmp_path / "m.mlir").write_text(OP.replace("  %s = stablehlo.add %a, %b : tensor<f32>", body))
+    [text] = scatter_texts(ModuleReport(str(tmp_path / "m.mlir"), 7, (record(1),)))
+    assert len(text.split("\n")) == 41
+    assert text.endswith("\n...")
+
+
+def test_the_source_line_is_that_of_the_file_that_the_module_names(tmp_path, monkeypatch):
+    """Beside the module, or where the command runs; "" where it is not there, or too short."""
+    (tmp_path / "model.py").write_text("def f(x):\n    return x.at[i].add(y)\n")
+    [record] = hl.classify(hl.read(NAMED, "zoo/m.mlir"))
+    assert (record.source, record.location, record.scope) == ("model.py", "model.py:2", "jit(f)/scatter")
+    assert source_line(ModuleReport(str(tmp_path / "m.mlir")), record) == "return x.at[i].add(y)"
+    assert source_line(ModuleReport("zoo/m.mlir"), record) == ""
+    monkeypatch.chdir(tmp_path)
+    assert source_line(ModuleReport("zoo/m.mlir"), record) == "return x.at[i].add(y)"
+    (tmp_path / "model.py").write_text("def f(x):")
+    assert source_line(ModuleReport("zoo/m.mlir"), record) == ""
+    assert hl.classify(MODULE)[0].source == ""
+
+
+@pytest.mark.parametrize("text", [MODULE, NAMED], ids=["own lines", "source lines"])
+def test_what_was_built_for_a_scatter_is_what_has_its_place(text):
+    """Its ops, those in a loop's body too, and none of another op."""
+    lowered = hl.lower(text)
+    printed = lowered.graph.module.operation.get_asm(enable_debug_info=True)
+    [[number, lines]] = built_texts(printed, lowered.records).items()
+    assert number == 1
+    assert len(lines) > 3
+    assert not any("negate" in line or "loc(" in line or "func.func" in line for line in lines)
+    bare = [line.strip() for line in LOCATION.sub("", printed).split("\n")]
+    assert {line.strip() for line in lines} <= set(bare)
+    built = [line for line in bare if line.startswith("%") and "negate" not in line]
+    assert [line.strip() for line in lines if line.strip().startswith("%")] == built
+
+
+LOOP = """module {
+  func.func @main(%arg0: tensor<f32> loc("x")) -> tensor<f32> {
+    %0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<f32>, tensor<f32>
+    cond {
+      %2 = stablehlo.compare  LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1> loc(#loc2)
+      stablehlo.return %2 : tensor<i1> loc(#loc2)
+    } do {
+      stablehlo.return %a, %b : tensor<f32>, tensor<f32> loc(#loc2)
+    } loc(#loc3)
+    %1 = stablehlo.negate %0#0 : tensor<f32> loc(#loc4)
+    return %1 : tensor<f32> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc1 = loc("model/a.py":9:1)
+#loc2 = loc("jit(f)/scatter"(#loc1))
+#loc3 = loc("jit(f)/scatter"(#loc1))
+#loc4 = loc("jit(f)/neg"(#loc1))
+"""
+
+
+def test_a_loop_is_shown_whole(record):
+    """From its header, which has no location of its own, to its end; ops of the same line and another scope are not."""
+    one = record(location="a.py:9", source="model/a.py", scope="jit(f)/scatter")
+    lines = built_texts(LOOP, [one])[1]
+    assert lines[0] == "%0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<f32>, tensor<f32>"
+    assert lines[-1] == "}"
+    assert len(lines) == 7
+
+
+def test_alike_scatters_share_a_text(record):
+    """The first one has it."""
+    told = {"location": "a.py:9", "source": "model/a.py", "scope": "jit(f)/scatter"}
+    assert list(built_texts(LOOP, [record(1, **told), record(2, **told)])) == [1]
+
+
+def test_the_page_of_a_conversion_has_before_and_after(module, tmp_path):
+    """`convert --report R.html` shows the op and what it became; of many modules too."""
+    [report] = hl.convert_modules(module, tmp_path / "out", verify="off", with_texts=True)
+    words = json.loads(render_html([report]).split('id="words">')[1].split("</script>")[0])
+    [numbers] = words["modules"][0]["records"]
+    told = {name: words["texts"][n] for name, n in zip(RECORD, numbers, strict=True)}
+    assert told["before"] == OP
+    assert "stablehlo.scatter" not in told["after"]
+    lowered = (tmp_path / "out" / "m.mlir").read_text()
+    assert all(line.strip() in lowered for line in told["after"].split("\n"))
+    assert hl.convert_modules(module, tmp_path / "other", verify="off")[0].built == {}
