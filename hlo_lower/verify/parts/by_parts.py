@@ -129,7 +129,7 @@ class _Shown:
 
         def is_repeated(op: Op) -> bool:
             numbers = [self._second.number(value) for value in op.results]
-            return op in self._repeated or bool(numbers) and all(n is not None and n in known for n in numbers)
+            return op in self._repeated or (bool(numbers) and all(n is not None and n in known for n in numbers))
 
         def all_end(body: Body) -> bool:
             return all(is_repeated(op) or ends(op) for op in body.ops if op.bodies)
