@@ -724,8 +724,14 @@ def attribute_key(operation: RawOperation) -> tuple[object, ...]:
 
 
 def symbols_in(operation: RawOperation) -> set[str]:
-    """The `@symbols` that an operation's attributes name, at any depth."""
-    return set(re.findall(r'@"?([\w.$-]+)', str(operation.get_asm(skip_regions=True))))
+    """The `@symbols` that an operation's attributes name, at any depth; quoted ones (`@"<lambda>"`) without quotes."""
+    found = re.findall(r'@(?:"([^"]*)"|([\w.$-]+))', str(operation.get_asm(skip_regions=True)))
+    return {quoted or plain for quoted, plain in found}
+
+
+def symbol_attribute(name: str) -> RawAttribute:
+    """The reference to a function of a name, which may hold any character but quotes, as `jit(lambda)` makes it."""
+    return parse_attribute(f'@"{name}"')
 
 
 def enum_value(attribute: RawAttribute) -> str:

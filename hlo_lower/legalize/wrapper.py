@@ -88,7 +88,7 @@ def _fill(outer: Function, function: Function, inner: str, demotion: Demotion) -
         for i, value in enumerate(outer.body.arguments)
     ]
     returned = body.terminator.operands
-    callee = {"callee": mlir.parse_attribute(f"@{inner}")}
+    callee = {"callee": mlir.symbol_attribute(inner)}
     call = build.op("func.call", given, [value.raw.type for value in returned], callee)
     changed = {told.number: told for told in demotion.results}
     results = [

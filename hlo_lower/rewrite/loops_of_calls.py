@@ -127,7 +127,7 @@ def _call(graph: Graph, node: Node, name: str) -> None:
         Builder.before(last).op("func.return", list(last.operands), [])
         last.raw.erase()
         build = Builder.before(node)
-        symbol = mlir.parse_attribute(f"@{name}_{what}")
+        symbol = mlir.symbol_attribute(f"{name}_{what}")
 
         def body(
             inner: Builder,

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from element_type_programs import (
+    BINARY,
     all_of,
     conversions,
     edges,
@@ -207,6 +208,15 @@ def test_what_takes_many_ops_on_halves(dtype, wanted, without):
     lowered = hl.lower(source, target=on_32_bits(without, ("f32", "f64")))
     assert [str(one.reason) for one in lowered.refused] == []
     assert wrong(found, source, lowered, *given) == {}
+
+
+@pytest.mark.parametrize("op", ["divide", "remainder"])
+def test_divisors_that_differ_in_their_upper_halves_are_no_small_constant(op):
+    """Their lower halves are one small number, which alone is not the divisor."""
+    x = np.array([10**12 + 7, 10**15 + 3, 77, (1 << 40) + 9], np.uint64)
+    divisors = np.array([5, 5 + (1 << 32), 5, 5 + (1 << 33)], np.uint64)
+    source = exported(lambda x: (BINARY[op](x, jnp.asarray(divisors)),), x)
+    assert wrong([op], source, hl.lower(source, target=on_32_bits()), x) == {}
 
 
 @pytest.mark.sweep

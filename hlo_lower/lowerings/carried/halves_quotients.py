@@ -52,7 +52,7 @@ def _parts(c: Carrying, x: Pair, d: Pair) -> tuple[Pair, Pair]:
 
 
 def _small_constant(d: Pair) -> int:
-    """A divisor of at most 15 bits that is one known number; 0 of others."""
+    """A divisor of at most 15 bits that is one known number, in both halves the same everywhere; 0 of others."""
     values: list[int] = []
     for half in d:
         node = half.node
@@ -62,7 +62,9 @@ def _small_constant(d: Pair) -> int:
         if found is None or not found.size:
             return 0
         flat = found.reshape(-1)
-        values.append(int(flat[0]) if bool((flat == flat[0]).all()) else 0)
+        if bool((flat != flat[0]).any()):
+            return 0
+        values.append(int(flat[0]))
     return values[0] if values[1] == 0 and 0 < values[0] < 1 << 15 else 0
 
 

@@ -67,11 +67,13 @@ def are_equal_by_parts(first: str, second: str, *, reassociated: bool, name: str
     bodies = programs[0].entries[name], programs[1].entries[name]
     if any(op.has_effects for body in bodies for op in body.ops):
         return False
+    if len(bodies[1].returned) > len(bodies[0].returned):
+        return False
     with _deep():
         try:
             shown = _Shown(programs, bodies, reassociated=reassociated)
             outputs = zip(bodies[0].returned, bodies[1].returned, strict=False)
-            return all(shown.is_part(y, shown.all_of(x)) for x, y in outputs)
+            return all(shown.is_part(y, shown.all_of(x)) for x, y in outputs) and shown.ends(*bodies)
         except (_TooManyGoalsError, RecursionError):
             return False
 
@@ -110,10 +112,32 @@ class _Shown:
         self._second.enter(bodies[1])
         self._writes = Writes(self._b, self._second)
         self._known: dict[Goal, bool] = {}
+        self._repeated: set[Op] = set()
 
     def all_of(self, value: ValueId) -> Part:
         """All of a value of the first piece."""
         return Part(value, (ZERO,) * len(shape_of(self._a, value)))
+
+    def ends(self, first: Body, second: Body) -> bool:
+        """Whether the second piece ends where the first one does: each of its loops counts to a constant, or is a loop
+        of the first one, on the same values.
+
+        Asked once its results are shown. A loop of which every result is written over, or that nobody reads, shows no
+        result and may still not end.
+        """
+        known = {self._first.number(value) for op in first.ops for value in op.results}
+
+        def is_repeated(op: Op) -> bool:
+            numbers = [self._second.number(value) for value in op.results]
+            return op in self._repeated or (bool(numbers) and all(n is not None and n in known for n in numbers))
+
+        def all_end(body: Body) -> bool:
+            return all(is_repeated(op) or ends(op) for op in body.ops if op.bodies)
+
+        def ends(op: Op) -> bool:
+            return (op.name != "stablehlo.while" or op in self._second.loops) and all(map(all_end, op.bodies))
+
+        return all_end(second)
 
     def is_part(self, value: ValueId, part: Part) -> bool:
         """Whether a value of the second piece is a part of one of the first."""
@@ -382,6 +406,7 @@ class _Shown:
         asked = self._asked(op, other, part)
         goals = whole(asked) if not part.summed else None
         if goals is not None and all(self.is_part(*goal) for goal in goals):
+            self._repeated.add(other)
             return True
         law = LAWS.get(op.name)
         if law is None or not self._may_cut(op):

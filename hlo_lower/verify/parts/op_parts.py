@@ -78,6 +78,11 @@ class OpParts:
         """The shape of the second op's result."""
         return shape_of(self.programs[1], self.second.results[self.first.results.index(self.part.value)])
 
+    def types_of_results(self, number: int) -> tuple[mlir.RawType, ...]:
+        """The types of all results of the op of a module, 0 or 1."""
+        op = (self.first, self.second)[number]
+        return tuple(self.programs[number].types[value] for value in op.results)
+
     def run(self, dim: int) -> Run:
         """What of a dim of the result is computed."""
         return self.part.offsets[dim], self.sizes[dim]

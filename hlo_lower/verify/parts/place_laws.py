@@ -166,8 +166,14 @@ def top_k(asked: OpParts) -> list[Goal] | None:
 
 
 def whole(asked: OpParts) -> list[Goal] | None:
-    """The same op on the same operands."""
-    if not asked.has_same_attributes() or asked.result != asked.sizes or any(o != ZERO for o in asked.part.offsets):
+    """The same op on the same operands, with results of the same types.
+
+    Results that nobody reads count: the next state of `rng_bit_generator` says how many numbers were drawn, and what a
+    custom call computes may be told by the type of any of its results.
+    """
+    if not asked.has_same_attributes() or any(o != ZERO for o in asked.part.offsets):
+        return None
+    if asked.types_of_results(0) != asked.types_of_results(1):
         return None
     if len(asked.first.inputs) != len(asked.second.inputs) or len(asked.first.bodies) != len(asked.second.bodies):
         return None
