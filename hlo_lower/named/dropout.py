@@ -33,8 +33,5 @@ def dropout(anchor: Term) -> Found:
 
 def _goes_on(anchor: Term, beneath: Term) -> bool:
     """Whether what takes the value gives it back as well: then that is the dropout."""
-    for use in anchor.raw.uses:
-        user = use.owner.operation
-        if user.name in (*ARITHMETIC, "func.call") and anchor.terms.of(user.results[0]) is beneath:
-            return True
-    return False
+    takers = anchor.terms.takers_of(anchor.raw)
+    return any(op.name in (*ARITHMETIC, "func.call") and term is beneath for op, term in takers)

@@ -318,6 +318,13 @@ class Terms:
                 else:
                     yield found
 
+    def takers_of(self, raw: mlir.RawValue) -> list[tuple[mlir.RawOperation, Term | None]]:
+        """The ops that take a value as it stands, each with the term of its first result, if it has one."""
+        self.asked.append(raw)
+        takers = [use.owner.operation for use in raw.uses]
+        self.ends += [op for op in takers if not len(op.results)]
+        return [(op, self.of(op.results[0]) if len(op.results) else None) for op in takers]
+
     def scalar_of(self, term: Term) -> Any:
         """See `Term.scalar`."""
         op = term.op
