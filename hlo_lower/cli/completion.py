@@ -1,6 +1,8 @@
 """`hlo-lower completion`: what a shell completes commands, options and files with."""
 
 import argparse
+from importlib import import_module
+from typing import Any
 
 from hlo_lower.cli.streams import show
 from hlo_lower.errors import EXIT_OK, InputError
@@ -23,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
       InputError: shtab is not installed.
     """
     try:
-        import shtab
+        shtab: Any = import_module("shtab")
     except ImportError:
         told = "pip install 'hlo-lower[completion]'"
         raise InputError("completion", "shtab is not installed", next_step=told) from None
