@@ -15,7 +15,7 @@ from hlo_lower.analysis.interval import Interval
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.sources import Same
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.causes import Code
 from hlo_lower.graph import Node
 
@@ -24,16 +24,6 @@ MAX_ELEMENTS = 1 << 16
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 """Element types whose numbers are exact in 64 bits."""
-
-_COMPARED = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-}
-
 
 Known: TypeAlias = dict[Site, NDArray[np.float64] | None]
 
@@ -51,7 +41,7 @@ def compared_floats(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     left, right = (known_floats(ranges, site.to(operand), FOLLOWED, known) for operand in node.operands)
     if left is None or right is None:
         return None
-    result = _COMPARED[comparison_direction(node)](left, right)
+    result = comparison_of(node)(left, right)
     return Interval.exactly(result.astype(np.int64), "i1", Evidence.at(node, Code.KNOWN_FLOATS()))
 
 

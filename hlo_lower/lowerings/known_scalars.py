@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.graph import Node
 
 Scalar = np.generic
@@ -27,14 +27,6 @@ _PLAIN: Mapping[str, Callable[..., Any]] = {
 """Ops that NumPy computes as StableHLO does on integers of one type; on booleans only what `_ON_BOOLEANS` names."""
 
 _ON_BOOLEANS = frozenset(f"stablehlo.{op}" for op in ("and", "or", "xor", "not"))
-_COMPARED: Mapping[str, Callable[..., Any]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-}
 
 
 def known_constant(node: Node) -> Scalar | None:
@@ -72,7 +64,7 @@ def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None
 
 def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
     if node.name == "stablehlo.compare":
-        return _COMPARED[comparison_direction(node)](*operands)
+        return comparison_of(node)(*operands)
     if node.name == "stablehlo.convert":
         return operands[0] != 0 if dtype == np.bool_ else operands[0]
     if node.name == "stablehlo.reshape":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.named.terms import Term
 
 Places = tuple["np.ndarray[Any, Any]", ...]
@@ -27,15 +27,6 @@ _ELEMENTWISE: dict[str, Any] = {
     "xor": np.not_equal,
     "not": np.logical_not,
     "negate": np.negative,
-}
-
-_COMPARED: dict[str, Any] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
 }
 
 DEEPEST = 40
@@ -68,7 +59,7 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
         dtype = mlir.dtype_of(term.element)
         return None if dtype is None else values[0].astype(dtype)
     if term.op == "compare":
-        return _COMPARED[comparison_direction(term.node)](*values)
+        return comparison_of(term.node)(*values)
     if term.op == "select":
         return np.where(*values)
     with np.errstate(all="ignore"):

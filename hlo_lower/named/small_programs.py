@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.graph import Node
 from hlo_lower.named.terms import Term
 
@@ -17,15 +17,6 @@ NUMBERS = (-np.inf, -1.0, 0.0, 1.0, np.inf)
 """Numbers in all orders that two of them can have."""
 
 _LOGIC: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "xor": np.not_equal}
-
-_COMPARED: dict[str, Any] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-}
 
 
 def ordered_only(term: Term, arguments: "list[np.ndarray[Any, Any]]") -> "list[np.ndarray[Any, Any]] | None":
@@ -53,7 +44,7 @@ def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
     if any(value is None for value in values):
         return None
     if name == "compare":
-        return _COMPARED[comparison_direction(Node(raw))](*values)
+        return comparison_of(Node(raw))(*values)
     if name == "select":
         return cast(Any, np).where(*values)
     return _LOGIC[name](*values) if name in _LOGIC and values[0].dtype == bool else None

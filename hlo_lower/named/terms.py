@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.analysis.transfer import comparison_direction
+from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.graph import FUNCTIONS, Block, Graph, Node, Value
 
 SAME_STEPS = 12
@@ -160,15 +160,6 @@ _FOLDED: dict[str, Any] = {
     "not": np.logical_not,
 }
 """Arithmetic on tensors of rank 0; on integers what cannot differ."""
-
-_COMPARED: dict[str, Any] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-}
 
 _MOVED = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "dynamic_broadcast_in_dim"})
 """Ops of which a scalar stays what it is."""
@@ -340,8 +331,7 @@ class Terms:
             return None
         if op == "compare":
             values = [operand.scalar for operand in term.operands]
-            direction = comparison_direction(term.node)
-            return None if None in values else _COMPARED[direction](*values)
+            return None if None in values else comparison_of(term.node)(*values)
         if op in _FOLDED:
             values = [operand.scalar for operand in term.operands]
             if any(value is None for value in values) or (op in ("divide", "power") and not term.is_float):

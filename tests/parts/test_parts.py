@@ -6,7 +6,7 @@ from mutants import mutant
 from op_cases import CASES
 from op_pieces import are_same, attacks
 from random_graphs import are_equal, program, tiled
-from wrong_loops import MACHINERY, RULES, changed
+from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.verify import regions, verify
@@ -15,19 +15,6 @@ from hlo_lower.verify.parts.place_laws import each
 from hlo_lower.verify.parts.positions import LoopCounter, Position
 
 BY_NAME = {case.name: case for case in CASES}
-
-SEEN = {
-    "unthreaded": 1,
-    "dropped_tail": 3,
-    "seam": 4,
-    "repeated_tail": 6,
-    "forgotten_sum": 6,
-    "sorted dims are sorted in pieces": 14,
-    "pieces of a maximum are added": 18,
-    "reversed dims keep their order": 21,
-    "an update of a window is cut along its way": 46,
-}
-"""A random program in which each wrong variant gives other results (tests/tile)."""
 
 
 def both(seed, rules=None):

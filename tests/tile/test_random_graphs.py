@@ -4,22 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import mismatch
-from wrong_loops import MACHINERY, RULES, changed
+from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.subset.families import default_subset_rules
-
-SEEN = {
-    "unthreaded": 1,
-    "dropped_tail": 3,
-    "seam": 4,
-    "repeated_tail": 6,
-    "forgotten_sum": 6,
-    "sorted dims are sorted in pieces": 14,
-    "pieces of a maximum are added": 18,
-    "reversed dims keep their order": 21,
-    "an update of a window is cut along its way": 46,
-}
-"""A program in which each wrong variant gives other results."""
 
 
 @settings(max_examples=4, deadline=None, derandomize=True)

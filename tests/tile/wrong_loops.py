@@ -101,3 +101,16 @@ RULES = {
     "an update of a window is cut along its way": ("stablehlo.dynamic_update_slice", also(every_dim)),
     "pieces of a maximum are added": ("stablehlo.reduce", added),
 }
+
+SEEN = {
+    "unthreaded": 1,
+    "dropped_tail": 3,
+    "seam": 4,
+    "repeated_tail": 6,
+    "forgotten_sum": 6,
+    "sorted dims are sorted in pieces": 14,
+    "pieces of a maximum are added": 18,
+    "reversed dims keep their order": 21,
+    "an update of a window is cut along its way": 46,
+}
+"""A random program in which each wrong variant gives other results."""

@@ -7,7 +7,7 @@ that its type allows. All functions are sound for wrap-around: `interval.wrapped
 from collections.abc import Mapping
 
 from hlo_lower.analysis.transfer.arithmetic import ARITHMETIC
-from hlo_lower.analysis.transfer.booleans import BOOLEANS, MIRRORED, choose, comparison_direction
+from hlo_lower.analysis.transfer.booleans import BOOLEANS, MIRRORED, choose, comparison_direction, comparison_of
 from hlo_lower.analysis.transfer.movement import PLACES
 from hlo_lower.analysis.transfer.result import Transfer
 
@@ -24,4 +24,4 @@ LEADING_OPERANDS: Mapping[str, int] = {
 }
 """How many operands say what the elements are, for ops whose others only say where."""
 
-__all__ = ["ELEMENTWISE", "LEADING_OPERANDS", "MIRRORED", "TRANSFER", "choose", "comparison_direction"]
+__all__ = ["ELEMENTWISE", "LEADING_OPERANDS", "MIRRORED", "TRANSFER", "choose", "comparison_direction", "comparison_of"]

@@ -1,6 +1,6 @@
 """Transfer functions of comparisons, logic and choice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,24 @@ MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 """The direction of a comparison whose operands change places; the others stay."""
 
 
+_COMPARED: Mapping[str, Callable[..., Any]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
 def comparison_direction(node: Node) -> str:
     """The direction of a `stablehlo.compare`: EQ, NE, GE, GT, LE or LT."""
     return mlir.enum_value(node.attribute("comparison_direction"))
+
+
+def comparison_of(node: Node) -> Callable[..., Any]:
+    """What a `stablehlo.compare` computes, of arrays; of floats as compare_type FLOAT, which is IEEE 754's."""
+    return _COMPARED[comparison_direction(node)]
 
 
 def _compare(node: Node, operands: Sequence[Interval]) -> Interval:
