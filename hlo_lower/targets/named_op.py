@@ -8,6 +8,9 @@ from hlo_lower.errors import InputError
 ADAPTERS = ("", "attention", "normalized_shape", "channels_last")
 """What may stand between one of ours and the target's: a file each in `hlo_lower.spelling`."""
 
+ATTENDED = ("query", "key", "value", "mask")
+"""What the adapter of attentions gives, in this order; the mask may be left out."""
+
 GAINS = ("", "keys_in_place", "keys_repeated")
 """When an attention is worth its transposes: see `NamedOp.gains`."""
 
@@ -66,7 +69,7 @@ class NamedOp:
     run: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse words that do not exist."""
+        """Refuse words that do not exist, and operands that no adapter gives."""
         for told, given, known in (("adapter", [self.adapter], ADAPTERS), ("gains", self.gains, GAINS)):
             for word in given:
                 if word not in known:
@@ -76,6 +79,15 @@ class NamedOp:
                         facts=f"there is {', '.join(known[1:])}",
                         next_step="write one of them, or leave it out",
                     )
+
+        roles = tuple(role.strip("[]") for role in self.operands)
+        if self.adapter == "attention" and roles not in (ATTENDED, ATTENDED[:3]):
+            raise InputError(
+                f"named {self.op}",
+                f"operands: {', '.join(self.operands)}",
+                facts=f"the adapter attention gives {', '.join(ATTENDED)}, in this order",
+                next_step='write operands = ["query", "key", "value", "[mask]"]',
+            )
 
     def __hash__(self) -> int:
         return hash((self.op, self.composite, self.operands, self.adapter))

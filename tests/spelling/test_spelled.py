@@ -184,6 +184,10 @@ def test_composites_of_others_that_the_target_does_not_take_are_as_they_were():
         ('op = "gelu"\ncomposite = "a"\noperands = ["x"]\nwhere.c = [1]', "unknown key 'c'"),
         ('op = "gelu"\ncomposite = "a"\noperands = ["x"]\nattributes.a = "b"', "no attribute 'b'"),
         ('op = "gelu"\ncomposite = "a"', "it has no operands"),
+        (
+            'op = "attention"\ncomposite = "a"\noperands = ["query", "value", "key"]\nadapter = "attention"',
+            "operands: query, value, key",
+        ),
     ],
 )
 def test_an_entry_that_says_nothing_is_an_error(tmp_path, entry, told):
