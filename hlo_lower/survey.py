@@ -16,6 +16,7 @@ from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
+from hlo_lower.report import ModuleReport
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import classify_scatters
@@ -53,6 +54,19 @@ class Survey(NamedTuple):
     refused: tuple[RefusedOps, ...]
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+
+
+def surveyed_report(graph: Graph, file: str, options: Options) -> ModuleReport:
+    """A report of a module and of what would become of it.
+
+    Args:
+      graph: the module.
+      file: as the user gave it.
+      options: how it would be lowered.
+    """
+    found = survey(graph, options=options)
+    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
+    return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
 
 
 def classify(

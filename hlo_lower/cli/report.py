@@ -78,9 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if len(errors) == len(reports):
         complain("\n".join(errors))
         return EXIT_BAD_INPUT
-    show(_explored(reports, args) if args.format == EXPLORER else _rendered(reports, args), args.output)
-    if args.output != STANDARD and not args.quiet:
-        print(f"wrote {args.output}")
+    _give(_explored(reports, args) if args.format == EXPLORER else _rendered(reports, args), args)
     if errors:
         complain(f"{len(errors)} of {len(reports)} modules could not be read; the report says why")
     failing = [told for what in args.fail_on if (told := _failing(what, reports))]
@@ -90,6 +88,13 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_BAD_INPUT if is_error else EXIT_NOT_LOWERED if failing else EXIT_OK
 
 
+def _give(text: str, args: argparse.Namespace) -> None:
+    """Print a report, or write it and say so."""
+    show(text, args.output)
+    if args.output != STANDARD and not args.quiet:
+        print(f"wrote {args.output}")
+
+
 def _show_named(args: argparse.Namespace) -> int:
     """Show the named ops of modules."""
     import json
@@ -97,23 +102,20 @@ def _show_named(args: argparse.Namespace) -> int:
     from hlo_lower.naming import named_report, named_report_or_error
     from hlo_lower.report.named_ops import named_text
 
-    if args.format not in (None, "text", "json"):
+    form = _form(args)
+    if form not in ("text", "json"):
         raise InputError(
-            *("report", f"--named is not told as {args.format}"),
+            *("report", f"--named is not told as {form}"),
             facts="formats of --named are text and json",
-            next_step="leave --format out, or write --format json",
+            next_step="--format json, or -o OUT.json",
         )
     check_writable(args.output)
     if len(args.files) == 1 and not os.path.isdir(args.files[0]):
         reports = [named_report(module_source(args.files[0]), name=args.files[0])]
     else:
         reports = [named_report_or_error(one.source, one.file) for one in selected_modules(args.files)]
-    told = (
-        json.dumps([one.to_json() for one in reports], indent=1) + "\n"
-        if args.format == "json"
-        else named_text(reports)
-    )
-    show(told, args.output)
+    told = json.dumps([one.to_json() for one in reports], indent=1) + "\n" if form == "json" else named_text(reports)
+    _give(told, args)
     return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 
 
@@ -148,21 +150,21 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
 
 def _classified(file: str, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
-    from hlo_lower.report import ModuleReport
-    from hlo_lower.survey import survey
+    from hlo_lower.survey import surveyed_report
 
-    graph = hl.read(module_source(file), name=file)
-    found = survey(graph, options=options)
-    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
-    return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
+    return surveyed_report(hl.read(module_source(file), name=file), file, options)
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
     from hlo_lower.report import render
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
-    form = args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
-    return render(reports, form, show_all=args.all, explain=args.explain, **how)
+    return render(reports, _form(args), show_all=args.all, explain=args.explain, **how)
+
+
+def _form(args: argparse.Namespace) -> str:
+    """The format: as it is asked for, else by the suffix of the output."""
+    return args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
 
 
 def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

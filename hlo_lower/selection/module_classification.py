@@ -1,7 +1,6 @@
 """One module, from its file to its report; whatever goes wrong with it is said there."""
 
 from dataclasses import replace
-from typing import Any
 
 from hlo_lower.containment import mark_contained
 from hlo_lower.errors import HloLowerError
@@ -50,14 +49,10 @@ def warm_up(options: Options) -> None:
 
 def _classified(options: Options, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
-    from hlo_lower.survey import survey
+    from hlo_lower.survey import surveyed_report
 
-    graph = read(module.source, module.file)
-    found = survey(graph, options=options)
-    records = tuple(detached(record) for record in found.records)
-    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
-    given = (module.file, graph.op_count, records, options.target.name, options.oob)
-    return ModuleReport(*given, group=module.group, **told)
+    report = surveyed_report(read(module.source, module.file), module.file, options)
+    return replace(report, records=tuple(map(detached, report.records)), group=module.group)
 
 
 def detached(record: ScatterRecord) -> ScatterRecord:

@@ -1,5 +1,6 @@
 """Mistyped command lines, help, and what is printed where: a user is told what was meant, and nothing is lost."""
 
+import json
 import subprocess
 import sys
 
@@ -105,6 +106,15 @@ def test_the_format_of_a_report_follows_its_suffix(folder, command, suffix, star
     assert (folder / f"out{suffix}").read_text().lower().startswith(start.lower())
     command("report", "decode.mlir", "-o", f"out{suffix}", "--format", "text")
     assert (folder / f"out{suffix}").read_text().startswith("decode.mlir")
+
+
+def test_named_ops_are_told_in_the_format_of_the_suffix(folder, command):
+    """As JSON or text; another format is an error, and nothing is written."""
+    assert command("report", "--named", "plain.mlir", "-o", "named.json").out == "wrote named.json\n"
+    assert json.loads((folder / "named.json").read_text())[0]["file"] == "plain.mlir"
+    refused = command("report", "--named", "plain.mlir", "-o", "named.html")
+    assert (refused.code, refused.out) == (2, "")
+    assert not (folder / "named.html").exists()
 
 
 def test_a_function_without_an_entry_is_exported_by_its_shapes(folder, command):
