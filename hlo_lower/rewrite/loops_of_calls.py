@@ -49,9 +49,8 @@ def in_calls(change: Change) -> Change:
     """What is told of a loop that was left, and then written in calls."""
     if change.outcome is not Outcome.LEFT or change.op != WHILE:
         return change
-    return replace(
-        change, outcome=Outcome.LOWERED, why=Code.SAID("its regions as calls of functions that are not inlined")
-    )
+    became = Code.BECAME("its regions as calls of functions that are not inlined", "", None)
+    return replace(change, outcome=Outcome.LOWERED, why=became)
 
 
 def is_of_calls(node: Node) -> bool:

@@ -264,7 +264,8 @@ class _Shown:
         return covers(boxes, (*shape_of(self._b, y), *(n for _, n in terms)), once=True)
 
     def _may_be_split(self, op: Op, combiner: str) -> bool:
-        """Whether parts of a sum may be combined: of floats only where their order is free."""
+        """Whether parts of a sum may be combined: of floats only where their order is free. That of maxima and minima
+        always is, as StableHLO has them: -0 is below 0, and NaN is what any of them with a NaN is."""
         element = self._element(op.results[0])
         if op.name == "stablehlo.reduce" and not self._is_neutral(self._first.known(op.inputs[1]), combiner):
             return False
