@@ -7,6 +7,9 @@ types of each op.
 A value is near where all that take it stand within `NEAR` ops of where it is made (an argument: of where it is first
 taken): it is told by how far off that is, so that the values of one layer are told as those of the next. Another value,
 that many layers take, or that is taken within a region, is told by which one it is.
+
+What only gathers results at the end of the block, as a decode step does with the caches of all layers, makes no value
+far: of a value it is told whether that takes it.
 """
 
 import re
@@ -31,6 +34,9 @@ _PLACES = 1 << 20
 _COUNTED, _FAR = 1 << 36, 1 << 60
 """More than any distance to a near value, and more than that with a count."""
 
+GATHERS = frozenset({"func.return", *(f"stablehlo.{op}" for op in ("concatenate", "reshape", "broadcast_in_dim"))})
+"""Ops that gather results, where they are the last ones of a block."""
+
 _VALUE = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.-]+(?:#\d+)?)')
 
@@ -48,6 +54,7 @@ class Listing:
       starts: for each op the first value that it makes; one more behind.
       places: for each value the place of the op that makes it; -1 of an argument.
       is_near: for each value whether it is near.
+      tail: the first of the ops at the end that gather results.
     """
 
     operations: Sequence[mlir.RawOperation]
@@ -58,6 +65,7 @@ class Listing:
     starts: list[int]
     places: list[int]
     is_near: list[bool]
+    tail: int
 
     def taken(self, place: int) -> list[int]:
         """The values that an op takes."""
@@ -68,15 +76,15 @@ class Listing:
         return range(self.starts[place], self.starts[place + 1])
 
     def users(self, value: int) -> list[int]:
-        """The places of the ops that take a value, ascending."""
+        """The places of the ops before the tail that take a value, ascending."""
         users, ends = self._users
         return users[ends[value] : ends[value + 1]].tolist()
 
     @cached_property
     def _users(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
         """The users of all values, one value behind the other, and where those of each begin."""
-        taken = np.array(self.all_taken, np.int64)
-        users = np.repeat(np.arange(len(self.kinds)), np.diff(self.ends))[np.argsort(taken, kind="stable")]
+        taken = np.array(self.all_taken[: self.ends[self.tail]], np.int64)
+        users = np.repeat(np.arange(self.tail), np.diff(self.ends[: self.tail + 1]))[np.argsort(taken, kind="stable")]
         return users, np.cumsum([0, *np.bincount(taken, minlength=len(self.places))])
 
 
@@ -167,30 +175,34 @@ class _Reader:
             else:
                 key.append(name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
         self.all_taken += taken
-        if "\n" in text:
-            self.inner += taken
+        head = text.find("\n")
+        if head > 0:  # the first line has the operands, those behind it a region
+            self.inner += [self.known[name] for name in _VALUE.findall(text, head) if name in self.known]
         if "__elided__" in text:
             key.append(str(len(self.kinds)))
 
     def listing(self, operations: Sequence[mlir.RawOperation]) -> Listing:
         """What was read."""
         starts, ends, taken = np.array(self.starts), np.array(self.ends), np.array(self.all_taken, np.int64)
-        ops = len(self.kinds)
+        ops, tail = len(self.kinds), _tail(operations)
         places = np.repeat(np.arange(-1, ops), np.diff(starts, prepend=0))
         users, values = np.repeat(np.arange(ops), np.diff(ends)), np.arange(len(places))
+        before = slice(ends[tail])
         last, is_made = places.copy(), places >= 0
-        np.maximum.at(last, taken, users)
+        np.maximum.at(last, taken[before], users[before])
         first = np.where(is_made, places * _PLACES + values - starts[places], _FAR)
-        np.minimum.at(first, taken, users * _PLACES + np.arange(len(taken)) - ends[users])
+        np.minimum.at(first, taken[before], users[before] * _PLACES + (np.arange(len(taken)) - ends[users])[before])
         is_near = last - first // _PLACES <= NEAR
         is_near[self.inner] = False
-        count = np.bincount(taken, minlength=len(places))
+        is_gathered = np.zeros(len(places), bool)
+        is_gathered[taken[ends[tail] :]] = True
+        count = 2 * np.bincount(taken, minlength=len(places)) + is_gathered
         base = 2 * first + is_made - np.where(is_made, 0, count * _COUNTED)
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
         lines = self._lines(told.tolist(), made.tolist())
         taken_and_made = self.all_taken, self.ends, self.starts
-        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist())
+        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
 
     def _lines(self, told: list[int], made: list[int]) -> list[int]:
         """A number for each op.
@@ -206,3 +218,11 @@ class _Reader:
             numbers.setdefault((kind, *told[ends[n] : ends[n + 1]], *made[starts[n] : starts[n + 1]]), len(numbers))
             for n, kind in enumerate(self.kinds)
         ]
+
+
+def _tail(operations: Sequence[mlir.RawOperation]) -> int:
+    """The first of the ops at the end of a block that gather results."""
+    at = len(operations)
+    while at and operations[at - 1].name in GATHERS:
+        at -= 1
+    return at

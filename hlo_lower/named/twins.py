@@ -25,7 +25,7 @@ from hlo_lower.named.listing import Listing
 from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, name_of
 from hlo_lower.named.terms import Term, Terms
 
-MOST = 6
+MOST = 16
 """How many stretches are remembered for one op; then there are no twins, but ops that happen to be alike."""
 
 Seen: TypeAlias = list[Region | NearMiss]
@@ -114,6 +114,7 @@ class Twins:
         """The stretch; None where twins cannot be told by it."""
         looked_at = {place, *self._places(terms.looked_at)}
         looked_at.update(self._place(operation) for operation in terms.ends if self._order.holds(operation))
+        looked_at.discard(len(self._operations) - 1)  # of the end of the block only that it takes a value is seen
         own = set[int]()
         for region in seen:
             if isinstance(region, Region):
