@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,7 @@ def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperati
     lines = mlir.print_operation(function, longest=LONGEST).rstrip().split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("func.func"))
     reader = _Reader([name for name in _VALUE_OR_STRING.findall(lines[start]) if name[0] == "%"])
-    for text in _statements(lines[start + 1 : -1]):
-        reader.read(text)
+    reader.read_all(list(_statements(lines[start + 1 : -1])))
     return reader.listing(operations) if len(reader.kinds) == len(operations) else None
 
 
@@ -130,19 +130,40 @@ class _Reader:
         self.kinds: list[int] = []
         self.all_taken: list[int] = []
         self.ends, self.starts = [0], [len(arguments)]
-        self._numbers: dict[tuple[str, ...], int] = {}
+        self._numbers: dict[str | tuple[str, ...], int] = {}
 
-    def read(self, text: str) -> None:
-        """Read the text of one op."""
-        parts = (_VALUE_OR_STRING if '"' in text else _VALUE).split(text)
+    def read_all(self, texts: Sequence[str]) -> None:
+        """Read the text of all ops; most have no strings and no regions, and the names in these are looked for at once.
+        """
+        are_simple = ['"' not in text and "\n" not in text for text in texts]
+        together = "\n".join(compress(texts, are_simple))
+        names, kinds = _VALUE.findall(together), _VALUE.sub("%", together).split("\n")
+        known, taken, ends, starts, numbers = self.known, self.all_taken, self.ends, self.starts, self._numbers
+        numbered, at, value = iter(kinds), 0, starts[-1]
+        for text, is_simple in zip(texts, are_simple, strict=True):
+            kind = next(numbered) if is_simple else ""
+            end = at + kind.count("%")
+            if kind[:6] == "  % = ":
+                known[names[at]] = value
+                at, value = at + 1, value + 1
+            elif not is_simple or kind[:3] == "  %":
+                self._read(text)
+                at, value = end, starts[-1]
+                continue
+            starts.append(value)
+            taken += [known[name] for name in names[at:end]]
+            at = end
+            ends.append(len(taken))
+            self.kinds.append(numbers.setdefault(kind, len(numbers)))
+
+    def _read(self, text: str) -> None:
+        """Read the text of one op with strings, regions, or several results."""
+        parts = _VALUE_OR_STRING.split(text)
         is_named = parts[0] == "  " and len(parts) > 1 and parts[1][0] == "%"
         names, key = parts[self._name(parts) if is_named else 1 :: 2], parts[::2]
         if not is_named:
             self.starts.append(self.starts[-1])
-        try:
-            self.all_taken += [self.known[name] for name in names]
-        except KeyError:
-            self._take_known(text, names, key)
+        self._take_known(text, names, key)
         self.ends.append(len(self.all_taken))
         self.kinds.append(self._numbers.setdefault(tuple(key), len(self._numbers)))
 
