@@ -25,7 +25,7 @@ and value share (batch, heads), q, g, ... what only the query has, k positions o
 elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the outer. `empty_rows` is that of softmax.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -101,7 +101,7 @@ def product_of(view: View) -> Product:
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
-    if not isinstance(found, Match) or found.name != "softmax" or "where" in found.inputs:
+    if not isinstance(found, Match) or found.name != "softmax":
         return None
     [weights] = found.results
     missed: NearMiss | None = None
@@ -124,6 +124,8 @@ def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
         if at.term is not weights or not isinstance(axis, int):
             continue
         found = _scores(at.on(softmaxed.inputs["x"]))
+        if (seen := softmaxed.inputs.get("where")) is not None:
+            found.masks.insert(0, Mask("boolean", at.on(seen) if seen.shape else View(seen, ()), is_infinite=True))
         if found.product is None:
             return None
         if set(at.axis(axis)) != set(leaves(second.summed)):
@@ -293,6 +295,20 @@ class _Side:
         return (behind or fit)[0]
 
 
+def _followers(views: Sequence[View], roles: dict[Atom, str]) -> frozenset[Atom]:
+    """Atoms that always come right behind the same other one: both are one, as of elements that were turned by pairs."""
+    before: dict[Atom, set[Atom | None]] = {}
+    behind: dict[Atom, set[Atom | None]] = {}
+    for axis in (view.axis(dim) for view in views for dim in range(len(view.axes))):
+        for atom, first, second in zip(axis, (None, *axis), (*axis[1:], None), strict=False):
+            before.setdefault(atom, set()).add(first)
+            behind.setdefault(atom, set()).add(second)
+    pairs = ((atom, *firsts) for atom, firsts in before.items() if len(firsts) == 1)
+    return frozenset(
+        atom for atom, first in pairs if first and behind[first] == {atom} and roles.get(atom) == roles.get(first)
+    )
+
+
 def _names(roles: dict[Atom, str], atoms: Axis) -> dict[Atom, str]:
     """A letter for each atom, by its role, in the order in which they come."""
     named: dict[Atom, str] = {}
@@ -306,6 +322,7 @@ def _names(roles: dict[Atom, str], atoms: Axis) -> dict[Atom, str]:
 def _letters(view: View, names: dict[Atom, str]) -> str:
     """The layout of a value: for each axis the letter of what it is made of, in brackets where it is several."""
     axes = ([names.get(atom, "?") for atom in view.axis(d)] for d in range(len(view.axes)))
+    axes = ([letter for letter in axis if letter] for axis in axes)
     return "".join("1" if not axis else axis[0] if len(axis) == 1 else f"({''.join(axis)})" for axis in axes)
 
 
@@ -348,8 +365,10 @@ def _attention(
             attributes["mask_hides"] = boolean[0].hides
         inputs.update({MASKS[n] if n < len(MASKS) else f"bias_{n}": mask.term for n, mask in enumerate(given)})
     result = _ended(second.result)
-    views += [mask.view.root(casts=False) for mask in given]
-    names = _names(roles, (*second.result.atoms, *(atom for view in views for atom in view.atoms)))
+    views += [mask.operand for mask in given]
+    atoms = (*second.result.atoms, *(atom for view in views for atom in view.atoms))
+    followers = _followers((*views, result), roles)
+    names = dict.fromkeys(followers, "") | _names(roles, tuple(atom for atom in atoms if atom not in followers))
     attributes["layout"] = ",".join(_letters(view, names) for view in views) + "->" + _letters(result, names)
     if "causal_mask" in inputs:
         inputs["causal_mask"] = inputs.pop("causal_mask")  # the last one
