@@ -9,7 +9,7 @@ taken): it is told by how far off that is, so that the values of one layer are t
 that many layers take, or that is taken within a region, is told by which one it is.
 
 What only gathers results at the end of the block, as a decode step does with the caches of all layers, makes no value
-far: of a value it is told whether that takes it.
+far: of a value it is told whether the end of the block takes it, and whether another of these does.
 """
 
 import re
@@ -215,9 +215,10 @@ class _Reader:
         np.minimum.at(first, taken[before], users[before] * _PLACES + (np.arange(len(taken)) - ends[users])[before])
         is_near = last - first // _PLACES <= NEAR
         is_near[self.inner] = False
-        is_gathered = np.zeros(len(places), bool)
-        is_gathered[taken[ends[tail] :]] = True
-        count = 2 * np.bincount(taken, minlength=len(places)) + is_gathered
+        is_gathered, is_returned = np.zeros((2, len(places)), bool)
+        is_gathered[taken[ends[tail] : ends[-2]]] = True
+        is_returned[taken[ends[-2] :]] = True
+        count = 4 * np.bincount(taken, minlength=len(places)) + 2 * is_returned + is_gathered
         base = 2 * first + is_made - np.where(is_made, 0, count * _COUNTED)
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)

@@ -5,7 +5,7 @@
     the second one with results as i and i + size / 2: pairs "interleaved_to_halves"
 
     x * cos + concat(-b, a) * sin      concat(a * cos - b * sin, b * cos + a * sin)      x * cos + roll(x) * (-sin, sin)
-    stacked and reshaped, or a product of complex numbers; a part of x turned and the rest joined to it, or to its halves
+    stacked and reshaped, or a product of complex numbers; a part of x turned, the rest joined to it or to its halves
 
 All of these give each element as a sum of two products, so that is what is asked: for some places of the result, which
 elements of x and of which tables it is made of, and with which signs, through slices, concatenations, layout and
