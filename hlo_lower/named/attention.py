@@ -26,16 +26,17 @@ elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
 from hlo_lower.named.attention_masks import Mask, added_masks, causal_window, mask_of
-from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, fresh, leaves
+from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, are_same, fresh, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.softmax import softmax, through
+from hlo_lower.named.rows import reduced
+from hlo_lower.named.softmax import shifted_of, softmax, through
 from hlo_lower.named.terms import Term
 
 OPERANDS = ("query", "key", "value")
@@ -101,6 +102,8 @@ def product_of(view: View) -> Product:
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
+    if found is None:
+        return _divided_behind(anchor)
     if not isinstance(found, Match) or found.name != "softmax":
         return None
     [weights] = found.results
@@ -113,6 +116,29 @@ def attention(anchor: Term) -> Found:
             return tried
         missed = missed or (None if tried is None else NearMiss("attention", tried, user))
     return missed
+
+
+def _divided_behind(anchor: Term) -> Match | None:
+    """The same of exponentials whose sum divides what they are multiplied to."""
+    shifted = shifted_of(anchor)
+    if shifted is None or (attributes := shifted.attributes) is None:
+        return None
+    softmaxed = Match("softmax", {"x": shifted.x}, [anchor], {**attributes, "empty_rows": "nan"})
+    for user in anchor.users:
+        quotient = user.only_user if user.op == "dot_general" else None
+        if quotient is None or quotient.op != "divide" or quotient.operands[0] is not user:
+            continue
+        view = View.of(quotient)
+        second, total = product_of(view.on(user)), reduced(view.on(quotient.operands[1]), "add")
+        side = next((s for s in (second.left, second.right) if s.term is anchor), None)
+        if side is None or total is None or total.operand.term is not anchor:
+            continue
+        alike = zip(side.axes, total.operand.axes, strict=True)
+        if all(set(b) <= set(total.new) if set(a) & set(second.summed) else are_same(a, b) for a, b in alike):
+            found = _of_product(view.on(user), softmaxed)
+            if isinstance(found, Match) and list(found.results) == [user]:
+                return replace(found, results=[quotient])
+    return None
 
 
 def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
