@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from hlo_lower.graph import Graph, Node, Writable
+from hlo_lower.graph import Node, Writable
 from hlo_lower.subset.cut import Steps
 from hlo_lower.subset.tensor_subset import TensorSubset
 from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of

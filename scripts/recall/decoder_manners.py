@@ -147,7 +147,12 @@ def heads_merged_into_the_batch(p, tokens):
     return x @ p["table"].T
 
 
-OUTSIDE = {"cq": (WIDTH, HEADS, SIZE), "ck": (WIDTH, HEADS, SIZE), "cv": (WIDTH, HEADS, SIZE), "co": (HEADS, SIZE, WIDTH)}
+OUTSIDE = {
+    "cq": (WIDTH, HEADS, SIZE),
+    "ck": (WIDTH, HEADS, SIZE),
+    "cv": (WIDTH, HEADS, SIZE),
+    "co": (HEADS, SIZE, WIDTH),
+}
 
 
 @VARIANTS.case(
@@ -246,7 +251,10 @@ def norms_behind_and_of_queries_and_keys(p, tokens):
     angles = jnp.arange(LENGTH)[:, None] * (5e5 ** (-jnp.arange(0, SIZE, 2) / SIZE))[None]
     angles = jnp.concatenate([angles, angles], -1)[None, :, None]
     for w in p["layers"]:
-        q, k = (rms(x @ w[n].reshape(WIDTH, WIDTH), w[m]).reshape(BATCH, LENGTH, HEADS, SIZE) for n, m in ("q qn".split(), "k kn".split()))
+        q, k = (
+            rms(x @ w[n].reshape(WIDTH, WIDTH), w[m]).reshape(BATCH, LENGTH, HEADS, SIZE)
+            for n, m in (["q", "qn"], ["k", "kn"])
+        )
         q, k = (t * jnp.cos(angles) + rotate_half(t) * jnp.sin(angles) for t in (q, k))
         v = (x @ w["v"].reshape(WIDTH, WIDTH)).reshape(BATCH, LENGTH, HEADS, SIZE)
         out = jax.nn.dot_product_attention(q, k, v, mask=below()[None, None], scale=SIZE**-0.5)

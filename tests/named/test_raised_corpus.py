@@ -1,11 +1,10 @@
 """Exports of real frameworks, where they are there: raised and written out they are what they were."""
 
 import pytest
+from named.structural_text import structure
 from test_corpus import MODULES, name, needs_corpus
 
 import hlo_lower as hl
-from named.structural_text import structure
-from hlo_lower import mlir
 
 UNVERIFIED = {}
 """Modules of which verification needs more than regions."""

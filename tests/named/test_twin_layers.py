@@ -77,7 +77,9 @@ def told_of(one, order):
         [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
         [order.place(operation) for operation in region.operations],
         [place_of(value) for value in (*region.inputs, *region.results)],
-        sorted(str(place_of(value)) for value in (*region.aliases, *(operation.results[0] for operation in region.kept))),
+        sorted(
+            str(place_of(value)) for value in (*region.aliases, *(operation.results[0] for operation in region.kept))
+        ),
         [told_of(inner, order) for inner in one.inner],
     )
 
