@@ -5,8 +5,8 @@
     python scripts/named_recall.py --corpus ../shared/corpus/modules
 
 Four kinds of programs are looked at: small ones that hold an op, in the manner of many libraries; near misses, which do
-not; exports of decoders with two layers, forty of them; and modules of frameworks whose ops were counted by reading, where they are
-there. What is missed is listed with what was found in its place. Exit code 1 if anything is found in a near miss or
+not; exports of forty decoders with two layers; and modules of frameworks whose ops were counted by reading, where they
+are there. What is missed is listed with what was found in its place. Exit code 1 if anything is found in a near miss or
 less than --goal is found, else 0.
 """
 

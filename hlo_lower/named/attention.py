@@ -322,7 +322,7 @@ class _Side:
 
 
 def _followers(views: Sequence[View], roles: dict[Atom, str]) -> frozenset[Atom]:
-    """Atoms that always come right behind the same other one, as of elements that were turned by pairs: both are one."""
+    """Atoms that always come right behind the same other one, as of elements turned by pairs: both are one."""
     before: dict[Atom, set[Atom | None]] = {}
     behind: dict[Atom, set[Atom | None]] = {}
     for axis in (view.axis(dim) for view in views for dim in range(len(view.axes))):

@@ -2,8 +2,8 @@
 
     scale = weight / sqrt(variance + epsilon)      shift = bias - mean * scale      x * scale + shift
 
-It is batch_norm and nothing else: scale and shift go along the same one axis of x, the mean is multiplied by this scale,
-and mean and variance are parameters; the weight may be missing.
+It is batch_norm and nothing else: scale and shift go along the same one axis of x, the mean is multiplied by this
+scale, and mean and variance are parameters; the weight may be missing.
 """
 
 from hlo_lower.named.axis_atoms import LAYOUT, View, are_same

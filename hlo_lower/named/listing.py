@@ -133,7 +133,7 @@ class _Reader:
         self._numbers: dict[str | tuple[str, ...], int] = {}
 
     def read_all(self, texts: Sequence[str]) -> None:
-        """Read the text of all ops; most have no strings and no regions, and the names in these are looked for at once."""
+        """Read the text of all ops; most have no strings and no regions: names in these are looked for at once."""
         are_simple = ['"' not in text and "\n" not in text for text in texts]
         together = "\n".join(compress(texts, are_simple))
         names, kinds = _VALUE.findall(together), _VALUE.sub("%", together).split("\n")

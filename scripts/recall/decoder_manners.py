@@ -1,5 +1,5 @@
-"""The second ten decoders: how libraries write them (mapped heads, modules of one token, merged heads, loops over layers),
-attention to another sequence, caches in chunks."""
+"""The second ten decoders: how libraries write them (mapped heads, modules of one token, merged heads, loops over
+layers), attention to another sequence, caches in chunks."""
 
 import math
 from functools import partial

@@ -160,7 +160,7 @@ def test_a_near_miss_says_what_it_lacks():
 
 
 def test_a_raised_product_of_constants_is_verified():
-    """What a composite of constants takes may stand in the second version alone; the versions are equal all the same."""
+    """What a composite of constants takes may stand in the second version alone: they are equal all the same."""
     text = """
     func.func public @main() -> tensor<6xf32> {
       %one = stablehlo.constant dense<1.0> : tensor<f32>
