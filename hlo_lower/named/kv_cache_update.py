@@ -200,7 +200,9 @@ def _is_kept(cache: Term, axis: int, steps: int = 12) -> bool:
 
 
 def _is_made_of(new: Term, cache: Term) -> bool:
-    """Whether new rows are made of the rows that they overwrite."""
+    """Whether new rows are made of the rows that they overwrite: then something else takes the cache as well."""
+    if cache.surface is not None and not cache.has_several_users:
+        return False
     pending, seen = [new], set[int]()
     while pending and len(seen) < STEPS:
         term = pending.pop(0)
