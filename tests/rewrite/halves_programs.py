@@ -1,0 +1,562 @@
+"""Random programs of 64-bit integers, as text, and targets that compute on none of them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from element_type_programs import target_taking
+
+import hlo_lower as hl
+
+OTHERS = ("i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "f32", "f64")
+CONVERTED = (*OTHERS, "bf16", "f16")
+SHAPES = ((), (1,), (3,), (5,), (2, 3), (3, 2), (4, 2), (0,), (0, 3), (2, 1, 3), (12,))
+EDGES = [0, 1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, -1, -2, -3, -63, -64]
+EDGES += [(1 << k) + e for k in (15, 16, 31, 32, 33, 48, 62, 63, 64) for e in (-2, -1, 0, 1, 2)]
+EDGES += [-((1 << k) + e) for k in (31, 32, 62, 63) for e in (-1, 0, 1)]
+EDGES += [5 << 32, (5 << 32) | 5, 0x00000001FFFFFFFF, 0xFFFFFFFF00000000, 0x7FFFFFFF80000000, 0x80000000FFFFFFFF]
+
+BINARY = ("add", "subtract", "multiply", "divide", "remainder", "minimum", "maximum", "and", "or", "xor")
+SHIFTS = ("shift_left", "shift_right_logical", "shift_right_arithmetic")
+FOLDS = ("add", "minimum", "maximum", "and", "or", "xor", "multiply")
+DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+
+
+def bits_of(element):
+    """How many bits an integer type has."""
+    return int(element.lstrip("ui"))
+
+
+def dtype_of(element):
+    """The NumPy name of an element type."""
+    if element == "i1":
+        return "bool"
+    return {"u": "uint", "i": "int", "f": "float"}[element[0]] + element.lstrip("uif")
+
+
+def drawn(rng, shape, element):
+    """An array of a type: edges and random numbers of every size among integers, all kinds of floats."""
+    size = int(np.prod(shape))
+    if element == "i1":
+        return rng.integers(0, 2, shape).astype(bool)
+    if element.startswith("f"):
+        near = [0.0, -0.0, 0.5, -0.5, 1.5, np.nan, np.inf, -np.inf, 1e30, -1e30]
+        near += [sign * (2.0**k + e) for k in (31, 32, 53, 62, 63, 64) for e in (-1024, -1, 0, 1, 4096) for sign in (1, -1)]
+        found = rng.choice(near, size) * np.where(rng.random(size) < 0.3, rng.random(size), 1)
+        with np.errstate(all="ignore"):
+            return found.reshape(shape).astype(dtype_of(element))
+    bits = bits_of(element)
+    edge = [int(n) % (1 << bits) for n in rng.choice(np.array(EDGES, object), size)]
+    wide = [int(rng.integers(0, 1 << 64, dtype=np.uint64)) >> int(rng.integers(0, 64)) for _ in range(size)]
+    wide = [(-n if rng.random() < 0.3 else n) % (1 << bits) for n in wide]
+    picked = [a if rng.random() < 0.6 else b for a, b in zip(edge, wide, strict=True)]
+    return np.array(picked, f"uint{bits}").view(dtype_of(element)).reshape(shape)
+
+
+def tensor(shape, element):
+    """A type as text."""
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
+
+
+@dataclass(frozen=True)
+class V:
+    """A value of a program."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: str
+
+    @property
+    def type(self):
+        """Its type as text."""
+        return tensor(self.shape, self.element)
+
+
+@dataclass
+class Program:
+    """Ops as text, and what they may take."""
+
+    rng: np.random.Generator
+    element: str
+    lines: list = field(default_factory=list)
+    pool: list = field(default_factory=list)
+    arguments: list = field(default_factory=list)
+    names: list = field(default_factory=list)
+    count: int = 0
+
+    def pick(self, many):
+        """One of several."""
+        return many[int(self.rng.integers(len(many)))]
+
+    def chance(self, p=0.5):
+        """Whether, by chance."""
+        return self.rng.random() < p
+
+    def fresh(self):
+        """A name."""
+        self.count += 1
+        return f"%v{self.count}"
+
+    def shape(self, *, some=False):
+        """A shape; with elements if asked."""
+        return self.pick([s for s in SHAPES if not some or 0 not in s])
+
+    def argument(self, shape, element):
+        """One more argument."""
+        value = V(f"%a{len(self.arguments)}", tuple(shape), element)
+        self.arguments.append(value)
+        return value
+
+    def constant(self, shape, element, values=None):
+        """A constant, a splat or an array."""
+        if values is None:
+            is_splat = self.chance() or 0 in shape
+            one = drawn(self.rng, () if is_splat else shape, element)
+            values = np.broadcast_to(one, shape) if is_splat else one
+        text = str(np.asarray(values).tolist()).lower() if 0 not in shape else ""
+        if np.size(values) and (np.asarray(values) == np.asarray(values).reshape(-1)[0]).all():
+            text = str(np.asarray(values).reshape(-1)[0].item()).lower()
+        name = self.fresh()
+        self.lines.append(f"  {name} = stablehlo.constant dense<{text}> : {tensor(shape, element)}")
+        return V(name, tuple(shape), element)
+
+    def value(self, shape=None, element=None, *, known=0.2):
+        """A value of a shape and a type: one that is there, an argument, or a constant."""
+        element = element or self.element
+        found = [v for v in self.pool if v.element == element and (shape is None or v.shape == tuple(shape))]
+        if found and self.chance(0.65):
+            return self.pick(found)
+        shape = self.shape() if shape is None else shape
+        if not element.startswith(("f", "b")) and self.chance(known):
+            return self.constant(shape, element)
+        return self.argument(shape, element)
+
+    def put(self, op, operands, shape, element, attributes="", body="", name=None):
+        """An op in generic form, of one result."""
+        name = name or self.fresh()
+        told = ", ".join(v.name for v in operands)
+        types = ", ".join(v.type for v in operands)
+        self.lines.append(f'  {name} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> {tensor(shape, element)}')
+        self.names.append(op)
+        made = V(name, tuple(shape), element)
+        self.pool.append(made)
+        return made
+
+    def several(self, op, operands, results, attributes="", body=""):
+        """An op of several results: (shape, element) of each."""
+        name = self.fresh()
+        told = ", ".join(v.name for v in operands)
+        types = ", ".join(v.type for v in operands)
+        of = ", ".join(tensor(*r) for r in results)
+        self.lines.append(f'  {name}:{len(results)} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> ({of})')
+        self.names.append(op)
+        made = [V(f"{name}#{k}", tuple(shape), element) for k, (shape, element) in enumerate(results)]
+        self.pool += made
+        return made
+
+    def text(self):
+        """The module; every value is a result."""
+        taken = ", ".join(f"{v.name}: {v.type}" for v in self.arguments)
+        told = ", ".join(v.name for v in self.pool)
+        types = ", ".join(v.type for v in self.pool)
+        body = "\n".join(self.lines)
+        return f"func.func public @main({taken}) -> ({types}) {{\n{body}\n  return {told} : {types}\n}}\n"
+
+
+def ints(numbers):
+    """An array attribute."""
+    return f"array<i64{': ' if len(numbers) else ''}{', '.join(map(str, numbers))}>"
+
+
+# --- ops: each adds to a program ---
+
+
+def binary(p):
+    """An elementwise op of two."""
+    x = p.value()
+    op = p.pick(BINARY)
+    y = p.value(x.shape)
+    p.put(op, [x, y], x.shape, p.element)
+
+
+def same(p):
+    """An op of one value twice."""
+    x = p.value()
+    p.put(p.pick(BINARY), [x, x], x.shape, p.element)
+
+
+def quotient_by_known(p):
+    """A quotient or remainder by constants: one number or many, broadcast or whole."""
+    x = p.argument(p.shape(), p.element)
+    near = np.array([1, 2, 3, 7, 10, 1000, 32767, 32768, 65535, (1 << 32) + 5, 5, 1 << 40, (1 << 63) - 1, 1 << 63], object)
+    small = p.chance()
+    shape = () if p.chance(0.3) else x.shape
+    picks = [int(p.pick(near)) for _ in range(int(np.prod(shape)) or 1)]
+    picks = [picks[0]] * len(picks) if small else picks
+    values = np.array([n % (1 << 64) for n in picks], np.uint64).view(dtype_of(p.element))
+    d = p.constant(shape, p.element, values[: int(np.prod(shape))].reshape(shape))
+    if shape != x.shape:
+        d = p.put("broadcast_in_dim", [d], x.shape, p.element, f"{{broadcast_dimensions = {ints([])}}}")
+    p.put(p.pick(("divide", "remainder")), [x, d], x.shape, p.element)
+
+
+def unary(p):
+    """An elementwise op of one."""
+    names = ["negate", "not", "popcnt", "count_leading_zeros", *(["abs", "sign"] if p.element == "i64" else [])]
+    op, x = p.pick(names), p.value()
+    if op == "count_leading_zeros":  # of negative constants of i32 XLA folds it to -32
+        x = p.argument(x.shape, p.element)
+    p.put(op, [x], x.shape, p.element)
+
+
+def shift(p):
+    """A shift by what is known or not, 64 and more among it."""
+    x = p.value()
+    amounts = drawn_amounts(p, x.shape)
+    p.put(p.pick(SHIFTS), [x, amounts], x.shape, p.element)
+
+
+def drawn_amounts(p, shape):
+    """By how much is shifted."""
+    way = p.rng.random()
+    if way < 0.35:
+        return p.value(shape)
+    counts = [0, 1, 15, 16, 17, 31, 32, 33, 47, 62, 63, 64, 65, 127, 1 << 32, (1 << 64) - 1, 1 << 63, (1 << 32) + 3]
+    many = 1 if way < 0.8 else int(np.prod(shape)) or 1
+    values = np.array([int(p.pick(counts)) for _ in range(many)], np.uint64).view(dtype_of(p.element))
+    values = np.broadcast_to(values[0], shape) if many == 1 else values[: int(np.prod(shape))].reshape(shape)
+    return p.constant(shape, p.element, values)
+
+
+def compare(p, shape=None):
+    """An order."""
+    x = p.value(shape)
+    y = p.value(x.shape)
+    told = f"{{comparison_direction = #stablehlo<comparison_direction {p.pick(DIRECTIONS)}>}}"
+    return p.put("compare", [x, y], x.shape, "i1", told)
+
+
+def select(p):
+    """A choice, the predicate one or as many."""
+    x = p.value()
+    y = p.value(x.shape)
+    q = compare(p, x.shape if p.chance(0.7) else ())
+    p.put("select", [q, x, y], x.shape, p.element)
+
+
+def clamp(p):
+    """Bounds that are scalars or as many; they may be the wrong way round."""
+    x = p.value()
+    low, high = (p.value(x.shape if p.chance() else ()) for _ in range(2))
+    p.put("clamp", [low, x, high], x.shape, p.element)
+
+
+def convert(p):
+    """From 64 bits and back, through any type."""
+    x, other = p.value(), p.pick((*CONVERTED, "i64", "ui64"))
+    made = p.put("convert", [x], x.shape, other)
+    if p.chance():
+        p.put("convert", [made], x.shape, p.pick((p.element, "i64", "ui64")))
+
+
+def convert_to(p):
+    """From another type."""
+    other = p.pick((*OTHERS, "f32", "f64", "i64", "ui64"))
+    x = p.argument(p.shape(), other)
+    if other == "f32" and p.chance(0.4):
+        x = p.put("convert", [x], x.shape, p.pick(("bf16", "f16")))
+    p.put("convert", [x], x.shape, p.element)
+
+
+def bitcast(p):
+    """The same bits in other types; narrower ones than halves XLA folds wrongly into those of halves."""
+    x = p.value()
+    other, more = p.pick([("i64", ()), ("ui64", ()), ("f64", ()), ("i32", (2,)), ("ui32", (2,))])
+    made = p.put("bitcast_convert", [x], (*x.shape, *more), other)
+    if p.chance():
+        p.put("bitcast_convert", [made], x.shape, p.element)
+
+
+def reshape(p):
+    """Another shape of as many elements."""
+    x = p.value()
+    n = int(np.prod(x.shape))
+    same_size = [s for s in (*SHAPES, (n,), (1, n), (n, 1)) if int(np.prod(s)) == n]
+    p.put("reshape", [x], p.pick(same_size), p.element)
+
+
+def transpose(p):
+    """Dims in another order."""
+    x = p.value()
+    order = [int(k) for k in p.rng.permutation(len(x.shape))]
+    p.put("transpose", [x], [x.shape[k] for k in order], p.element, f"{{permutation = {ints(order)}}}")
+
+
+def broadcast(p):
+    """More dims, and sizes of 1 spread."""
+    x = p.value()
+    if len(x.shape) > 3:
+        return
+    shape = [p.pick((2, 3)) if n == 1 and p.chance() else n for n in x.shape]
+    dims = list(range(len(shape)))
+    at = int(p.rng.integers(len(shape) + 1))
+    shape.insert(at, p.pick((1, 2)))
+    dims = [d + (d >= at) for d in dims]
+    p.put("broadcast_in_dim", [x], shape, p.element, f"{{broadcast_dimensions = {ints(dims)}}}")
+
+
+def slices(p):
+    """Every second element, or fewer."""
+    x = p.value()
+    starts = [int(p.rng.integers(n + 1)) for n in x.shape]
+    limits = [int(p.rng.integers(s, n + 1)) for s, n in zip(starts, x.shape, strict=True)]
+    strides = [int(p.rng.integers(1, 4)) for _ in x.shape]
+    shape = [-(-(e - s) // k) for s, e, k in zip(starts, limits, strides, strict=True)]
+    told = f"{{start_indices = {ints(starts)}, limit_indices = {ints(limits)}, strides = {ints(strides)}}}"
+    p.put("slice", [x], shape, p.element, told)
+
+
+def concatenate(p):
+    """Several along a dim."""
+    x = p.value(p.pick([s for s in SHAPES if s]))
+    others = [p.value(x.shape) for _ in range(int(p.rng.integers(3)))]
+    dim = int(p.rng.integers(len(x.shape)))
+    shape = list(x.shape)
+    shape[dim] *= 1 + len(others)
+    p.put("concatenate", [x, *others], shape, p.element, f"{{dimension = {dim} : i64}}")
+
+
+def reverse(p):
+    """Dims from the end."""
+    x = p.value()
+    dims = [d for d in range(len(x.shape)) if p.chance()]
+    p.put("reverse", [x], x.shape, p.element, f"{{dimensions = {ints(dims)}}}")
+
+
+def pad(p):
+    """Edges, taken away too, and elements between."""
+    x, one = p.value(), p.value(())
+    low = [int(p.rng.integers(-min(1, n), 3)) for n in x.shape]
+    high = [int(p.rng.integers(0, 3)) for _ in x.shape]
+    inner = [int(p.rng.integers(0, 2)) for _ in x.shape]
+    shape = [n + a + b + max(n - 1, 0) * k for n, a, b, k in zip(x.shape, low, high, inner, strict=True)]
+    if min(shape, default=0) < 0:
+        return
+    told = f"{{edge_padding_low = {ints(low)}, edge_padding_high = {ints(high)}, interior_padding = {ints(inner)}}}"
+    p.put("pad", [x, one], shape, p.element, told)
+
+
+def iota(p):
+    """Positions."""
+    shape = p.pick([s for s in SHAPES if s])
+    p.put("iota", [], shape, p.element, f"{{iota_dimension = {int(p.rng.integers(len(shape)))} : i64}}")
+
+
+def dynamic_slice(p):
+    """A window at indices of any integer type, of elements of any type."""
+    element, x = p.element, None
+    if p.chance(0.3):
+        x = p.argument(p.pick([s for s in SHAPES if s and 0 not in s]), p.pick(("f32", "i32", "i8")))
+        element = x.element
+    x = x or p.value(p.pick([s for s in SHAPES if s and 0 not in s]))
+    indices = [p.value((), index_type(p, x.element))] if len(x.shape) else []
+    indices += [p.value((), indices[0].element) for _ in x.shape[1:]]
+    sizes = [int(p.rng.integers(1, n + 1)) for n in x.shape]
+    if p.chance():
+        p.put("dynamic_slice", [x, *indices], sizes, element, f"{{slice_sizes = {ints(sizes)}}}")
+    else:
+        p.put("dynamic_update_slice", [x, p.value(sizes, element), *indices], x.shape, element)
+
+
+def index_type(p, element):
+    """The type of indices: of 64 bits where what is moved is not."""
+    return p.element if element not in ("i64", "ui64") else p.pick(("i64", "ui64", "i32", "ui32"))
+
+
+def gather(p):
+    """Rows by indices."""
+    rows = p.pick([(3, 2), (4, 2), (5,), (12,), (2, 3)])
+    x = p.value(rows) if p.chance(0.7) else p.argument(rows, p.pick(("f32", "i32")))
+    n = int(p.rng.integers(0, 4))
+    i = p.value((n, 1), index_type(p, x.element))
+    told = "{dimension_numbers = #stablehlo.gather<offset_dims = [%s], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = %s}"
+    told = told % (", ".join(str(k + 1) for k in range(len(rows) - 1)), ints([1, *rows[1:]]))
+    p.put("gather", [x, i], (n, *rows[1:]), x.element, told)
+
+
+def scatter(p):
+    """Rows by indices, set or combined."""
+    rows = p.pick([(3, 2), (4, 2), (5,), (12,), (2, 3)])
+    x = p.value(rows) if p.chance(0.7) else p.argument(rows, p.pick(("i32", "i8")))
+    n = int(p.rng.integers(1, 4))
+    i = p.value((n, 1), index_type(p, x.element))
+    u = p.value((n, *rows[1:]), x.element)
+    op = p.pick(("add", "minimum", "maximum", "and", "or", "xor", "multiply", ""))
+    window = ", ".join(str(k + 1) for k in range(len(rows) - 1))
+    told = f"{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{window}], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}"
+    p.put("scatter", [x, i, u], rows, x.element, told, folding(p, op, x.element))
+
+
+def folding(p, op, element, name="b"):
+    """A body of one op of both its arguments, or of what is not one."""
+    t = tensor((), element)
+    a, b = ("%x", "%y") if p.chance() else ("%y", "%x")
+    if not op:
+        return f" ({{\n  ^{name}(%x: {t}, %y: {t}):\n    stablehlo.return %y : {t}\n  }})"
+    line = f'%r = "stablehlo.{op}"({a}, {b}) : ({t}, {t}) -> {t}'
+    return f" ({{\n  ^{name}(%x: {t}, %y: {t}):\n    {line}\n    stablehlo.return %r : {t}\n  }})"
+
+
+def reduce(p):
+    """A fold along dims, from any start; of one element XLA ignores the start."""
+    x = p.value(p.pick([s for s in SHAPES if s]))
+    dims = [d for d in range(len(x.shape)) if p.chance(0.7)]
+    if int(np.prod([x.shape[d] for d in dims])) == 1:
+        return
+    start, op = p.value(()), p.pick(FOLDS)
+    shape = [n for d, n in enumerate(x.shape) if d not in dims]
+    p.put("reduce", [x, start], shape, p.element, f"{{dimensions = {ints(dims)}}}", folding(p, op, p.element))
+
+
+def windows(p):
+    """A fold over windows: strides, dilations and padding."""
+    x = p.value(p.pick([s for s in SHAPES if s and 0 not in s]))
+    size = [int(p.rng.integers(1, 4)) for _ in x.shape]
+    step = [int(p.rng.integers(1, 3)) for _ in x.shape]
+    base, inner = ([2 if p.chance(0.2) else 1 for _ in x.shape] for _ in range(2))
+    low, high = ([int(p.rng.integers(0, 3)) for _ in x.shape] for _ in range(2))
+    shape = []
+    for n, k, s, b, d, a, e in zip(x.shape, size, step, base, inner, low, high, strict=True):
+        length, window = (n - 1) * b + 1 + a + e, (k - 1) * d + 1
+        shape.append((length - window) // s + 1 if length >= window else 0)
+    if 0 in shape:
+        return
+    op = p.pick(FOLDS)
+    start = p.value(()) if op in ("and", "or", "xor", "add") and p.chance(0.2) else identity(p, op)
+    padding = str([[a, e] for a, e in zip(low, high, strict=True)])
+    told = (
+        f"{{window_dimensions = {ints(size)}, window_strides = {ints(step)}, base_dilations = {ints(base)}, "
+        f"window_dilations = {ints(inner)}, padding = dense<{padding}> : tensor<{len(low)}x2xi64>}}"
+    )
+    p.put("reduce_window", [x, start], shape, p.element, told, folding(p, op, p.element))
+
+
+def cumulative(p):
+    """Running sums, products or maxima: a window as long as the axis."""
+    n = p.pick((3, 5, 12))
+    x, op = p.value((n,)), p.pick(FOLDS)
+    told = (
+        f"{{window_dimensions = {ints([n])}, padding = dense<[[{n - 1}, 0]]> : tensor<1x2xi64>}}"
+        if p.chance()
+        else f"{{window_dimensions = {ints([n])}, padding = dense<[[0, {n - 1}]]> : tensor<1x2xi64>}}"
+    )
+    p.put("reduce_window", [x, identity(p, op)], (n,), p.element, told, folding(p, op, p.element))
+
+
+def identity(p, op):
+    """The number that changes nothing."""
+    least, most = ((0, (1 << 64) - 1) if p.element == "ui64" else (1 << 63, (1 << 63) - 1))
+    number = {"add": 0, "or": 0, "xor": 0, "and": (1 << 64) - 1, "multiply": 1, "minimum": most, "maximum": least}[op]
+    return p.constant((), p.element, np.array(number, np.uint64).view(dtype_of(p.element)))
+
+
+def while_loop(p):
+    """A counter and a value of 64 bits, carried; how often is known or not."""
+    x = p.value()
+    t, s = x.type, tensor((), p.element)
+    limit = p.constant((), p.element, np.array(int(p.rng.integers(0, 4)), dtype_of(p.element)))
+    zero, one = (p.constant((), p.element, np.array(k, dtype_of(p.element))) for k in (0, 1))
+    op, other = p.pick(("add", "subtract", "multiply", "xor", "minimum")), p.value(x.shape)
+    name = p.fresh()
+    p.lines += [
+        f"  {name}:2 = stablehlo.while(%i = {zero.name}, %c = {x.name}) : {s}, {t}",
+        "  cond {",
+        f"    %q = stablehlo.compare LT, %i, {limit.name} : ({s}, {s}) -> tensor<i1>",
+        "    stablehlo.return %q : tensor<i1>",
+        "  } do {",
+        f"    %n = stablehlo.add %i, {one.name} : {s}",
+        f"    %d = stablehlo.{op} %c, {other.name} : {t}",
+        f"    stablehlo.return %n, %d : {s}, {t}",
+        "  }",
+    ]
+    p.names.append("while")
+    p.pool += [V(f"{name}#0", (), p.element), V(f"{name}#1", x.shape, p.element)]
+
+
+def case(p):
+    """Branches that give values of 64 bits."""
+    x = p.value()
+    y, i, name = p.value(x.shape), p.argument((), "i32"), p.fresh()
+    ops = [p.pick(("add", "multiply", "maximum", "xor", "divide")) for _ in range(2)]
+    branches = ", ".join(
+        f"{{\n    %r{k} = stablehlo.{op} {x.name}, {y.name} : {x.type}\n    stablehlo.return %r{k} : {x.type}\n  }}"
+        for k, op in enumerate(ops)
+    )
+    p.lines.append(f'  {name} = "stablehlo.case"({i.name}) ({branches}) : (tensor<i32>) -> {x.type}')
+    p.names.append("case")
+    p.pool.append(V(name, x.shape, p.element))
+
+
+OPS = {
+    "binary": (binary, 6),
+    "same": (same, 1),
+    "quotient_by_known": (quotient_by_known, 2),
+    "unary": (unary, 3),
+    "shift": (shift, 3),
+    "compare": (compare, 2),
+    "select": (select, 2),
+    "clamp": (clamp, 2),
+    "convert": (convert, 3),
+    "convert_to": (convert_to, 2),
+    "bitcast": (bitcast, 2),
+    "reshape": (reshape, 1),
+    "transpose": (transpose, 1),
+    "broadcast": (broadcast, 1),
+    "slices": (slices, 1),
+    "concatenate": (concatenate, 1),
+    "reverse": (reverse, 1),
+    "pad": (pad, 1),
+    "iota": (iota, 1),
+    "dynamic_slice": (dynamic_slice, 2),
+    "gather": (gather, 2),
+    "scatter": (scatter, 2),
+    "reduce": (reduce, 3),
+    "windows": (windows, 2),
+    "cumulative": (cumulative, 1),
+    "while_loop": (while_loop, 1),
+    "case": (case, 1),
+}
+
+
+def program(seed, names=tuple(OPS), steps=8):
+    """A random program."""
+    rng = np.random.default_rng(seed)
+    p = Program(rng, str(rng.choice(["i64", "ui64"])))
+    weights = np.array([OPS[name][1] for name in names], float)
+    while len(p.names) < steps:
+        OPS[str(rng.choice(names, p=weights / weights.sum()))][0](p)
+        if p.chance(0.15):
+            p.element = p.pick(("i64", "ui64"))
+    return p
+
+
+def arguments_of(p, seed):
+    """Numbers for a program."""
+    rng = np.random.default_rng((seed, 1))
+    return [drawn(rng, v.shape, v.element) for v in p.arguments]
+
+
+TAKEN = ("i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "bf16", "f16", "f32", "f64")
+WITHOUT = {
+    "all": (),
+    "no_loops": ("while",),
+    "no_shifts": ("shift_left", "shift_right_logical", "shift_right_arithmetic"),
+    "no_bits": ("shift_left", "shift_right_logical", "popcnt", "count_leading_zeros"),
+}
+
+
+def no_64_bits(without="all"):
+    """A target that computes on no integers of 64 bits, and has room for them."""
+    target = target_taking(*TAKEN, without=WITHOUT[without])
+    taken = {**target.op_dtypes, "stablehlo.convert": [*TAKEN]}
+    taken |= {f"stablehlo.{op}": ["i1"] for op in ("and", "or", "xor", "not") if without == "no_bits"}
+    return hl.Target("npu", refused=target.refused, op_dtypes=taken)
