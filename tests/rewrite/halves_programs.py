@@ -81,6 +81,7 @@ class Program:
     pool: list = field(default_factory=list)
     arguments: list = field(default_factory=list)
     names: list = field(default_factory=list)
+    known: set = field(default_factory=set)
     count: int = 0
 
     def pick(self, many):
@@ -117,6 +118,7 @@ class Program:
             text = str(np.asarray(values).reshape(-1)[0].item()).lower()
         name = self.fresh()
         self.lines.append(f"  {name} = stablehlo.constant dense<{text}> : {tensor(shape, element)}")
+        self.known.add(name)
         return V(name, tuple(shape), element)
 
     def value(self, shape=None, element=None, *, known=0.2):
@@ -137,6 +139,7 @@ class Program:
         types = ", ".join(v.type for v in operands)
         self.lines.append(f'  {name} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> {tensor(shape, element)}')
         self.names.append(op)
+        self.known |= {name} if all(v.name in self.known for v in operands) else set()
         made = V(name, tuple(shape), element)
         self.pool.append(made)
         return made
@@ -171,16 +174,20 @@ def ints(numbers):
 
 
 def binary(p):
-    """An elementwise op of two."""
+    """An elementwise op of two; XLA ends the process where it folds a division by zero."""
     x = p.value()
     op = p.pick(BINARY)
     y = p.value(x.shape)
+    if op in ("divide", "remainder") and x.name in p.known:
+        x = p.argument(x.shape, p.element)
     p.put(op, [x, y], x.shape, p.element)
 
 
 def same(p):
     """An op of one value twice."""
-    x = p.value()
+    x = p.argument(p.shape(), p.element) if p.chance() else p.value()
+    if x.name in p.known:
+        return
     p.put(p.pick(BINARY), [x, x], x.shape, p.element)
 
 
@@ -431,7 +438,7 @@ def windows(p):
     if 0 in shape:
         return
     op = p.pick(FOLDS)
-    start = p.value(()) if op in ("and", "or", "xor", "add") and p.chance(0.2) else identity(p, op)
+    start = identity(p, op)  # another one XLA does not pad with
     padding = str([[a, e] for a, e in zip(low, high, strict=True)])
     told = (
         f"{{window_dimensions = {ints(size)}, window_strides = {ints(step)}, base_dilations = {ints(base)}, "
@@ -487,6 +494,7 @@ def case(p):
     x = p.value()
     y, i, name = p.value(x.shape), p.argument((), "i32"), p.fresh()
     ops = [p.pick(("add", "multiply", "maximum", "xor", "divide")) for _ in range(2)]
+    x = p.argument(x.shape, p.element) if x.name in p.known else x
     branches = ", ".join(
         f"{{\n    %r{k} = stablehlo.{op} {x.name}, {y.name} : {x.type}\n    stablehlo.return %r{k} : {x.type}\n  }}"
         for k, op in enumerate(ops)
