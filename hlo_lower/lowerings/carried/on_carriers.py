@@ -62,7 +62,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
     if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
-        return on_halves(c, node, operands), True
+        return on_halves(c, node, operands, _body), True
     if name == "stablehlo.convert":
         value, is_exact = converted(c, node, operands[0])
         return [value], is_exact
@@ -107,9 +107,9 @@ def _is_carried_as_other(value: Value, c: Carrying) -> bool:
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
-    """The carrier that decides what an op needs: that of complex numbers, of an operand, else of a result."""
+    """The carrier that decides what an op needs: that of what is two, of an operand, else of a result."""
     found = [c.carrier(value) for value in (*node.operands, *node.results)]
-    carriers = sorted((carrier for carrier in found if carrier is not None), key=lambda one: one.form is not Form.PARTS)
+    carriers = sorted((carrier for carrier in found if carrier is not None), key=lambda one: one.shape_of(()) == ())
     carrier = next(iter(carriers), None)
     if carrier is None:
         raise DoesNotApply("no operand or result is carried")

@@ -25,14 +25,22 @@ from hlo_lower.lowerings.carried.halves import (
     subtract,
 )
 from hlo_lower.lowerings.carried.halves_converted import converted_halves
-from hlo_lower.lowerings.carried.halves_folded import folded_halves
+from hlo_lower.lowerings.carried.halves_folded import folded_halves, is_folded
 from hlo_lower.lowerings.carried.halves_moved import BY_PARTS, iota, moved_by_parts, moved_rows
+from hlo_lower.lowerings.carried.halves_products import PRODUCTS, product_of_halves
 from hlo_lower.lowerings.carried.halves_quotients import divide, remainder
+from hlo_lower.lowerings.carried.regions_of_pairs import Body, with_region
 from hlo_lower.registry import DoesNotApply
 
 
-def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
+def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op of 64-bit integers on halves.
+
+    Args:
+      c: builds.
+      node: the op.
+      operands: those of the op, on their carriers.
+      body: for its region.
 
     Raises:
       DoesNotApply: it has no such form.
@@ -46,8 +54,10 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]
         return [moved_by_parts(c, node, operands)]
     if name == "iota":
         return [iota(c, node)]
-    if name in ("reduce", "reduce_window"):
-        return [folded_halves(c, node, operands)]
+    if node.has_regions:
+        return [folded_halves(c, node, operands)] if is_folded(c, node) else with_region(c, node, operands, body)
+    if name in PRODUCTS:
+        return [product_of_halves(c, node, operands)]
     unsigned = is_unsigned(node.operand(0).element_type)
     if name in SHIFTS:
         return [join(c, _shifted(c, node, operands))]
