@@ -40,7 +40,9 @@ def drawn(rng, shape, element):
         return rng.integers(0, 2, shape).astype(bool)
     if element.startswith("f"):
         near = [0.0, -0.0, 0.5, -0.5, 1.5, np.nan, np.inf, -np.inf, 1e30, -1e30]
-        near += [sign * (2.0**k + e) for k in (31, 32, 53, 62, 63, 64) for e in (-1024, -1, 0, 1, 4096) for sign in (1, -1)]
+        near += [
+            sign * (2.0**k + e) for k in (31, 32, 53, 62, 63, 64) for e in (-1024, -1, 0, 1, 4096) for sign in (1, -1)
+        ]
         found = rng.choice(near, size) * np.where(rng.random(size) < 0.3, rng.random(size), 1)
         with np.errstate(all="ignore"):
             return found.reshape(shape).astype(dtype_of(element))
@@ -137,7 +139,9 @@ class Program:
         name = name or self.fresh()
         told = ", ".join(v.name for v in operands)
         types = ", ".join(v.type for v in operands)
-        self.lines.append(f'  {name} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> {tensor(shape, element)}')
+        self.lines.append(
+            f'  {name} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> {tensor(shape, element)}'
+        )
         self.names.append(op)
         self.known |= {name} if all(v.name in self.known for v in operands) else set()
         made = V(name, tuple(shape), element)
@@ -150,7 +154,9 @@ class Program:
         told = ", ".join(v.name for v in operands)
         types = ", ".join(v.type for v in operands)
         of = ", ".join(tensor(*r) for r in results)
-        self.lines.append(f'  {name}:{len(results)} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> ({of})')
+        self.lines.append(
+            f'  {name}:{len(results)} = "stablehlo.{op}"({told}){body} {attributes} : ({types}) -> ({of})'
+        )
         self.names.append(op)
         made = [V(f"{name}#{k}", tuple(shape), element) for k, (shape, element) in enumerate(results)]
         self.pool += made
@@ -194,7 +200,9 @@ def same(p):
 def quotient_by_known(p):
     """A quotient or remainder by constants: one number or many, broadcast or whole."""
     x = p.argument(p.shape(), p.element)
-    near = np.array([1, 2, 3, 7, 10, 1000, 32767, 32768, 65535, (1 << 32) + 5, 5, 1 << 40, (1 << 63) - 1, 1 << 63], object)
+    near = np.array(
+        [1, 2, 3, 7, 10, 1000, 32767, 32768, 65535, (1 << 32) + 5, 5, 1 << 40, (1 << 63) - 1, 1 << 63], object
+    )
     small = p.chance()
     shape = () if p.chance(0.3) else x.shape
     picks = [int(p.pick(near)) for _ in range(int(np.prod(shape)) or 1)]
@@ -365,8 +373,9 @@ def dynamic_slice(p):
         x = p.argument(p.pick([s for s in SHAPES if s and 0 not in s]), p.pick(("f32", "i32", "i8")))
         element = x.element
     x = x or p.value(p.pick([s for s in SHAPES if s and 0 not in s]))
-    indices = [p.value((), index_type(p, x.element))] if len(x.shape) else []
-    indices += [p.value((), indices[0].element) for _ in x.shape[1:]]
+    kind = index_type(p, x.element)
+    indices = [p.value((), kind) for _ in x.shape]  # constants of ui64 XLA folds as signed ones
+    indices = [p.argument((), kind) if kind == "ui64" and i.name in p.known else i for i in indices]
     sizes = [int(p.rng.integers(1, n + 1)) for n in x.shape]
     if p.chance():
         p.put("dynamic_slice", [x, *indices], sizes, element, f"{{slice_sizes = {ints(sizes)}}}")
@@ -467,9 +476,104 @@ def cumulative(p):
 
 def identity(p, op):
     """The number that changes nothing."""
-    least, most = ((0, (1 << 64) - 1) if p.element == "ui64" else (1 << 63, (1 << 63) - 1))
+    least, most = (0, (1 << 64) - 1) if p.element == "ui64" else (1 << 63, (1 << 63) - 1)
     number = {"add": 0, "or": 0, "xor": 0, "and": (1 << 64) - 1, "multiply": 1, "minimum": most, "maximum": least}[op]
     return p.constant((), p.element, np.array(number, np.uint64).view(dtype_of(p.element)))
+
+
+def extreme(p):
+    """Where the greatest number is: a fold of two results, the values of 64 bits, the places, or both."""
+    rows = p.pick([(5,), (12,), (3, 2), (4, 2)])
+    first = p.pick((p.element, "f32", "i32"))
+    x = p.argument(rows, first)
+    i = p.put("iota", [], rows, p.element, "{iota_dimension = 0 : i64}")
+    zero, start = (
+        p.constant((), p.element, np.array(0, dtype_of(p.element))),
+        p.argument((), "i32" if first == "f32" else first),
+    )
+    start = p.put("convert", [start], (), "f32") if first == "f32" else start
+    a, b = tensor((), first), tensor((), p.element)
+    if first == "f32":  # of NaN and zeros it depends on the order
+        x = p.put("convert", [p.argument(rows, "i32")], rows, "f32")
+    how, tie = p.pick(("GT", "GE", "LT", "LE")), p.pick(("LT", "GT"))
+    body = f""" ({{
+  ^b(%x: {a}, %i: {b}, %y: {a}, %j: {b}):
+    %f = stablehlo.compare {how}, %x, %y : ({a}, {a}) -> tensor<i1>
+    %e = stablehlo.compare EQ, %x, %y : ({a}, {a}) -> tensor<i1>
+    %t = stablehlo.compare {tie}, %i, %j : ({b}, {b}) -> tensor<i1>
+    %g = stablehlo.select %e, %t, %f : tensor<i1>, tensor<i1>
+    %p = stablehlo.select %g, %x, %y : tensor<i1>, {a}
+    %q = stablehlo.select %g, %i, %j : tensor<i1>, {b}
+    stablehlo.return %p, %q : {a}, {b}
+  }})"""
+    p.several(
+        "reduce", [x, i, start, zero], [(rows[1:], first), (rows[1:], p.element)], f"{{dimensions = {ints([0])}}}", body
+    )
+
+
+def own_body(p):
+    """A fold whose body is several ops, and in any order the same: (x + 1) (y + 1) - 1."""
+    x, start, t = p.value(p.pick([(5,), (12,), (3, 2), (4, 2)])), p.value(()), tensor((), p.element)
+    body = f""" ({{
+  ^b(%x: {t}, %y: {t}):
+    %r = stablehlo.multiply %x, %y : {t}
+    %s = stablehlo.add %x, %y : {t}
+    %u = stablehlo.add %r, %s : {t}
+    stablehlo.return %u : {t}
+  }})"""
+    p.put("reduce", [x, start], x.shape[1:], p.element, f"{{dimensions = {ints([0])}}}", body)
+
+
+def sort(p):
+    """Rows in the order of a key of 64 bits, or of an f32 that 64 bits go along with."""
+    rows = p.pick([(5,), (12,), (3, 2), (0, 3)])
+    first = p.pick((p.element, p.element, "f32", "i32"))
+    x = p.value(rows) if first == p.element else p.argument(rows, first)
+    y, a, b = p.value(rows), tensor((), first), tensor((), p.element)
+    how = p.pick(("LT", "GT"))
+    kind = "FLOAT" if first == "f32" else "UNSIGNED" if first.startswith("u") else "SIGNED"
+    tie = "UNSIGNED" if p.element.startswith("u") else "SIGNED"
+    body = f""" ({{
+  ^b(%x: {a}, %y: {a}, %i: {b}, %j: {b}):
+    %f = stablehlo.compare {how}, %x, %y, {kind} : ({a}, {a}) -> tensor<i1>
+    %e = stablehlo.compare EQ, %x, %y, {kind} : ({a}, {a}) -> tensor<i1>
+    %t = stablehlo.compare LT, %i, %j, {tie} : ({b}, {b}) -> tensor<i1>
+    %g = stablehlo.and %e, %t : tensor<i1>
+    %o = stablehlo.or %f, %g : tensor<i1>
+    stablehlo.return %o : tensor<i1>
+  }})"""
+    if first == "f32":  # NaN, and the zeros, have no place of their own
+        x = p.put("convert", [p.argument(rows, "i32")], rows, "f32")
+    p.several("sort", [x, y], [(rows, first), (rows, p.element)], "{dimension = 0 : i64, is_stable = true}", body)
+
+
+def matrices(p):
+    """A product of matrices, in batches or not."""
+    b, n, k, m = (int(p.rng.integers(1, 4)) for _ in range(4))
+    batch = [b] if p.chance(0.3) else []
+    x, y = p.value((*batch, n, k)), p.value((*batch, k, m))
+    dims, at = ([0], 1) if batch else ([], 0)
+    told = (
+        f"{{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = {dims}, rhs_batching_dimensions = {dims}, "
+        f"lhs_contracting_dimensions = [{at + 1}], rhs_contracting_dimensions = [{at}]>}}"
+    )
+    p.put("dot_general", [x, y], (*batch, n, m), p.element, told)
+
+
+def convolution(p):
+    """A convolution of one dim, padded, strided, dilated, in groups or not."""
+    groups, ch = p.pick((1, 1, 2)), p.pick((1, 2))
+    n, w, stride, low = 6, p.pick((1, 2, 3)), p.pick((1, 2)), p.pick((0, 1))
+    base, inner = (p.pick((1, 1, 2)) for _ in range(2))
+    x, k = p.argument((2, ch * groups, n), p.element), p.value((2 * groups, ch, w))
+    length = ((n - 1) * base + 1 + low - ((w - 1) * inner + 1)) // stride + 1
+    told = (
+        "{dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, "
+        f"window_strides = {ints([stride])}, padding = dense<[[{low}, 0]]> : tensor<1x2xi64>, "
+        f"lhs_dilation = {ints([base])}, rhs_dilation = {ints([inner])}, "
+        f"feature_group_count = {groups} : i64, batch_group_count = 1 : i64}}"
+    )
+    p.put("convolution", [x, k], (2, 2 * groups, length), p.element, told)
 
 
 def while_loop(p):
@@ -536,6 +640,11 @@ OPS = {
     "reduce": (reduce, 3),
     "windows": (windows, 2),
     "cumulative": (cumulative, 1),
+    "extreme": (extreme, 1),
+    "own_body": (own_body, 1),
+    "sort": (sort, 1),
+    "matrices": (matrices, 1),
+    "convolution": (convolution, 1),
     "while_loop": (while_loop, 1),
     "case": (case, 1),
 }

@@ -19,6 +19,7 @@ PRODUCTS = ("dot_general", "convolution")
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
 
+
 def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op of complex numbers on their parts, results on their carriers.
 
