@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from element_type_programs import target_taking
+from element_type_programs import same_bits, target_taking
 
 import hlo_lower as hl
+from hlo_lower.verify.devices import compile_anywhere
 
 OTHERS = ("i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "f32", "f64")
 CONVERTED = (*OTHERS, "bf16", "f16")
@@ -400,9 +401,9 @@ def gather(p):
     x = p.value(rows) if p.chance(0.7) else p.argument(rows, p.pick(("f32", "i32")))
     n = int(p.rng.integers(0, 4))
     i = indices_of(p, n, x.element)
-    told = "{dimension_numbers = #stablehlo.gather<offset_dims = [%s], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = %s}"
-    told = told % (", ".join(str(k + 1) for k in range(len(rows) - 1)), ints([1, *rows[1:]]))
-    p.put("gather", [x, i], (n, *rows[1:]), x.element, told)
+    told = f"offset_dims = {list(range(1, len(rows)))}, collapsed_slice_dims = [0], start_index_map = [0]"
+    told = f"#stablehlo.gather<{told}, index_vector_dim = 1>, slice_sizes = {ints([1, *rows[1:]])}"
+    p.put("gather", [x, i], (n, *rows[1:]), x.element, f"{{dimension_numbers = {told}}}")
 
 
 def scatter(p):
@@ -413,8 +414,9 @@ def scatter(p):
     i = indices_of(p, n, x.element)
     u = p.value((n, *rows[1:]), x.element)
     op = p.pick(("add", "minimum", "maximum", "and", "or", "xor", "multiply", ""))
-    window = ", ".join(str(k + 1) for k in range(len(rows) - 1))
-    told = f"{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{window}], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}"
+    told = f"update_window_dims = {list(range(1, len(rows)))}, inserted_window_dims = [0]"
+    told = f"{told}, scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+    told = f"{{scatter_dimension_numbers = #stablehlo.scatter<{told}>}}"
     p.put("scatter", [x, i, u], rows, x.element, told, folding(p, op, x.element))
 
 
@@ -660,6 +662,19 @@ def program(seed, names=tuple(OPS), steps=8):
         if p.chance(0.15):
             p.element = p.pick(("i64", "ui64"))
     return p
+
+
+def differing(p, target, seeds=(0, 1)):
+    """The values of a program that the lowered one gives other bits of, and what the target refuses of it still."""
+    text = p.text()
+    lowered = hl.lower(text, target=target, keep_unsupported=True)
+    native, ours = compile_anywhere([(text, "quick"), (lowered.as_given, "quick")])
+    found = set()
+    for seed in seeds:
+        given = arguments_of(p, seed)
+        results = zip(p.pool, native.run(given), ours.run(given), strict=True)
+        found |= {v for v, one, other in results if not same_bits(np.asarray(one), np.asarray(other)).all()}
+    return found, {one.op for one in lowered.refused}
 
 
 def arguments_of(p, seed):

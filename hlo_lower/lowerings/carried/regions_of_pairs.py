@@ -1,4 +1,4 @@
-"""Ops with a body on values that are two, halves or parts: each is two operands, two arguments of the body, two results.
+"""Ops with a body on values that are two, halves or parts: each is two operands, two arguments and two results.
 
 Equal: elements, or rows of a sort, meet as before, and the body gives of both the same two.
 """

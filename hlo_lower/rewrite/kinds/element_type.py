@@ -90,7 +90,9 @@ class ElementTypeKind(Kind):
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         types = refused_types(context.target, subject.node.name, dtypes_on(subject.node))
-        return Code.ON_TYPES(tuple(types), super().left(context, subject, refused))
+        name = context.target.name
+        why = super().left(context, subject, refused) if subject.candidates else Code.NO_FORM_TAKEN(name, ())
+        return Code.ON_TYPES(tuple(types), why)
 
     def title(self, rule: Rule) -> str:
         [form] = rule.constraints["carried"]
