@@ -549,6 +549,23 @@ def sort(p):
     p.several("sort", [x, y], [(rows, first), (rows, p.element)], "{dimension = 0 : i64, is_stable = true}", body)
 
 
+def own_order(p):
+    """Rows in the order of a key of 64 bits, told by the lesser of two, of which no columns are read."""
+    rows = p.pick([(5,), (12,), (3, 2)])
+    x, y, t = p.argument(rows, p.element), p.argument(rows, p.pick(("f32", p.element))), tensor((), p.element)
+    u = tensor((), y.element)
+    body = f""" ({{
+  ^b(%x: {t}, %y: {t}, %i: {u}, %j: {u}):
+    %a = stablehlo.minimum %x, %y : {t}
+    %b = stablehlo.compare EQ, %a, %x : ({t}, {t}) -> tensor<i1>
+    %c = stablehlo.compare NE, %x, %y : ({t}, {t}) -> tensor<i1>
+    %o = stablehlo.and %b, %c : tensor<i1>
+    stablehlo.return %o : tensor<i1>
+  }})"""
+    told = "{dimension = 0 : i64, is_stable = true}"
+    p.several("sort", [x, y], [(rows, p.element), (rows, y.element)], told, body)
+
+
 def matrices(p):
     """A product of matrices, in batches or not."""
     b, n, k, m = (int(p.rng.integers(1, 4)) for _ in range(4))
@@ -645,6 +662,7 @@ OPS = {
     "extreme": (extreme, 1),
     "own_body": (own_body, 1),
     "sort": (sort, 1),
+    "own_order": (own_order, 1),
     "matrices": (matrices, 1),
     "convolution": (convolution, 1),
     "while_loop": (while_loop, 1),
