@@ -10,7 +10,7 @@ from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_ops import on_parts
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.lowerings.carried.halves_folded import fold_of
-from hlo_lower.lowerings.carried.on_halves import is_by_known_amount, on_halves
+from hlo_lower.lowerings.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowerings.carried.pairs import erase_unread
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
 from hlo_lower.registry import DoesNotApply
@@ -61,7 +61,8 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return [c.to(node.result())], True
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
-    if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
+    is_written = how is How.WRITTEN or (c.is_nested and name.removeprefix("stablehlo.") in EACH)
+    if is_written and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
         return on_halves(c, node, operands, _body), True
     if name == "stablehlo.convert":
         value, is_exact = converted(c, node, operands[0])
