@@ -71,20 +71,12 @@ def _windowed(told: Mapping[str, str]) -> tuple[Windowed, ...]:
 
 
 CONVOLUTIONS = _windowed({
-    "conv_1d": "w,x->w sums x",
-    "conv_2d": "hw,xy->hw sums xy",
-    "conv_3d": "dhw,xyz->dhw sums xyz",
-    "conv_1d_nwc_wcf": "nwc,xcf->nwf sums xc",
     "conv_1d_ncw_fcw": "ncw,fcx->nfw sums cx",
-    "conv_2d_nhwc_hwcf": "nhwc,xycf->nhwf sums xyc",
-    "conv_2d_nhwc_fhwc": "nhwc,fxyc->nhwf sums xyc",
     "conv_2d_nchw_fchw": "nchw,fcxy->nfhw sums cxy",
-    "conv_2d_ngchw_fgchw": "ngchw,fgcxy->ngfhw sums cxy",
     "conv_2d_ngchw_gfchw": "ngchw,gfcxy->ngfhw sums cxy",
-    "conv_2d_nhwgc_gfhwc": "nhwgc,gfxyc->nhwgf sums xyc",
-    "conv_3d_ndhwc_dhwcf": "ndhwc,xyzcf->ndhwf sums xyzc",
     "conv_3d_ncdhw_fcdhw": "ncdhw,fcxyz->nfdhw sums cxyz",
 })  # fmt: skip
+"""Those with channels last jaxlib's pass names, where it can; its generic ones sum channels outermost, as these do."""
 
 _POOLED = {"nwc": "x", "ncw": "x", "nhwc": "xy", "nchw": "xy", "ndhwc": "xyz"}
 _WITHOUT = {"ncw": ("max", "sum"), "nchw": ("max", "sum"), "ndhwc": ("max", "min", "sum")}
