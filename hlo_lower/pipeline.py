@@ -127,7 +127,9 @@ class Lowered:
         if target.dialect != "linalg":
             return None
         taken = {one.op for one in target.named} if named else set[str]()
-        graph = raise_named(self.graph, target=target, only=taken).graph if taken else copied(self.graph)
+        raised = raise_named(self.graph, target=target, only=taken) if taken else None
+        is_written = raised is not None and any(one.composite for one in raised.spelled)
+        graph = raised.graph if raised is not None and is_written else copied(self.graph)
         return graph, to_linalg(graph, named=named)
 
     @cached_property
