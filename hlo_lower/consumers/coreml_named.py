@@ -10,7 +10,8 @@ not registered the converter takes the decomposition, which is right, too.
     register()
     program = stablehlo_coreml.convert(module, minimum_deployment_target=coremltools.target.iOS18)
 
-coreml.layer_norm    mb.layer_norm; weights that are no constants, which it does not take, are a mul and an add behind it
+coreml.layer_norm    mb.layer_norm; what it does not take is a mul and an add behind it: weights that are no constants,
+                     and a bias alone, over which coremltools 9.0 stumbles
 coreml.gelu          mb.gelu
 coreml.silu          mb.silu
 """
@@ -50,7 +51,7 @@ def _layer_norm(build: Any, operands: Sequence[Any], attributes: Mapping[str, An
     given = dict(zip(names, weights, strict=False))
     axes = list(range(-len(mlir.integers_of(attributes["normalized_shape"])), 0))
     epsilon = _number_type(x)(mlir.float_of(attributes["epsilon"]))
-    if all(one.val is not None for one in given.values()):
+    if ("gamma" in given or not given) and all(one.val is not None for one in given.values()):
         constants = {name: one.val for name, one in given.items()}
         return build.layer_norm(x=x, axes=axes, epsilon=epsilon, **constants)
     result = build.layer_norm(x=x, axes=axes, epsilon=epsilon)
