@@ -121,8 +121,10 @@ def _show_named(args: argparse.Namespace) -> int:
         reports = [named_report_or_error(one.source, one.file) for one in selected]
     if form == "html":
         told = render_named_html(reports, groups)
+    elif form == "json":
+        told = json.dumps([one.to_json() for one in reports], indent=1) + "\n"
     else:
-        told = json.dumps([one.to_json() for one in reports], indent=1) + "\n" if form == "json" else named_text(reports)
+        told = named_text(reports)
     _give(told, args)
     return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 

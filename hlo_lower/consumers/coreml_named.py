@@ -1,7 +1,7 @@
 """Named ops of Core ML's ML programs: what becomes of the composites that `hlo-lower raise --target coreml` writes.
 
-stablehlo-coreml finds softmax, gelu and attention by itself, in passes over the program that it has made. It finds no
-layer norm: every pattern of coremltools begins with the mean of a row, and a mean comes to be in a pass that runs later.
+stablehlo-coreml finds softmax, attention and some forms of gelu by itself, in passes over the program that it has made.
+It finds no layer norm: the patterns of coremltools begin with a mean, and the pass that makes one of a sum runs later.
 So the op is handed over by its name: each composite has a handler, as the converter's own `chlo.erf` has. Where it is
 not registered the converter takes the decomposition, which is right, too.
 

@@ -58,7 +58,8 @@ def _maps(node: Node) -> Sequence[IndexMap] | None:
             kept = dims(*(dim for dim in range(rank) if dim not in reduced))
             half = len(node.operands) // 2
             return [dims(*range(rank))] * half + [kept] * half
-    return None
+        case _:
+            return None
 
 
 def _generic(node: Node, maps: Sequence[IndexMap]) -> None:

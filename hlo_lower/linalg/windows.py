@@ -1,7 +1,7 @@
 """The convolutions and poolings of linalg that have a name, as data: the axes of their operands, letter by letter.
 
-    nchw,fcxy->nfhw sums cxy        input[n, c, h * strides[0] + x * dilations[0], w * strides[1] + y * dilations[1]],
-                                    kernel[f, c, x, y] -> result[n, f, h, w]; c, x, y are summed, y innermost
+nchw,fcxy->nfhw sums cxy        input[n, c, h * strides[0] + x * dilations[0], w * strides[1] + y * dilations[1]],
+                                kernel[f, c, x, y] -> result[n, f, h, w]; c, x, y are summed, y innermost
 """
 
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ class Windowed:
         strides: list[int] = []
         dilations: list[int] = []
         for letter, index in zip(self.letters[0], maps[0], strict=True):
-            wanted = {bound[letter]} | ({bound[window[letter]]} if letter in window else set())
+            wanted = [bound[one] for one in letter + window.get(letter, "")]
             factors = dict(index)
-            if len(index) != len(wanted) or set(factors) != wanted:
+            if sorted(dim for dim, _ in index) != sorted(wanted):
                 return None
             if letter in window:
                 strides.append(factors[bound[letter]])

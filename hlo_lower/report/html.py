@@ -33,9 +33,7 @@ def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = (
     name = base_name(reports[0]) if len(reports) == 1 else plural(len(reports), "module")
     lines = [*(f"{title}: {line}" for title, line in summary(total)), "The tables need JavaScript."]
     headline = f"{total_headline(total)} · {policies(reports)}"
-    return page_of(
-        f"Scatter report: {name}", headline, lines, ("listing.js", "scatters.js", "views.js"), data, words
-    )
+    return page_of(f"Scatter report: {name}", headline, lines, ("listing.js", "scatters.js", "views.js"), data, words)
 
 
 def page_of(title: str, headline: str, lines: Sequence[str], scripts: Sequence[str], data: Any, words: Any) -> str:

@@ -1,4 +1,4 @@
-"""The report of named ops as one HTML page: its JSON, words of what was almost one, and the tables of the other page."""
+"""The report of named ops as one HTML page: its JSON, words of what was almost one, and tables of the same kind."""
 
 from collections.abc import Sequence
 from typing import Any

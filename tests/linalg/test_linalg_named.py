@@ -1,7 +1,9 @@
 """Named ops of linalg: which there are, that a reader reads what was written, and that generic ops are the same."""
 
 import re
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir
+from hlo_lower.targets import target_of
 
 SUMMED = {
     "ij,jk->ik": "linalg.matmul",
@@ -164,6 +167,27 @@ def test_generic_is_what_mlir_makes_of_named(cases):
     assert without_notes(generalized(named)) == printed(generic)
 
 
+CORPUS = sorted((Path(__file__).parents[3] / "shared" / "corpus" / "modules").glob("*/*.mlir"))
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not CORPUS, reason="the corpus is not there")
+def test_generic_is_what_mlir_makes_of_named_in_the_corpus():
+    """So it is in each module that is linalg in the end, a softmax in plain ops in both."""
+    from iree_runs import generalized, printed
+
+    plain = replace(target_of("linalg"), named=(), composites=())
+    complete, other = 0, []
+    for path in CORPUS:
+        both = [hl.lower(path, target=plain, linalg_ops=form, keep_unsupported=True) for form in ("named", "generic")]
+        if both[0].linalg.is_complete:
+            complete += 1
+            if without_notes(generalized(both[0].text)) != printed(both[1].text):
+                other.append(str(path))
+    assert complete > 200
+    assert other == []
+
+
 @pytest.mark.sweep
 def test_both_forms_give_the_bits_of_xla(cases):
     """On IREE all cases give what XLA gives: strides, dilations and axes are those of the module."""
@@ -180,14 +204,16 @@ def test_a_wrong_step_is_found():
     """The comparison can fail: strides in the place of dilations are other windows."""
     from iree_runs import run_on_iree
 
-    x, window = np.arange(72, dtype=np.float32).reshape(1, 1, 8, 9), (1, 1, 3, 2)
-    expected, wrong = (
-        jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, steps, "VALID") for steps in ((1, 1, 2, 1), (1, 1, 1, 2))
-    )
-    source = hl.export(lambda a: jax.lax.reduce_window(a, -jnp.inf, jax.lax.max, window, (1, 1, 2, 1), "VALID"), x)
+    x, right, wrong = np.arange(72, dtype=np.float32).reshape(1, 1, 8, 9), (1, 1, 2, 1), (1, 1, 1, 2)
+
+    def pooled_by(steps):
+        return lambda a: jax.lax.reduce_window(a, -jnp.inf, jax.lax.max, (1, 1, 3, 2), steps, "VALID")
+
+    expected, other = pooled_by(right)(x), pooled_by(wrong)(x)
+    source = hl.export(pooled_by(right), x)
     text = hl.lower(source, target="linalg").text
     moved = text.replace("dense<[2, 1]>", "dense<[1, 2]>").replace(
-        "x".join(map(str, expected.shape)), "x".join(map(str, wrong.shape))
+        "x".join(map(str, expected.shape)), "x".join(map(str, other.shape))
     )
     assert moved != text
     assert np.array_equal(run_on_iree(text, [x])[0], expected)

@@ -90,7 +90,12 @@ def rows(tab, what):
 def test_which_and_what_they_cover_is_in_the_overview(tab):
     """Shares of ops and FLOPs, for each named op its number, the largest first, and what was almost one."""
     cards = [card.replace("\n", " ") for card in tab.locator("a.card").all_inner_texts()]
-    assert cards[1:5] == ["6 named ops", "25 % of the ops are in them", "100 % of the FLOPs are in them", "2 were almost one"]
+    assert cards[1:5] == [
+        "6 named ops",
+        "25 % of the ops are in them",
+        "100 % of the FLOPs are in them",
+        "2 were almost one",
+    ]
     covered = rows(tab, "#view-overview h3:has-text('Which') + .wide tbody tr")
     assert covered[0] == ["attention", "1", "2", "5", "600", "60 %"]
     lacked = rows(tab, "#view-overview h3:has-text('Almost') + .wide tbody tr")

@@ -1,4 +1,4 @@
-"""What is written for Core ML: its named ops in the place of forms that its passes do not find, meaning the same there."""
+"""What is written for Core ML: named ops in the place of forms that its passes do not find, of the same meaning."""
 
 import sys
 from dataclasses import replace

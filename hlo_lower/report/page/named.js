@@ -6,7 +6,7 @@ const modules = [];
 const ops = [];
 
 const sum = (rows, valueOf) => rows.reduce((total, row) => total + valueOf(row), 0);
-const share = (part, whole) => whole ? `${Number((100 * part / whole).toPrecision(2))} %` : "";
+const share = (part, whole) => !whole ? "" : part && part < whole / 1000 ? "< 0.1 %" : `${Number((100 * part / whole).toPrecision(2))} %`;
 const told = (value) => Array.isArray(value) ? `[${value.join(", ")}]` : typeof value === "number" ? String(Number(value.toPrecision(9))) : String(value);
 const listed = (pairs, sign) => Object.entries(pairs).map(([name, value]) => `${name}${sign}${told(value)}`).join(", ");
 
