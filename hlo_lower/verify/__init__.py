@@ -112,7 +112,7 @@ def verify(
     one_of("oob", oob, ("xla", "spec"))
     Effort(level, inputs, seed, runs, accept_runs=accept_runs, jobs=jobs, progress=progress)
     tell = progress or _silent
-    context = mlir.make_context()
+    context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.
     changed = make_stable(first, second)
@@ -185,7 +185,7 @@ def _compared(
             alone = [on_one_device(text) for text in (before, after)]
             if None not in alone:
                 texts = [text for text in alone if text is not None]
-                context = mlir.make_context()
+                context = mlir.shared_context(sum(map(len, texts)))
                 given = [Program(mlir.parse_module(text, context)) for text in texts]
     except TooLargeError as error:
         raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
@@ -227,7 +227,7 @@ def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> lis
 
 
 def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
-    context = mlir.make_context()
+    context = mlir.shared_context(2 * len(text))
     how = {"promises": not terms.trust_flags, "in_loops": in_loops}
     texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)

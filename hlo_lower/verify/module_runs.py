@@ -111,7 +111,7 @@ def verify_module(
       InputError: the user's inputs do not fit the signature.
     """
     try:
-        index = ModuleIndex(mlir.parse_module(before, mlir.make_context()))
+        index = ModuleIndex(mlir.parse_module(before))
         drives = drives_of(index.module)
         signature = read_signature(index.module)
         changed = _changed_signature(signature, after)
@@ -124,7 +124,7 @@ def verify_module(
             reason = why_xla_errs(index, scatter)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
-        for module in (index.module, mlir.parse_module(after, mlir.make_context())):
+        for module in (index.module, mlir.parse_module(after)):
             reason = why_xla_aborts(module) or _why_not_the_same_twice(module)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
@@ -168,7 +168,7 @@ def _may_not_end(text: str) -> bool:
     if "stablehlo.while" not in text:
         return False
     try:
-        return module_may_not_end(Program(mlir.parse_module(text, mlir.make_context())))
+        return module_may_not_end(Program(mlir.parse_module(text)))
     except TooLargeError:  # it is not looked at
         return True
 
@@ -190,7 +190,7 @@ def _why_not_run(source: str, arguments: list[Array], rounding: Rounding) -> str
 
 def _changed_signature(signature: Signature, after: str) -> Difference | None:
     try:
-        other = read_signature(mlir.parse_module(after, mlir.make_context()))
+        other = read_signature(mlir.parse_module(after))
     except CannotRunError as error:
         return _cannot_run(error)
     for what in ("arguments", "results"):
@@ -329,7 +329,7 @@ def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:
 
 def blind(text: str) -> str | None:
     """A module with every scatter replaced by its operand; None where a region promotes, so that the types differ."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     for scatter in reversed(ModuleIndex(module).scatters):
         operands = list(scatter.operands)
         for result, operand in zip(scatter.results, operands, strict=False):
