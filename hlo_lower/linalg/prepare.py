@@ -2,7 +2,7 @@
 
 chlo                                      plain StableHLO, by jaxlib's own pass
 composites without an op of their own     calls of their decompositions, by jaxlib's own pass
-slices and pads that leave no elements    an empty constant: tensor.extract_slice has no start behind the last element
+slices, pads, windows without elements    an empty constant: tensor.extract_slice has no start behind the last element
 broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
 optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
@@ -59,11 +59,14 @@ def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
 
 def _emptied(build: Builder, node: Node) -> Sequence[Value] | None:
     """No elements: a constant of none."""
-    result = node.result()
-    if not result.is_static or prod(result.static_shape):
+    if not all(result.is_static and not prod(result.static_shape) for result in node.results):
         return None
-    value = mlir.parse_attribute(f"dense<> : {result.raw.type}")
-    return build.op("stablehlo.constant", [], [result.raw.type], {"value": value}).results
+    types = [result.raw.type for result in node.results]
+    values = [{"value": mlir.parse_attribute(f"dense<> : {raw_type}")} for raw_type in types]
+    return [
+        build.op("stablehlo.constant", [], [raw_type], value).result()
+        for raw_type, value in zip(types, values, strict=True)
+    ]
 
 
 def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
@@ -91,5 +94,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.slice": _emptied,
     "stablehlo.pad": _emptied,
+    "stablehlo.reduce_window": _emptied,
+    "stablehlo.convolution": _emptied,
     "stablehlo.optimization_barrier": _barrier,
 }
