@@ -48,7 +48,8 @@ ROWS = """func.func @main(%x: tensor<?x4xi32>, %i: tensor<?x1xi32>, %u: tensor<?
 
 NO_WINDOWS = """func.func @main(%x: tensor<2x3xi32>, %k: tensor<i32>, %w: tensor<5x1x1xf32>, %y: tensor<1x4x1xf32>)
     -> (tensor<2x0xi32>, tensor<1x0x1xf32>) {
-  %r = "stablehlo.reduce_window"(%x, %k) <{window_dimensions = array<i64: 1, 3>, window_dilations = array<i64: 1, 2>}> ({
+  %r = "stablehlo.reduce_window"(%x, %k) <{window_dimensions = array<i64: 1, 3>,
+      window_dilations = array<i64: 1, 2>}> ({
   ^bb0(%a: tensor<i32>, %b: tensor<i32>):
     %s = stablehlo.add %a, %b : tensor<i32>
     stablehlo.return %s : tensor<i32>
