@@ -60,13 +60,11 @@ def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
     if drop_clamps(graph):
         _run(graph, SIMPLIFY)
     specialize(graph)
-    problem = mlir.verify_module(graph.module)  # which tells the maps of strides and dilations, too
-    if problem is None and not named:
+    _check(graph)  # which notes the maps of strides and dilations, too
+    if not named:
         generalize(graph)
-        problem = mlir.verify_module(graph.module)
+        _check(graph)
     _run(graph, "symbol-dce")
-    if problem is not None:
-        raise _failed(graph, f"the module in linalg does not verify: {problem}")
     return LinalgReport(named, left_in(graph), removed, counted, others, signless)
 
 
@@ -75,6 +73,12 @@ def _run(graph: Graph, pipeline: str) -> None:
         mlir.run_pass(graph.module.operation, f"builtin.module({pipeline})")
     except mlir.PassError as error:
         raise _failed(graph, f"{pipeline}: {error}") from None
+
+
+def _check(graph: Graph) -> None:
+    problem = mlir.verify_module(graph.module)
+    if problem is not None:
+        raise _failed(graph, f"the module in linalg does not verify: {problem}")
 
 
 def _failed(graph: Graph, what: str) -> NotLoweredError:

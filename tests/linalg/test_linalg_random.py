@@ -2,6 +2,7 @@
 
 import random
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import jax
@@ -117,6 +118,7 @@ def test_a_wrong_name_is_found(monkeypatch):
     monkeypatch.setattr(windows.Windowed, "steps", lambda *given: (found := steps(*given)) and found[::-1])
     rng, wrong = random.Random(1), 0
     for _ in range(20):
-        plain, named, _ = both(pooling(rng), monkeypatch)
-        wrong += plain != named
+        with suppress(hl.NotLoweredError):  # where the sizes tell already
+            plain, named, _ = both(pooling(rng), monkeypatch)
+            wrong += plain != named
     assert wrong
