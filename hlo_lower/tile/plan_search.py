@@ -11,7 +11,7 @@ from typing import overload
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import CostedPlan, choices
+from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
@@ -129,7 +129,8 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
             found.gained = found.size, found.module, tuple(found.loops)
         if found.size <= budget or found.is_over():
             break
-        if not (_improve(found, budget, rules) or _recompute(found, budget)):
+        tried = (_improve(found, budget, rules, large) for large in (LARGE, NARROW))
+        if not (any(tried) or _recompute(found, budget)):
             break
     if found.size > budget and found.loops and found.size > found.gained[0] * GAIN:  # the last loops led to nothing
         found.size, found.module, found.loops = *found.gained[:2], list(found.gained[2])
@@ -191,7 +192,7 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
     return best >= 0
 
 
-def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
+def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
     Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`).
@@ -199,8 +200,9 @@ def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
     Args:
       found: is changed.
       budget, rules: see `search`.
+      large: see `choices`.
     """
-    attempts = _Attempts(found, budget, rules)
+    attempts = _Attempts(found, budget, rules, large)
     beyond = Beyond.of(read(found.module, found.name), budget, rules)
     best: tuple[int, Attempt] | None = None
     level: tuple[int, Attempt] | None = None
@@ -248,17 +250,19 @@ class _Attempts(Sequence[str]):
 
     Args:
       found, budget, rules: see `search`.
+      large: see `choices`.
     """
 
-    def __init__(self, found: Search, budget: int, rules: SubsetRules) -> None:
+    def __init__(self, found: Search, budget: int, rules: SubsetRules, large: int) -> None:
         self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules
+        self._large = large
         self._choices = self._known()
         self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
         self.made: dict[int, Attempt] = {}
 
     def _known(self) -> list[CostedPlan]:
         self._graph = read(self._module, self._name)
-        return choices(Dataflow(self._graph, self._rules), self._budget)
+        return choices(Dataflow(self._graph, self._rules), self._budget, self._large)
 
     def __len__(self) -> int:
         return self._count

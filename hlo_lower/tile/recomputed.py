@@ -25,7 +25,7 @@ from hlo_lower.tile.dataflow import size_of, type_of, used_by
 from hlo_lower.tile.normalize import REPEATED, blocks_of, repeat_cheap
 from hlo_lower.tile.order import put_in_order
 from hlo_lower.tile.scan_stacks import RowRead, Scan, Stack, row_reads, scan_of, trips_of
-from hlo_lower.tile.steps_of_counter import steps_of_counter
+from hlo_lower.tile.steps_of_counter import ends, steps_of_counter
 from hlo_lower.tile.sunk import sink_cheap
 
 LEAST = 1 << 16
@@ -82,7 +82,9 @@ def levels(graph: Graph) -> list[int]:
         found = [_droppable(graph, node) for node in _loops(graph)]
     count = max((len(_sizes(stacks)) for stacks in found), default=0)
     pairs = [(stacks, _sizes(stacks)) for stacks in found]
-    return [sum(s.bytes for stacks, sizes in pairs for s in stacks if s.bytes in sizes[:n]) for n in range(1, count + 1)]
+    return [
+        sum(s.bytes for stacks, sizes in pairs for s in stacks if s.bytes in sizes[:n]) for n in range(1, count + 1)
+    ]
 
 
 def recompute(graph: Graph, level: int) -> tuple[RecomputedRecord, ...]:
@@ -304,11 +306,10 @@ def _is_inside(read: RowRead, trips: int) -> bool:
     if counted is None or read.loop is None:
         return False
     count = trips_of(read.loop, counted)
-    line = steps_of_counter(read.start, read.loop.blocks[1].argument(counted.counter))
-    if not count or line is None:
+    if not count:
         return False
-    first, step = line
-    return all(0 <= first + step * trip < trips for trip in (0, count - 1))
+    line = steps_of_counter(read.start, read.loop.blocks[1].argument(counted.counter), count)
+    return line is not None and all(0 <= end < trips for end in ends(line, count))
 
 
 def _drop(graph: Graph, loop: Node, places: list[int]) -> Block:

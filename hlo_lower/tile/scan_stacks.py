@@ -15,6 +15,7 @@ from hlo_lower.graph import Block, Node, Value
 from hlo_lower.loop import CountedLoop, read_counted
 from hlo_lower.tile.carried import is_kept
 from hlo_lower.tile.dataflow import size_of
+from hlo_lower.tile.steps_of_counter import integer, steps_of_counter
 
 SLICE, UPDATE = "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"
 
@@ -96,27 +97,30 @@ def trips_of(loop: Node, counted: CountedLoop) -> int | None:
     return counted.limit if counted.limit_at is None else integer(loop.operand(counted.limit_at))
 
 
-def integer(value: Value) -> int | None:
-    """The value of a scalar constant of integers."""
-    node = value.node
-    if node is None or node.name != "stablehlo.constant" or value.shape != ():
-        return None
-    constant = node.constant()
-    return None if constant is None or constant.dtype.kind not in "iu" else int(constant)
-
-
 def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> Stack | None:
     argument = body.argument(place)
     update = body.terminator.operand(place).node
     if update is None or update.name != UPDATE or not update.is_static or len(list(argument.users)) != 1:
         return None
     shape = argument.static_shape
-    if update.operand(0) != argument or not shape or shape[0] != trips or len(list(update.result().users)) != 1:
+    if update.operand(0) != argument or len(list(update.result().users)) != 1:
         return None
     row = update.operand(1)
-    if row.static_shape != (1, *shape[1:]) or update.operand(2) != body.argument(counter):
+    if not shape or row.static_shape != (1, *shape[1:]):
+        return None
+    if not (is_full(shape[0], trips) and is_at_trip(update.operand(2), body.argument(counter), trips)):
         return None
     return Stack(loop, place, row, without_leading_dim(row))
+
+
+def is_full(rows: int, trips: int) -> bool:
+    """Whether every row of a stack is written: one in each trip."""
+    return rows == trips
+
+
+def is_at_trip(start: Value, counter: Value, trips: int) -> bool:
+    """Whether a trip writes the row of its own number; starts along the other dims are clamped to 0."""
+    return steps_of_counter(start, counter, trips) == (0, 1)
 
 
 def without_leading_dim(row: Value) -> Value:
