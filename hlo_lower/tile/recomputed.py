@@ -8,7 +8,7 @@
 
 Equal: row k of a stack is what trip k wrote (`hlo_lower.tile.scan_stacks`). That is computed by operations that are
 functions of their operands from the counter, which is k; from values that the loop takes and leaves as they are; from
-rows of other stacks, which stay; and from what it carried into trip k. Where nothing stacks the latter a new stack does.
+rows of other stacks, which stay; and from what it carried into trip k, which is stacked where nothing does so yet.
 The same operations on the same operands of the same shapes: no sum is split.
 
 What is computed again costs the time of the forward part once more for what is dropped: `jax.checkpoint` of the body,
@@ -21,8 +21,8 @@ from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Functional, Graph, Node, Value, erase
 from hlo_lower.loop import read_counted
 from hlo_lower.tile.carried import change_carried, is_kept
-from hlo_lower.tile.dataflow import size_of, type_of, used_by
-from hlo_lower.tile.normalize import REPEATED, blocks_of, repeat_cheap
+from hlo_lower.tile.dataflow import blocks_of, size_of, type_of, used_by
+from hlo_lower.tile.normalize import REPEATED, repeat_cheap
 from hlo_lower.tile.order import put_in_order
 from hlo_lower.tile.scan_stacks import RowRead, Scan, Stack, row_reads, scan_of, trips_of
 from hlo_lower.tile.steps_of_counter import ends, steps_of_counter

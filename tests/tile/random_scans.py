@@ -1,4 +1,4 @@
-"""Random scans of int32 arrays that stack what a later loop reads back row by row, and what is computed of that again."""
+"""Random scans of int32 arrays that stack what a later loop reads back row by row, and the same computed again."""
 
 import jax
 import jax.numpy as jnp

@@ -18,7 +18,7 @@ F32 = jnp.float32
 
 
 def step(count=4, tokens=16, width=4, inner=64):
-    """The gradient of a scan over layers: the forward scan stacks what the backward scan reads, the last layer first."""
+    """The gradient of a scan over layers: what the forward scan stacks the backward scan reads, last layer first."""
 
     def loss(weights, x):
         def layer(x, w):
