@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.graph import Builder, Graph, Node, Value, erase
 from hlo_lower.tile.dataflow import blocks_of
 
 MOST = 1 << 16
@@ -28,13 +28,13 @@ SCATTER, GATHER = "stablehlo.scatter", "stablehlo.gather"
 def batch_rows(graph: Graph) -> None:
     """Do so for all scatters and gathers of the entry point and of its loops."""
     with mlir.active(graph.context):
-        for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-            if node.name in (SCATTER, GATHER) and node.is_static:
-                _batch(node)
+        nodes = [node for block in blocks_of(graph.main.body) for node in block.nodes]
+        for node in [node for node in nodes if node.name in (SCATTER, GATHER) and node.is_static]:
+            _batch(graph, node)
     graph.forget()
 
 
-def _batch(node: Node) -> None:
+def _batch(graph: Graph, node: Node) -> None:
     """Take one column of row numbers off the index tensor; the operand's dim becomes a batching dim."""
     place = len(node.results) if node.name == SCATTER else 1
     indices = node.operand(place)
@@ -63,9 +63,8 @@ def _batch(node: Node) -> None:
         new = build.copy_on(node, operands, types, _attributes(node, numbers, *left))
         for old, value in zip(node.results, new.results, strict=True):
             old.raw.replace_all_uses_with(value.raw)
-        node.raw.erase()
-        _erase_unused(joined)
-        _batch(new)
+        erase(graph, node)
+        _batch(graph, new)
         return
 
 
@@ -175,9 +174,3 @@ def _is_zero(value: Value) -> bool:
         return _is_zero(node.operand(0))
     constant = node.constant() if node is not None and node.name == "stablehlo.constant" else None
     return constant is not None and constant.dtype.kind in "iu" and not constant.any()
-
-
-def _erase_unused(node: Node) -> None:
-    """Erase a concatenation that nothing reads any more."""
-    if not node.result().is_used:
-        node.raw.erase()
