@@ -24,7 +24,7 @@ from hlo_lower.tile.carried import change_carried, is_kept
 from hlo_lower.tile.dataflow import blocks_of, size_of, type_of, used_by
 from hlo_lower.tile.normalize import REPEATED, repeat_cheap
 from hlo_lower.tile.order import put_in_order
-from hlo_lower.tile.scan_stacks import RowRead, Scan, Stack, row_reads, scan_of, trips_of
+from hlo_lower.tile.scan_stacks import RowRead, Scan, ScanStack, row_reads, scan_of, trips_of
 from hlo_lower.tile.steps_of_counter import ends, steps_of_counter
 from hlo_lower.tile.sunk import sink_cheap
 
@@ -71,7 +71,7 @@ class _Needs:
     """
 
     nodes: dict[Node, None] = field(default_factory=dict[Node, None])
-    rows: dict[Value, Stack] = field(default_factory=dict[Value, Stack])
+    rows: dict[Value, ScanStack] = field(default_factory=dict[Value, ScanStack])
     carried: dict[int, None] = field(default_factory=dict[int, None])
     around: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
@@ -115,11 +115,11 @@ def _loops(graph: Graph) -> list[Node]:
     return [node for block in blocks_of(graph.main.body) for node in block.nodes if node.name == "stablehlo.while"]
 
 
-def _sizes(stacks: list[Stack]) -> list[int]:
+def _sizes(stacks: list[ScanStack]) -> list[int]:
     return sorted({stack.bytes for stack in stacks}, reverse=True)
 
 
-def _droppable(graph: Graph, loop: Node) -> list[Stack]:
+def _droppable(graph: Graph, loop: Node) -> list[ScanStack]:
     """The stacks of a loop whose rows could be computed where they are read."""
     scan = scan_of(loop)
     if scan is None:
@@ -128,7 +128,7 @@ def _droppable(graph: Graph, loop: Node) -> list[Stack]:
     return [stack for stack in found if _needs(graph, scan, [stack]) is not None]
 
 
-def _needs(graph: Graph, scan: Scan, dropped: list[Stack]) -> _Needs | None:
+def _needs(graph: Graph, scan: Scan, dropped: list[ScanStack]) -> _Needs | None:
     """What rows of these stacks are computed from; None where it is not known to be the same when it is done again."""
     body, is_function = scan.loop.blocks[1], Functional(graph)
     gone = {stack.place for stack in dropped}
@@ -219,7 +219,7 @@ def _starts(build: Builder, row: Value, shape: tuple[int, ...]) -> list[Value]:
     return [row, *(build.constant(0, (), row.element_type) for _ in shape[1:])]
 
 
-def _readers(stacks: list[Stack]) -> list[Node]:
+def _readers(stacks: list[ScanStack]) -> list[Node]:
     """The loops that rows of stacks are read in."""
     reads = [read for stack in stacks for read in row_reads(stack) or ()]
     return list(dict.fromkeys(read.loop for read in reads if read.loop is not None))
@@ -246,7 +246,7 @@ def _inside(read: RowRead, value: Value) -> Value:
     return read.loop.blocks[1].argument(place)
 
 
-def _compute_row(read: RowRead, stack: Stack, scan: Scan, needs: _Needs, known: dict[Value, Value]) -> None:
+def _compute_row(read: RowRead, stack: ScanStack, scan: Scan, needs: _Needs, known: dict[Value, Value]) -> None:
     """Replace a read by what computes the row; `known` has the scan's values of that row that are there already."""
     build = Builder.before(read.node)
     body = scan.loop.blocks[1]

@@ -21,7 +21,7 @@ SLICE, UPDATE = "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"
 
 
 @dataclass(frozen=True)
-class Stack:
+class ScanStack:
     """A carried value of a scan that each trip writes one row of, and only writes.
 
     Attributes:
@@ -56,7 +56,7 @@ class Scan:
     loop: Node
     counter: int
     trips: int
-    stacks: tuple[Stack, ...]
+    stacks: tuple[ScanStack, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def trips_of(loop: Node, counted: CountedLoop) -> int | None:
     return counted.limit if counted.limit_at is None else integer(loop.operand(counted.limit_at))
 
 
-def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> Stack | None:
+def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> ScanStack | None:
     argument = body.argument(place)
     update = body.terminator.operand(place).node
     if update is None or update.name != UPDATE or not update.is_static or len(list(argument.users)) != 1:
@@ -110,7 +110,7 @@ def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> 
         return None
     if not (is_full(shape[0], trips) and is_at_trip(update.operand(2), body.argument(counter), trips)):
         return None
-    return Stack(loop, place, row, without_leading_dim(row))
+    return ScanStack(loop, place, row, without_leading_dim(row))
 
 
 def is_full(rows: int, trips: int) -> bool:
@@ -136,7 +136,7 @@ def without_leading_dim(row: Value) -> Value:
     return node.operand(0) if is_put else row
 
 
-def row_reads(stack: Stack) -> list[RowRead] | None:
+def row_reads(stack: ScanStack) -> list[RowRead] | None:
     """All reads of a stack behind its scan, where each is of one row; None where one is of more.
 
     A row is read beside the scan, or in the body of a loop beside it that takes the stack and leaves it as it is.
