@@ -19,6 +19,9 @@ SEEDS = 4
 LARGE = 8
 """A value is large from this part of the seed, or of the budget, on."""
 
+NARROW = 2
+"""The same, where nothing is gained with all that: attention by itself, without the layer around it."""
+
 SMALLEST = 512
 """A value is not large below this part of the seed, however small the budget is: else everything would be."""
 
@@ -54,25 +57,31 @@ class CostedPlan:
     rank: int = 0
 
 
-def choices(program: Dataflow, budget: int) -> list[CostedPlan]:
+def choices(program: Dataflow, budget: int, large: int = LARGE) -> list[CostedPlan]:
     """The plans for the largest values at the peak, in the entry point or in the loop that it lies in, along each of
-    their axes, the cheapest first."""
+    their axes, the cheapest first.
+
+    Args:
+      program: the entry point.
+      budget: bytes.
+      large: the part of the seed, or of the budget, from which on a value is large.
+    """
     *outer, last = programs_at_peak(program)
-    found = [plan for block in outer for plan in _choices(block, budget, liveness(block).most // SLIGHT)]
-    found += _choices(last, budget, 1)
+    found = [plan for block in outer for plan in _choices(block, budget, liveness(block).most // SLIGHT, large)]
+    found += _choices(last, budget, 1, large)
     order = sorted({choice.cost for choice in found})
     return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
 
 
-def _choices(program: Dataflow, budget: int, slight: int) -> list[CostedPlan]:
-    """The plans of a block, for values of at least so many bytes."""
+def _choices(program: Dataflow, budget: int, slight: int, large: int) -> list[CostedPlan]:
+    """The plans of a block, for values of at least `slight` bytes."""
     found: list[CostedPlan] = []
     seen: set[tuple[tuple[Value, int], ...]] = set()
     for seed in seeds(program):
         size = program.size[seed]
         if size < slight:
             continue
-        least = max(1, min(size, budget) // LARGE, size // SMALLEST)
+        least = max(1, min(size, budget) // large, size // SMALLEST)
         core = core_of(program, seed, least)
         for dim, extent in enumerate(seed.static_shape):
             if extent < FEWEST_STEPS:
@@ -83,11 +92,18 @@ def _choices(program: Dataflow, budget: int, slight: int) -> list[CostedPlan]:
                 continue
             seen.add(known)
             plan = cut(program, labels)
-            if plan.loops:
+            if plan.loops and saves(program, plan):
                 sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
                 price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
                 found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
     return found
+
+
+def saves(program: Dataflow, plan: LoopPlan) -> bool:
+    """Whether a plan has a large value of which only tiles are stored: one that does not leave its loop."""
+    made = {value for loop in plan.loops for node in loop.nodes for value in node.results}
+    leaving = {value for loop in plan.loops for value in loop.tiles}
+    return any(value in made and value not in leaving for value in plan.labels.core.cluster)
 
 
 def seeds(program: Dataflow) -> Sequence[Value]:

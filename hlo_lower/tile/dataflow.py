@@ -46,6 +46,14 @@ def is_of_integers(value: Value) -> bool:
     return dtype is not None and dtype.kind in "iub"
 
 
+def blocks_of(block: Block) -> Iterator[Block]:
+    """A block, and those of the loops and branches in it."""
+    yield block
+    for node in block.nodes:
+        for inner in node.blocks if node.name in WITH_BODIES else ():
+            yield from blocks_of(inner)
+
+
 def used_by(node: Node) -> list[Value]:
     """The values that a node takes: its operands, and what its regions take from around it."""
     if not node.has_regions:

@@ -60,9 +60,9 @@ def tile(
     found = search(text, graph, budget, known_rules, tell, effort or SearchLimits())
     after = read(found.module if found.is_changed else text, given.name)
     beyond = left(after, known_rules) if found.size > budget else ()
-    loops, pulled = tuple(found.loops), tuple(found.pulled)
+    loops, pulled, again = tuple(found.loops), tuple(found.pulled), tuple(found.recomputed)
     memory = curve_of(graph, known_rules), curve_of(after, known_rules)
-    return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, found.ended, memory)
+    return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, again, found.ended, memory)
 
 
 def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:

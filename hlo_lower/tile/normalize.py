@@ -1,28 +1,20 @@
-"""Make a module ready to be tiled: calls inlined, cheap large values made anew for each use, transposes of dots gone.
+"""Make a module ready to be tiled: calls inlined, cheap large values made anew for each use, transposes of dots gone,
+rows that are counted batching dims.
 
 Nothing of it changes what is computed, and by itself none of it is worth writing: it is done to a copy, which is kept
 only where a loop is made of it.
 """
 
-from collections.abc import Iterator
-
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Builder, Graph, Node, erase_uncalled
-from hlo_lower.tile.dataflow import WITH_BODIES, cheap_values, size_of
+from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
+from hlo_lower.tile.batched_rows import batch_rows
+from hlo_lower.tile.dataflow import WITH_BODIES, blocks_of, cheap_values, size_of
 
 REPEATED = 1 << 12
 """Bytes from which a cheap value is made anew for each use."""
 
 MOST_INLINED = 20_000
 """Ops of the entry point beyond which calls stay calls, which are boundaries."""
-
-
-def blocks_of(block: Block) -> Iterator[Block]:
-    """A block, and those of the loops and branches in it."""
-    yield block
-    for node in block.nodes:
-        for inner in node.blocks if node.name in WITH_BODIES else ():
-            yield from blocks_of(inner)
 
 
 def _within(node: Node) -> list[Node]:
@@ -125,4 +117,5 @@ def prepare(graph: Graph) -> None:
     """All of it."""
     inline_calls(graph)
     turn_dots(graph)
+    batch_rows(graph)
     repeat_cheap(graph)

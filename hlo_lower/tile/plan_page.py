@@ -37,7 +37,8 @@ def plan_page(tiled: Tiled, name: str) -> str:
             " where the memory goes. XLA's own figure is above. Loops are shaded; a body stands in its loop's place."
         )
         parts += [memory_svg(*tiled.memory, tiled.max_temp), f"<p>{told}</p>"]
-    parts += [_loops(tiled), _list("Pulled up", map(str, tiled.pulled)), _list("Left", tiled.left)]
+    parts += [_loops(tiled), _list("Pulled up", map(str, tiled.pulled))]
+    parts += [_list("Computed again", map(str, tiled.recomputed)), _list("Left", tiled.left)]
     parts += [f"<p>The search ended early: {escape(tiled.ended)}.</p>"] if tiled.ended else []
     head = f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
     return "\n".join([head, *filter(None, parts), "</html>\n"])

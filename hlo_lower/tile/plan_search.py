@@ -11,12 +11,13 @@ from typing import overload
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import CostedPlan, choices
+from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
 from hlo_lower.tile.measure import known, measured
 from hlo_lower.tile.pulled_up import PulledRecord, pull_up
+from hlo_lower.tile.recomputed import RecomputedRecord, levels, recompute
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records, shown_bytes
 
 ROUNDS = 12
@@ -57,6 +58,7 @@ class Search:
       effort: what it may take.
       size, before: bytes of its temporaries, now and as it was given; 0 until they are measured.
       loops, pulled: the loops so far, and the picks that were pulled up.
+      recomputed: the scans whose stacks are computed again.
       gained: the size, the module and the loops when last something was gained.
       ended: why it ended early.
       plans, start: how many were tried, and when it began.
@@ -69,6 +71,7 @@ class Search:
     before: int = 0
     loops: list[TiledLoopRecord] = field(default_factory=list[TiledLoopRecord])
     pulled: list[PulledRecord] = field(default_factory=list[PulledRecord])
+    recomputed: list[RecomputedRecord] = field(default_factory=list[RecomputedRecord])
     gained: tuple[int, bytes, tuple[TiledLoopRecord, ...]] = (0, b"", ())
     ended: str = ""
     plans: int = 0
@@ -77,7 +80,7 @@ class Search:
     @property
     def is_changed(self) -> bool:
         """Whether anything was gained."""
-        return bool(self.loops or self.pulled)
+        return bool(self.loops or self.pulled or self.recomputed)
 
     @property
     def seconds_left(self) -> float:
@@ -119,15 +122,19 @@ def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: T
     """
     found = Search(graph.name, to_bytecode(graph), effort)
     _begin(found, original, budget)
+    _recompute(found, budget, 2)
     for number in range(ROUNDS):
         tell("loops", number, ROUNDS)
         if found.size < found.gained[0] * GAIN or number == 0:
             found.gained = found.size, found.module, tuple(found.loops)
-        if found.size <= budget or found.is_over() or not _improve(found, budget, rules):
+        if found.size <= budget or found.is_over():
+            break
+        tried = (_improve(found, budget, rules, large) for large in (LARGE, NARROW))
+        if not (any(tried) or _recompute(found, budget)):
             break
     if found.size > budget and found.loops and found.size > found.gained[0] * GAIN:  # the last loops led to nothing
         found.size, found.module, found.loops = *found.gained[:2], list(found.gained[2])
-    if not found.loops and found.size >= found.before:
+    if not found.loops and not found.recomputed and found.size >= found.before:
         found.pulled.clear()
     if found.size <= budget:
         found.ended = ""
@@ -152,7 +159,40 @@ def _begin(found: Search, original: str, budget: int) -> None:
             found.pulled += pulled
 
 
-def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
+def _recompute(found: Search, budget: int, part: int = 0) -> bool:
+    """Compute what scans stack again where it is read, the fattest stacks first, until the module is within the budget;
+    else as far as it needs least. Whether less is needed.
+
+    Args:
+      found: is changed; once.
+      budget: bytes.
+      part: do so only where the stacks are at least this part of what is beyond the budget.
+    """
+    if found.size <= budget or found.recomputed:
+        return False
+    sizes = levels(read(found.module, found.name))
+    if not sizes or part * sizes[-1] < found.size - budget:
+        return False
+    made: list[tuple[bytes, tuple[RecomputedRecord, ...]]] = []
+    texts: list[str] = []
+    for level in sorted({-(-len(sizes) * number // TRIED) for number in range(1, TRIED + 1)}):
+        graph = read(found.module, found.name)
+        told = recompute(graph, level)
+        made.append((to_bytecode(graph), told))
+        texts.append(to_text(graph))
+    best = -1
+    for number, size in measured(texts, max(1.0, found.seconds_left)):
+        found.plans += 1
+        if isinstance(size, int) and size < found.size * GAIN:
+            found.size, best = size, number
+        if found.size <= budget or found.is_over():
+            break
+    if best >= 0:
+        found.module, found.recomputed = made[best][0], list(made[best][1])
+    return best >= 0
+
+
+def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
     Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`).
@@ -160,8 +200,9 @@ def _improve(found: Search, budget: int, rules: SubsetRules) -> bool:
     Args:
       found: is changed.
       budget, rules: see `search`.
+      large: see `choices`.
     """
-    attempts = _Attempts(found, budget, rules)
+    attempts = _Attempts(found, budget, rules, large)
     beyond = Beyond.of(read(found.module, found.name), budget, rules)
     best: tuple[int, Attempt] | None = None
     level: tuple[int, Attempt] | None = None
@@ -209,17 +250,19 @@ class _Attempts(Sequence[str]):
 
     Args:
       found, budget, rules: see `search`.
+      large: see `choices`.
     """
 
-    def __init__(self, found: Search, budget: int, rules: SubsetRules) -> None:
+    def __init__(self, found: Search, budget: int, rules: SubsetRules, large: int) -> None:
         self._module, self._name, self._budget, self._rules = found.module, found.name, budget, rules
+        self._large = large
         self._choices = self._known()
         self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
         self.made: dict[int, Attempt] = {}
 
     def _known(self) -> list[CostedPlan]:
         self._graph = read(self._module, self._name)
-        return choices(Dataflow(self._graph, self._rules), self._budget)
+        return choices(Dataflow(self._graph, self._rules), self._budget, self._large)
 
     def __len__(self) -> int:
         return self._count

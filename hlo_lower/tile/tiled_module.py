@@ -12,6 +12,7 @@ from hlo_lower.tile.loop_body import ITERATOR
 from hlo_lower.tile.memory_curve import MemoryCurve
 from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
+from hlo_lower.tile.recomputed import RecomputedRecord
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Tiled(Writable):
       max_temp: the bound that was asked for, or None.
       left: the largest values that are still stored at the peak, each with why it is not tiled.
       pulled: the slices and gathers that were pulled up, without a loop.
+      recomputed: the scans of which rows of stacks are computed again where they are read.
       ended: why the search ended before it had tried what it could; "" where it did not.
       memory: what is live over program order, before and after; an estimate.
 
@@ -73,6 +75,7 @@ class Tiled(Writable):
     max_temp: int | None = None
     left: tuple[str, ...] = ()
     pulled: tuple[PulledRecord, ...] = ()
+    recomputed: tuple[RecomputedRecord, ...] = ()
     ended: str = ""
     memory: tuple[MemoryCurve, MemoryCurve] | None = field(default=None, compare=False)
 
@@ -87,12 +90,12 @@ class Tiled(Writable):
     @property
     def is_changed(self) -> bool:
         """Whether it is another program than the module that it was made of."""
-        return bool(self.loops or self.pulled)
+        return bool(self.loops or self.pulled or self.recomputed)
 
     @property
     def is_exact(self) -> bool:
         """Whether the results are the same bit for bit; else within the bound of another order of float sums."""
-        return all(change.is_exact for change in (*self.loops, *self.pulled))
+        return all(change.is_exact for change in (*self.loops, *self.pulled))  # what is computed again is exact
 
     @property
     def float_mode(self) -> Literal["exact", "reassociate"]:
@@ -103,6 +106,7 @@ class Tiled(Writable):
         """What is told of it, as plain data."""
         told = {"before": self.before, "after": self.after, "max_temp": self.max_temp, "reached": self.reached}
         changes = {"loops": [asdict(loop) for loop in self.loops], "pulled": [asdict(pull) for pull in self.pulled]}
+        changes["recomputed"] = [asdict(scan) for scan in self.recomputed]
         return {**told, **changes, "left": list(self.left), "ended": self.ended}
 
     def summary(self) -> str:
@@ -114,8 +118,11 @@ class Tiled(Writable):
         return f"{loops}, temporaries {shown_bytes(self.before)} -> {shown_bytes(self.after)}{bound}"
 
     def lines(self) -> list[str]:
-        """The summary, a line for each pick that was pulled up and for each loop, what is left, and an early end."""
-        changes = [*(f"  pulled up {pull}" for pull in self.pulled), *(f"  loop {loop}" for loop in self.loops)]
+        """The summary, a line for each pick that was pulled up, for each scan whose stacks are computed again and for
+        each loop, what is left, and an early end."""
+        changes = [f"  pulled up {pull}" for pull in self.pulled]
+        changes += [f"  computes again {scan}" for scan in self.recomputed]
+        changes += [f"  loop {loop}" for loop in self.loops]
         ended = [f"  search ended early: {self.ended}"] if self.ended else []
         return [self.summary(), *changes, *(f"  left {what}" for what in self.left), *ended]
 

@@ -112,6 +112,32 @@ def pairwise_distances() -> tuple[Callable[..., object], tuple[object, ...]]:
     return nearest, (of((8192, 64)), of((8192, 64)))
 
 
+def scanned_train_step() -> tuple[Callable[..., object], tuple[object, ...]]:
+    """A step of SGD on the blocks of models/train_step.py in a `lax.scan`, six layers, which stacks what its gradient
+    reads."""
+    sys.path[:0] = [] if str(MODELS) in sys.path else [str(MODELS)]
+    step = importlib.import_module("train_step")
+    config = replace(step.PRESETS["tiny"], layers=6, hidden=256, heads=4, ffn=1024, length=512, batch=2, vocab=2048)
+
+    def loss(params, tokens):
+        def layer(x, weights):
+            x = x + step.attention(weights, x, config)
+            return x + jax.nn.gelu(step.norm(x, weights["ffn_norm"]) @ weights["w_up"]) @ weights["w_down"], None
+
+        x = params["embedding"][tokens[:, :-1]] + params["positions"]
+        x, _ = jax.lax.scan(layer, x, params["layers"])
+        likely = jax.nn.log_softmax(step.norm(x, params["norm"]) @ params["head"], axis=-1)
+        return -jnp.mean(jnp.take_along_axis(likely, tokens[:, 1:, None], axis=-1))
+
+    def sgd(params, tokens):
+        gradients = jax.grad(loss)(params, tokens)
+        return jax.tree.map(lambda w, g: w - config.learning_rate * g, params, gradients)
+
+    params, tokens = step.sgd_args(config)
+    layers = jax.tree.map(lambda *leaves: of((len(leaves), *leaves[0].shape)), *params["layers"])
+    return sgd, ({**params, "layers": layers}, tokens)
+
+
 def convolutions() -> tuple[Callable[..., object], tuple[object, ...]]:
     """Two residual blocks of convolutions over 64 images of 128 x 128 x 32, inference."""
     images, size, features = 64, 128, 32
@@ -137,6 +163,7 @@ EXPORTS = {
     for export in (
         MemoryExport("train sgd", "train_step:sgd", {**TRAIN, "layers": 1, "vocab": 16384, "batch": 4}),
         MemoryExport("train adam tied", "train_step:adam", {**TRAIN, "vocab": 8192, "batch": 6, "tied_head": True}),
+        MemoryExport("train scan", scanned_train_step),
         MemoryExport("llama prefill", "llama:prefill", {**LLAMA, "max_length": 2048, "prompt": 2048, "batch": 1}),
         MemoryExport("scan prefill", "scan_layers:prefill_slices", {**LLAMA, "max_length": 2048, "prompt": 2048}),
         MemoryExport("moe capacity", "moe:capacity", {**MOE, "tokens": 8192, "slots": 4096}),
