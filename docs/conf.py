@@ -1,4 +1,4 @@
-"""The documents as a site: `python scripts/build_docs.py` gathers the pages and builds them with this (extra `docs`)."""
+"""The documents as a site: `python scripts/build_docs.py` gathers the pages and builds them with this."""
 
 import re
 

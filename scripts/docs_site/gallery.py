@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from docs_site.golden import Example, example
-
 import hlo_lower as hl
+from docs_site.golden import Example, example
 
 GROUPS: Mapping[str, tuple[str, Sequence[str]]] = {
     "one-window": (

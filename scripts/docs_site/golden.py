@@ -35,7 +35,7 @@ class Example:
 @cache
 def _paths() -> dict[str, Path]:
     """The golden module of each rule: the plain one where there are several ("mask" before "mask-in_parts")."""
-    kinds = [path for path in GOLDEN.glob("kinds/*.mlir")]
+    kinds = list(GOLDEN.glob("kinds/*.mlir"))
     scatters = [path for path in GOLDEN.glob("*.mlir") if not path.name.startswith("refused_")]
     return {path.stem.partition("-")[0]: path for path in sorted([*kinds, *scatters], reverse=True)}
 
