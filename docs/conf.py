@@ -48,7 +48,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_timeout = 1200
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
