@@ -3,7 +3,6 @@
 import re
 
 from pygments.lexer import RegexLexer
-from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
 import hlo_lower
@@ -76,5 +75,4 @@ def as_rst(_app, _what, _name, _obj, _options, lines: list[str]) -> None:
 def setup(app) -> None:
     """Register what is ours."""
     app.add_lexer("mlir", MlirLexer)
-    app.add_lexer("mermaid", TextLexer)  # GitHub draws it; here it is read, since drawing it takes a script of others
     app.connect("autodoc-process-docstring", as_rst)

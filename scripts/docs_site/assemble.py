@@ -6,6 +6,7 @@ from os.path import normpath, relpath
 from pathlib import Path
 
 from docs_site.api_pages import api_page
+from docs_site.flowchart import drawn
 from docs_site.gallery import write_gallery
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def assemble(folder: Path) -> int:
         shutil.copy(ROOT / own, folder / name)
     linked: set[Path] = set()
     for page in sorted(folder.rglob("*.md")):
-        page.write_text(_relinked(page.read_text(), page, folder, linked))
+        page.write_text(drawn(_relinked(page.read_text(), page, folder, linked)))
     _write_sources(folder, linked)
     (folder / "api.md").write_text(api_page())
     rules = write_gallery(folder / "gallery")

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from docs_site.assemble import CONTENTS, ROOT_PAGES, SOURCES, assemble  # noqa: E402  # the folder of scripts comes first
+from docs_site.flowchart import BLOCK, ranks_of, read  # noqa: E402
 from docs_site.gallery import OTHERS, group_of  # noqa: E402
 
 import hlo_lower as hl  # noqa: E402
@@ -38,6 +39,20 @@ def test_every_group_of_the_gallery_has_its_rules():
     assert groups["guarded_dynamic_update_slice"] == "one-window"
     scatters = [rule.name for rule in hl.rules() if "_to_" not in rule.name]
     assert [name for name in scatters if groups[name] == OTHERS[0]] == []
+
+
+def test_the_flowcharts_of_the_documents_are_read():
+    """Each node of a chart is drawn, below what leads to it; an arrow back does not push it down."""
+    charts = BLOCK.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(charts) == 2
+    nodes, arrows = read(charts[1])
+    ranks = ranks_of(list(nodes), arrows)
+    assert nodes["legal"].startswith("rewrite/legality")
+    assert ranks["forms"] < ranks["decided"] < ranks["build"] < ranks["legal"]
+    assert [arrow.words for arrow in arrows if (arrow.start, arrow.end) == ("twin", "decided")] == ["yes"]
+    assert all(
+        ranks[arrow.start] < ranks[arrow.end] for arrow in arrows if (arrow.start, arrow.end) != ("legal", "decided")
+    )
 
 
 @pytest.mark.sweep
