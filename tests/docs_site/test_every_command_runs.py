@@ -60,7 +60,7 @@ def files(tmp_path_factory):
     shutil.copy(folder / "decode.mlir", folder / "in.mlir")
     (folder / "lowered.mlir").write_text(hl.lower(folder / "decode.mlir").text)
     (folder / "raised.mlir").write_text(hl.raise_named(folder / "decode.mlir").text)
-    shutil.copy(folder / "raised.mlir", folder / "named.mlir")
+    (folder / "named.mlir").write_text(hl.raise_named(folder / "decode.mlir", target="litert").text)
     graph = hl.read(folder / "decode.mlir")
     inputs = graph.main.body.arguments
     kinds = {"f32": np.float32, "i32": np.int32, "bf16": np.float32}
