@@ -343,5 +343,25 @@ KINDS: Mapping[Code, str] = {
 }
 """Codes that stand for many, where their words have fields that differ from one to the next."""
 
+MEANINGS: Mapping[tuple[str, str], str] = {
+    ("drops", "nothing"): "no update may have to be left out",
+    ("drops", "windows"): "a window that leaves the operand is left out whole",
+    ("drops", "elements"): "elements outside are left out one by one, the others of their window written",
+    ("parts", "one"): "nothing wraps around",
+    ("parts", "several"): "a run wraps around, and is written in parts",
+    ("order", "free"): "updates of one element may be combined in any order",
+    ("order", "kept"): "updates of one element are combined in their order",
+    ("arity", "single"): "one operand",
+    ("arity", "separable"): "several operands, each computed by itself",
+    ("arity", "coupled"): "several operands, whose results need each other",
+    ("oob", "xla"): "asked for: whole windows are dropped",
+    ("oob", "spec"): "asked for: single elements are dropped",
+    ("float_mode", "exact"): "asked for: sums of floats keep their order",
+    ("float_mode", "reassociate"): "asked for: sums of floats may be in another order",
+    ("dialect", "stablehlo"): "what the target takes",
+    ("dialect", "linalg"): "what the target takes",
+}
+"""What the values of facts mean that have no evidence: they follow from other facts, or were asked for."""
+
 LEGEND = "p0, p1, ... are the positions along the scatter dims"
 """What comes before the lines about a layout, which speak of positions."""

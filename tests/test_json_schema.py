@@ -143,7 +143,7 @@ def example():
     """The report of the module above, but for the rules that were not chosen and the totals."""
     graph = hl.read(CLAMPED, "cache.mlir")
     text = render_json([ModuleReport("cache.mlir", graph.op_count, hl.classify(graph))])
-    return f"```json\n{text[: text.index(NEXT)]}\n ...\n```"
+    return f"```text\n{text[: text.index(NEXT)]}\n ...\n```"
 
 
 NEXT = '\n "rejections": '

@@ -18,7 +18,7 @@ from hlo_lower.graph.suspicion import could_kill
 from hlo_lower.graph.view import Graph, Node
 from hlo_lower.graph.writer import to_text
 
-Source: TypeAlias = str | bytes | PathLike[str] | jax.export.Exported | jax.stages.Lowered
+Source: TypeAlias = str | bytes | bytearray | PathLike[str] | jax.export.Exported | jax.stages.Lowered
 
 OBJECT_NAME = "<module>"
 FORMS = "path, text, bytes, jax.export.Exported, jax.stages.Lowered or hl.Graph"
@@ -66,7 +66,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
         name = name or str(source)
         data = file_bytes(Path(source), name)
     else:
-        data = source
+        data = bytes(source) if isinstance(source, bytearray) else source  # what Exported.serialize gives
     name = name or OBJECT_NAME
     if not data or data.isspace():
         raise InputError(name, "the input is empty", next_step="give a StableHLO module")
@@ -87,7 +87,7 @@ def read(source: Source, name: str | None = None, *, contained: bool | None = No
 
 def _check_source(source: object) -> None:
     """Check that a module is given in a form that can be read; what is close to one is told how it becomes one."""
-    if isinstance(source, (str, bytes, PathLike, jax.export.Exported, jax.stages.Lowered)):
+    if isinstance(source, (str, bytes, bytearray, PathLike, jax.export.Exported, jax.stages.Lowered)):
         return
     next_step = "give its path or its text"
     if isinstance(source, Graph):

@@ -1,9 +1,10 @@
 """One scatter explained: the evidence of each fact, why its rule was chosen, and why the others were not."""
 
 from hlo_lower.causes import Code
-from hlo_lower.english import LEGEND, listed, shape_text, told
+from hlo_lower.english import LEGEND, MEANINGS, listed, shape_text, told
 from hlo_lower.report.module import rule_of
 from hlo_lower.report.picture_text import text_of
+from hlo_lower.report.place import EXPORT_LOCATIONS, is_unlocated
 from hlo_lower.report.row import bounds, rule_name, writes
 from hlo_lower.report.short_forms import printable
 from hlo_lower.scatter.record import ScatterRecord
@@ -16,6 +17,7 @@ def explain(record: ScatterRecord) -> list[str]:
     drawn = text_of(r)
     lines = [
         f"scatter {r.number} of {r.file}   stablehlo.scatter at {r.location} in @{r.function}",
+        *([f"  source:  the module names none, the line is its own; {EXPORT_LOCATIONS}"] if is_unlocated(r) else []),
         *([f"  scope:   {r.scope}"] if r.scope else []),
         f"  writes:  {writes(r)}",
         *(f"           {line}" for line in drawn),
@@ -26,7 +28,8 @@ def explain(record: ScatterRecord) -> list[str]:
         "  facts:" if r.facts else "  facts:   none recorded",
     ]
     for fact in r.facts:
-        lines.append(f"    {fact.name} = {fact.value}")
+        meaning = MEANINGS.get((fact.name, fact.value), "")
+        lines.append(f"    {fact.name} = {fact.value}" + (f": {meaning}" if meaning else ""))
         lines.extend([f"      because {LEGEND}"] if fact.name == "layout" else [])
         lines.extend(f"      because {told(step)}" for step in fact.evidence)
     lines.append(f"  rule:    {rule_name(rule_of(r))}" + (f": {why(r)}" if r.why else ""))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hlo_lower.causes import Cause
 from hlo_lower.english import told_kind
 from hlo_lower.report.module import NOT_MEASURED, ModuleReport, Totals
+from hlo_lower.report.place import EXPORT_LOCATIONS
 from hlo_lower.report.refusals import refused_lines
 from hlo_lower.report.row import rule_name
 from hlo_lower.report.short_forms import plural, printable, seconds
@@ -44,6 +45,7 @@ def summary(total: Totals) -> list[tuple[str, str]]:
     ]
     if total.modules > 1:
         lines.append(("guarded", counted_causes(total.guard_causes)))
+    lines.append(("locations", unlocated_told(total)))
     return [*((title, line) for title, line in lines if line), *refused]
 
 
@@ -64,6 +66,12 @@ def guards_told(total: Totals) -> str:
     """ "80 needed, 80 proved away, 1 never in bounds"."""
     told = f"{total.guards_needed:,} needed, {total.guards_proved_away:,} proved away"
     return told + (f", {total.never_in_bounds:,} never in bounds" if total.never_in_bounds else "")
+
+
+def unlocated_told(total: Totals) -> str:
+    """What to do about modules that name no source; "none in 2 of 3 modules" where there are several."""
+    where = f"in {total.unlocated:,} of {total.modules:,} modules" if total.modules > 1 else "in the module"
+    return f"none {where}, lines are those of its text; {EXPORT_LOCATIONS}" if total.unlocated else ""
 
 
 def counted_rules(total: Totals) -> str:

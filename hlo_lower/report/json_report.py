@@ -22,6 +22,9 @@ VERSION = 2
 OWN = ("number", "function", "location", "scope")
 """Fields of a record that say where it stands: they are always its own."""
 
+OPTIONS = {"float_mode", "dialect"}
+"""Facts that were asked for, the same for every record."""
+
 LINES = 3
 """How deep in the data a container has lines of its own; a record or a step of the evidence is one line."""
 
@@ -130,7 +133,7 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
 
 def _record(record: ScatterRecord, evidence: _Causes, rejections: _Rejections) -> dict[str, Any]:
     """A record in full; fields that hold nothing are left out."""
-    own = {f.name for f in fields(record)}
+    own = {f.name for f in fields(record)} | OPTIONS
     said = {fact.name: fact.value for fact in record.facts if fact.name not in own}
     proofs = {fact.name: evidence.numbers(fact.evidence) for fact in record.facts}
     told = {

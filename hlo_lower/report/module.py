@@ -9,6 +9,7 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.change import Change
 from hlo_lower.english import told_kind
 from hlo_lower.refused import RefusedOps, summed
+from hlo_lower.report.place import is_unlocated
 from hlo_lower.scatter.record import ScatterRecord
 
 NOT_MEASURED = "not measured"
@@ -93,6 +94,7 @@ class Totals:
       guards_proved_away: scatters that are proved to stay within them.
       never_in_bounds: scatters that write nothing, because no window fits.
       refused: what the targets refuse of the modules after lowering.
+      unlocated: modules with scatters that name no source of them.
       guard_causes: why guards are needed: what the written place comes from, in the same way.
     """
 
@@ -110,6 +112,7 @@ class Totals:
     guards_needed: int
     guards_proved_away: int
     never_in_bounds: int
+    unlocated: int
     guard_causes: Mapping[Cause, int]
     refused: tuple[RefusedOps, ...]
 
@@ -136,6 +139,7 @@ def totals(reports: Sequence[ModuleReport]) -> Totals:
         guards_needed=len(guarded),
         guards_proved_away=bounds["always"],
         never_in_bounds=bounds["never"],
+        unlocated=sum(bool(report.records) and all(map(is_unlocated, report.records)) for report in reports),
         guard_causes=_counts(map(guard_cause, guarded), told_kind),
         refused=reports[0].refused if len(reports) == 1 else summed(report.refused for report in reports),
     )

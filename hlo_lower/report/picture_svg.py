@@ -91,8 +91,8 @@ def _box(picture: Picture, box: Box, width: int, height: int) -> str:
 
 
 def _span(cells: tuple[int, int], size: int, extent: int) -> tuple[float, float]:
-    """Start and extent in pixels; what leaves the operand does so by at most the margin."""
+    """Start and extent in pixels; what leaves the operand does so by less than the margin: captions stay free."""
     start = MARGIN + extent * cells[0] / size
     long = max(extent * (cells[1] - cells[0]) / size, 3.0)
-    most = extent + MARGIN * 2 - 4
+    most = extent + MARGIN * 2 - 12
     return min(start, MARGIN + extent + 2), min(long, max(most - start, 3.0))

@@ -10,9 +10,19 @@ from itertools import groupby
 from pathlib import PurePath
 
 from hlo_lower.report.alike import Group
+from hlo_lower.scatter.record import ScatterRecord
 
 LONGEST_PLACE = 32
 CONTROL_FLOW = ("pjit", "while", "body", "cond", "closed_call", "checkpoint", "remat", "branch_0_fun", "branch_1_fun")
+
+
+EXPORT_LOCATIONS = "export again with as_text(debug_info=True)"
+"""How a module without source locations gets them."""
+
+
+def is_unlocated(record: ScatterRecord) -> bool:
+    """Whether the place of a scatter is a line of the module itself, which names no source."""
+    return split_place(record.location)[0] == (PurePath(record.file).name or record.file)
 
 
 def where(group: Group) -> str:

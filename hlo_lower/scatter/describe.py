@@ -100,8 +100,15 @@ def _source(graph: Graph, location: Location) -> str:
 
 
 def _facts(graph: Graph, facts: ScatterFacts, moved: Moved | None = None) -> tuple[Fact, ...]:
-    """The findings; where their steps lie is looked up when somebody reads them."""
-    return tuple(Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings)
+    """The findings, then what else rules ask for; where their steps lie is looked up when somebody reads them."""
+    found = [Fact(f.name, f.value, lambda f=f: tuple(_steps(graph, f.steps, moved))) for f in facts.findings]
+    return (*found, *_asked_for(facts, found))
+
+
+def _asked_for(facts: ScatterFacts | DynamicFacts, found: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts that rules constrain and that no finding tells: whatever a rule is said to lack is among the facts."""
+    names = {fact.name for fact in found}
+    return (Fact(name, getattr(facts, name).value) for name in facts.domains if name not in names)
 
 
 def _steps(graph: Graph, steps: Iterable[Cause | Evidence], moved: Moved | None) -> Iterator[Cause]:
@@ -149,6 +156,12 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
     is_guarded = bool(facts.unproved)
     one = facts.positions is Positions.ONE
     bounds = Code.GUARDED(Code.SIZE_AT_RUN_TIME()) if is_guarded else Code.PROVED(None)
+    found = (
+        Fact.known("shape", "dynamic", Code.SIZES_AT_RUN_TIME()),
+        Fact.known("subset", subset, Code.WITHOUT_SIZES()),
+        Fact.known("combiner", ", ".join(c.value for c in facts.region.combiners), *facts.region.why),
+        Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
+    )
     return ScatterRecord(
         number=number,
         file=graph.name,
@@ -168,12 +181,7 @@ def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: 
         in_bounds="unknown" if is_guarded else "always",
         bounds=bounds,
         unique="proved" if one else "unknown",
-        facts=(
-            Fact.known("shape", "dynamic", Code.SIZES_AT_RUN_TIME()),
-            Fact.known("subset", subset, Code.WITHOUT_SIZES()),
-            Fact.known("combiner", ", ".join(c.value for c in facts.region.combiners), *facts.region.why),
-            Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
-        ),
+        facts=(*found, *_asked_for(facts, found)),
     )
 
 

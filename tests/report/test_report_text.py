@@ -1,6 +1,7 @@
 """The text report: what a person reads."""
 
 import pytest
+from every_cause import CANONICALIZED, CASES, told_of
 
 from hlo_lower.causes import Code
 from hlo_lower.report import ModuleReport, explain, render_text
@@ -182,6 +183,19 @@ def test_explain_tells_evidence_and_rules_not_chosen(record):
         "    loop: less specific than dynamic_update_slice",
     ]
     assert expected == explain(record())
+
+
+@pytest.mark.parametrize("programs", [("clamped",), pytest.param(tuple(CASES), marks=pytest.mark.sweep)], ids=len)
+def test_what_a_rule_lacks_is_among_the_facts(programs):
+    """Each fact that a rule is said to miss stands in the explanation with that value."""
+    seen = set()
+    for case in (CASES[name] for name in programs if CASES[name].how != CANONICALIZED):
+        for record in told_of(case)[0]:
+            facts = {line.split(":")[0].strip() for line in explain(record)}
+            lacks = [reason for other in record.why_not for reason in other.reasons if reason.code is Code.MISSES]
+            assert {f"{lack['fact']} = {lack['value']}" for lack in lacks} <= facts
+            seen |= {lack["fact"] for lack in lacks}
+    assert {"drops", "parts", "order", "strategy", "dialect"} <= seen
 
 
 def test_explain_without_a_rule_says_none(decode):

@@ -1,0 +1,96 @@
+"""The site of the documents: every page is in its contents, and it is built without a warning."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from docs_site.assemble import CONTENTS, ROOT_PAGES, SOURCES, assemble  # noqa: E402  # the folder of scripts comes first
+from docs_site.flowchart import BLOCK, ranks_of, read  # noqa: E402
+from docs_site.gallery import OTHERS, group_of  # noqa: E402
+
+import hlo_lower as hl  # noqa: E402
+
+WITHOUT_SITE = "needs the extra docs"
+LOADED = re.compile(r'<(?:script|link)[^>]*(?:src|href)="(https?:[^"]*)"')
+"""What a page loads from somewhere else."""
+
+
+def test_every_page_is_in_the_contents():
+    """Each page of docs, the notebook, those at the root and the generated ones stand in the contents, once."""
+    pages = [page for listed in CONTENTS.values() for page in listed]
+    own = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    others = {Path(name).stem for name in ROOT_PAGES.values()} - {"index"}
+    assert len(pages) == len(set(pages))
+    assert set(pages) == own | others | {"tutorials/notebook", "gallery/index", "api"}
+
+
+def test_every_group_of_the_gallery_has_its_rules():
+    """Rules stand with those of their family; what has no group of its own is an op besides scatters."""
+    groups = {rule.name: group_of(rule) for rule in hl.rules()}
+    assert groups["one_hot_dot"] == "many-windows"
+    assert groups["guarded_dynamic_update_slice"] == "one-window"
+    scatters = [rule.name for rule in hl.rules() if "_to_" not in rule.name]
+    assert [name for name in scatters if groups[name] == OTHERS[0]] == []
+
+
+def test_the_flowcharts_of_the_documents_are_read():
+    """Each node of a chart is drawn, below what leads to it; an arrow back does not push it down."""
+    charts = BLOCK.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(charts) == 2
+    nodes, arrows = read(charts[1])
+    ranks = ranks_of(list(nodes), arrows)
+    assert nodes["legal"].startswith("rewrite/legality")
+    assert ranks["forms"] < ranks["decided"] < ranks["build"] < ranks["legal"]
+    assert [arrow.words for arrow in arrows if (arrow.start, arrow.end) == ("twin", "decided")] == ["yes"]
+    assert all(
+        ranks[arrow.start] < ranks[arrow.end] for arrow in arrows if (arrow.start, arrow.end) != ("legal", "decided")
+    )
+
+
+@pytest.mark.sweep
+@pytest.mark.docs
+@pytest.mark.skipif(find_spec("sphinx") is None or find_spec("myst_nb") is None, reason=WITHOUT_SITE)
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """The command of CONTRIBUTING ends with 0; each rule has a section, each public name an entry; nothing is loaded
+    from a network."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "http_proxy": "http://localhost:9", "COLUMNS": "100"}
+    command = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), "--out", str(tmp_path / "site")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    gallery = "".join(path.read_text() for path in (tmp_path / "site" / "gallery").glob("*.html"))
+    assert [rule.name for rule in hl.rules() if f'id="{rule.name.replace("_", "-")}"' not in gallery] == []
+    api = (tmp_path / "site" / "api.html").read_text()
+    assert [name for name in hl.__all__ if not name.startswith("__") and name not in api] == []
+    notebook = (tmp_path / "site" / "tutorials" / "notebook.html").read_text()
+    assert "wrapped_rows" in notebook
+    assert "<svg" in notebook
+    pages = list((tmp_path / "site").rglob("*.html"))
+    loaded = {
+        url
+        for page in pages
+        for url in re.findall(r'<(?:script|link)[^>]*(?:src|href)="(https?:[^"]*)"', page.read_text())
+    }
+    assert loaded == set()
+
+
+@pytest.mark.sweep
+def test_links_out_of_docs_become_pages(tmp_path):
+    """What a page links to in the repository is a page of the site, and no link leads out of it."""
+    assert assemble(tmp_path / "pages") == len(hl.rules())
+    for page in (tmp_path / "pages").rglob("*.md"):
+        if SOURCES in page.parts:
+            continue
+        for link in re.findall(
+            r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.M)
+        ):
+            path = link.partition("#")[0]
+            if path and "://" not in path and not path.endswith("api.md"):
+                assert (page.parent / path).exists(), (page, link)

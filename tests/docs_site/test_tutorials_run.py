@@ -1,0 +1,65 @@
+"""The tutorials run as they stand: their files, commands, Python, and what they are said to print."""
+
+from pathlib import Path
+
+import pytest
+from page_steps import ROOT, check_printed, run_page, steps_of
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+QUICK = ("own-target",)
+"""Those that take a few seconds; the others are in the sweep."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [pytest.mark.sweep]) for path in TUTORIALS],
+)
+def test_a_tutorial_runs(path, tmp_path, monkeypatch):
+    """Every command ends with 0 and prints what the page shows; what is not installed is left out and named."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    ran, missing = run_page(path.read_text(), tmp_path)
+    assert ran >= 4
+    if missing:
+        pytest.skip(f"ran {ran} steps; not installed: {', '.join(sorted(missing))}")
+
+
+def test_there_are_six_tutorials():
+    """Five pages and a notebook."""
+    assert {path.stem for path in TUTORIALS} == {
+        *("jax-to-iree", "pytorch", "paged-decode", "train-step", "own-target"),
+    }
+    assert (ROOT / "docs" / "tutorials" / "notebook.ipynb").exists()
+
+
+def test_a_command_that_fails_is_found(tmp_path):
+    """A page whose command ends with another code fails, and one that shows what was not printed."""
+    page = "```sh\nhlo-lower report a.mlir\n```\n\n<!-- prints -->\n```text\n{}\n```\n"
+
+    def report(words):
+        print(f"{words[1]}   7 ops,  0 scatters   0.1 s + 2 s")
+        return 0 if words[1] == "a.mlir" else 2
+
+    assert run_page(page.format("a.mlir   7 ops"), tmp_path, report) == (1, set())
+    with pytest.raises(AssertionError, match="8 ops"):
+        run_page(page.format("a.mlir   8 ops"), tmp_path, report)
+    with pytest.raises(AssertionError, match=r"b\.mlir: 2"):
+        run_page(page.replace("a.mlir", "b.mlir"), tmp_path, report)
+
+
+def test_shown_lines_are_compared_in_their_order():
+    """Dots stand for anything, times for themselves."""
+    check_printed("one ...\ntwo 3 s + 4 s", "one and more\n  two 5 s + 6 s\n")
+    with pytest.raises(AssertionError):
+        check_printed("two\none", "one\ntwo\n")
+
+
+def test_marks_are_those_that_are_known():
+    """A mark with a typing error would leave a block out."""
+    known = ("file: ", "given: ", "prints", "needs: ", "example")
+    marks = [step.mark for path in TUTORIALS for step in steps_of(path.read_text()) if step.mark]
+    assert [mark for mark in marks if not mark.startswith(known)] == []
+    assert len(marks) > 20
+    assert Path(ROOT / "docs" / "tutorials" / "torch_step.mlir").exists()
