@@ -125,7 +125,8 @@ class Lowered:
         if self.options.target.dialect != "linalg":
             return None
         graph = copied(self.graph)
-        return graph, to_linalg(graph, named=self.options.linalg_ops == "named")
+        named, parallel = self.options.linalg_ops == "named", self.options.linalg_loops == "forall"
+        return graph, to_linalg(graph, named=named, parallel=parallel)
 
     @cached_property
     def refused(self) -> tuple[RefusedOps, ...]:

@@ -6,6 +6,7 @@ unsigned types          signless ones                  (signless)
 strided writes          tensor.insert_slice            (slices)
 sizes at run time       tensor.dim, insert_slice, reshape              (dynamic)
 while, if, case         scf.for, scf.while, scf.if     (control, counter)
+loops in any order      scf.forall, if that is asked for               (parallel)
 shardings               removed, and reported          (attributes)
 """
 
@@ -14,9 +15,10 @@ from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph
 from hlo_lower.linalg.attributes import remove_foreign
 from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_counted
-from hlo_lower.linalg.counter import drop_clamps
+from hlo_lower.linalg.counter import put_in_plain_places, step_by_size
 from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
 from hlo_lower.linalg.linalg_report import LinalgReport, left_in
+from hlo_lower.linalg.parallel_loops import ParallelLoops, lower_parallel
 from hlo_lower.linalg.prepare import passes_before, prepare
 from hlo_lower.linalg.signless import make_signless
 from hlo_lower.linalg.slices import lower_slices
@@ -27,13 +29,14 @@ REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
 SIMPLIFY = "canonicalize,cse"
 
 
-def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
+def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgReport:
     """Rewrite a module to linalg on tensors, in place.
 
     Args:
       graph: a module whose scatters are lowered; it is read anew from here on.
       named: take named operations (`linalg.map`, `reduce`, `broadcast`, `transpose`, ...) where there are any;
         otherwise `linalg.generic`. Matrix products are named in both.
+      parallel: emit counted loops whose iterations do not meet as `scf.forall`.
 
     Returns:
       What is left of other dialects, and what changed besides.
@@ -53,13 +56,16 @@ def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
     counted, others = lower_control(graph)
     removed = remove_foreign(graph)
     _run(graph, SIMPLIFY)
-    if drop_clamps(graph):
-        _run(graph, SIMPLIFY)
+    loops = lower_parallel(graph) if parallel else ParallelLoops()
+    for change in (put_in_plain_places, step_by_size):
+        if change(graph):
+            _run(graph, SIMPLIFY)
     _run(graph, "symbol-dce")
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise _failed(graph, f"the module in linalg does not verify: {problem}")
-    return LinalgReport(named, left_in(graph), removed, counted, others, signless)
+    counted = counted - loops.count
+    return LinalgReport(named, left_in(graph), removed, counted, others, signless, loops.count, loops.in_order)
 
 
 def _run(graph: Graph, pipeline: str) -> None:
