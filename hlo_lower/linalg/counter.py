@@ -1,8 +1,8 @@
 """Places that come of a loop's counter, in plain terms: the counter itself, or its multiple and a constant.
 
-jaxlib's pass computes every start of a slice in tensors without dims and clamps it into the tensor. What comes of it is
-computed for all iterations (`hlo_lower.loop.counter_values`); where that is a * counter + b, a reader sees which rows an
-iteration touches, and where all places are multiples of one size, the loop steps by it:
+jaxlib's pass computes every start of a slice in tensors without dims and clamps it into the tensor. What comes of it
+is computed for all iterations (`hlo_lower.loop.counter_values`); where that is a * counter + b, a reader sees which
+rows an iteration touches, and where all places are multiples of one size, the loop steps by it:
 
     %k = arith.index_cast %counter; %t = tensor.from_elements %k; %m = linalg.map { arith.muli } ins(%t, %size); ...
     %l = arith.maxsi %i, 0; %p = arith.minsi %l, limit; tensor.extract_slice %x[%p, 0] [40, 8] [1, 1]
@@ -28,13 +28,13 @@ COMPUTES = ("arith", "linalg")
 def put_in_plain_places(graph: Graph) -> bool:
     """Replace the places of slices that come of a counter by plain ones; whether there were any."""
     with mlir.active(graph.context):
-        return any([_plain_places(loop) for loop in _loops(graph)])
+        return sum(_plain_places(loop) for loop in _loops(graph)) > 0
 
 
 def step_by_size(graph: Graph) -> bool:
     """Let loops step by what their counters are multiplied by wherever they are read; whether there were any."""
     with mlir.active(graph.context):
-        return any([_stepped(loop) for loop in _loops(graph)])
+        return sum(_stepped(loop) for loop in _loops(graph)) > 0
 
 
 def _loops(graph: Graph) -> list[Node]:

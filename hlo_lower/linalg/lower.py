@@ -18,7 +18,7 @@ from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_count
 from hlo_lower.linalg.counter import put_in_plain_places, step_by_size
 from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
 from hlo_lower.linalg.linalg_report import LinalgReport, left_in
-from hlo_lower.linalg.parallel_loops import ParallelLoops, lower_parallel
+from hlo_lower.linalg.parallel_loops import ParallelLoops, inline_into_loops, lower_parallel
 from hlo_lower.linalg.prepare import passes_before, prepare
 from hlo_lower.linalg.signless import make_signless
 from hlo_lower.linalg.slices import lower_slices
@@ -56,6 +56,8 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     counted, others = lower_control(graph)
     removed = remove_foreign(graph)
     _run(graph, SIMPLIFY)
+    if parallel and inline_into_loops(graph):
+        _run(graph, SIMPLIFY)
     loops = lower_parallel(graph) if parallel else ParallelLoops()
     for change in (put_in_plain_places, step_by_size):
         if change(graph):

@@ -1,8 +1,8 @@
 """What the integers of a loop's body are in each of its iterations, where they come of its counter and constants alone.
 
-They are computed as they stand, for all iterations at once, so that nothing is assumed of how a place was written: tiles
-by a multiplication, the last one moved back by a minimum, clamps, JAX's negative places. Numbers that would not fit
-their type are not known, and neither are negative ones that an op reads without a sign.
+They are computed as they stand, for all iterations at once, so that nothing is assumed of how a place was written:
+tiles by a multiplication, the last one moved back by a minimum, clamps, JAX's negative places. Numbers that would not
+fit their type are not known, and neither are negative ones that an op reads without a sign.
 """
 
 from collections.abc import Callable, Mapping
