@@ -112,6 +112,9 @@ class Options:
         for name, allowed in WORDS.items():
             values[name] = one_of(name, given.get(name, allowed[0]), allowed)
         values["float_mode"] = values["float_mode"] or found.float_mode or "exact"
+        if values["linalg_loops"] == "forall" and found.dialect != "linalg":
+            told = f"{found.name} does not read linalg, in which loops are scf.forall"
+            raise InputError("linalg_loops", told, next_step="write --target linalg, or leave it out")
         for name in ("legalize", "demote_i64"):
             if values[name] is None:
                 values[name] = getattr(found, name)

@@ -101,7 +101,7 @@ def _write(block: Block, number: int) -> Node:
       _SequentialError: it is read or written in another way.
     """
     carried, given = block.argument(1 + number), block.terminator.operand(number)
-    told = _SequentialError(f"carries {carried.raw.type} as it was computed before")
+    told = _SequentialError(f"carries {carried.raw.type} from one iteration to the next")
     write = given.node
     if write is None or write.name != WRITE or write.operand(1) != carried or len(list(given.users)) != 1:
         raise told

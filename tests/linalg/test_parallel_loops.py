@@ -76,8 +76,11 @@ def test_iterations_that_do_not_meet_are_parallel(changes):
 
 
 IN_ORDER = {
-    "a sum is carried": ({"SUM": "%more"}, "carries tensor<i32> as it was computed before"),
-    "another tile is read": ({"SOURCE": "%o", "PLACE": "%zero"}, "carries tensor<4x6xi32> as it was computed before"),
+    "a sum is carried": ({"SUM": "%more"}, "carries tensor<i32> from one iteration to the next"),
+    "another tile is read": (
+        {"SOURCE": "%o", "PLACE": "%zero"},
+        "carries tensor<4x6xi32> from one iteration to the next",
+    ),
     "tiles meet": ({"SIZE": "1", "TRIPS": "5"}, "writes slices that meet"),
     "two last tiles meet": ({"SIZE": "3", "TRIPS": "4"}, "writes slices that meet"),
     "one place": ({"WRITE": "%zero"}, "writes slices that meet"),
