@@ -50,7 +50,7 @@ def test_a_module_in_linalg_is_for_a_consumer(folder, command):
 
 
 def test_parallel_loops_are_for_linalg(folder, command):
-    """--linalg-loops forall is told to be of no use to a target that does not read linalg, and taken by one that does."""
+    """--linalg-loops forall is refused for a target that does not read linalg, and taken for one that does."""
     asked = ("convert", "decode.mlir", "-o", "out.mlir", "--no-verify", "--linalg-loops", "forall")
     refused = command(*asked)
     assert (refused.code, (folder / "out.mlir").exists()) == (2, False)
