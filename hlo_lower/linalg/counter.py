@@ -74,12 +74,12 @@ def _plain_places(loop: Node) -> bool:
     if values is None or not counter.is_used:
         return False
     places = _Places(counter, values.numbers, Builder(mlir.insert_at_begin(block.raw), loop.raw.location))
-    replaced = False
+    index, replaced = counter.raw.type, False
     for raw in mlir.walked(loop.raw)[1:]:
         if raw.name.split(".")[0] in COMPUTES:
             continue
         for number, operand in enumerate(Node(raw).operands):
-            if str(operand.raw.type) != "index" or operand == counter or index_number(operand) is not None:
+            if operand.raw.type != index or operand == counter or index_number(operand) is not None:
                 continue
             found = values.of(operand)
             plain = None if found is None else places.of(found)

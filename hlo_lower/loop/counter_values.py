@@ -32,6 +32,7 @@ _OPS: Mapping[str, Callable[[Any, Any], Any]] = {
     "arith.maxui": np.maximum,
     "arith.minui": np.minimum,
 }
+_SIGNED = frozenset({*_OPS, "arith.cmpi", "arith.extsi"})
 _UNSIGNED = frozenset({"arith.maxui", "arith.minui"})
 
 _COMPARED = (np.equal, np.not_equal, *(np.less, np.less_equal, np.greater, np.greater_equal) * 2)
@@ -81,6 +82,8 @@ class CounterValues:
             return self.of(node.blocks[0].terminator.operand(value.number), depth + 1)
         if node.name == "arith.constant":
             return _constant(node, len(self.numbers))
+        if node.name in _SIGNED and any(_width(operand) == 1 for operand in node.operands):
+            return None  # as a number with a sign true is -1
         if node.name in _CASTS or node.name in _UNSIGNED_CASTS:
             [*operands] = node.operands
             found = self.of(operands[0], depth + 1) if len(operands) == 1 and _is_scalar(operands[0]) else None

@@ -9,10 +9,10 @@ from hlo_lower.loop.scf_for import index_constant
 from hlo_lower.loop.scf_forall import range_of
 
 
-def parallel(source, *, is_reversed=False, named=True) -> tuple[str, LinalgReport]:
+def parallel(source, *, is_reversed=False) -> tuple[str, LinalgReport]:
     """A module in linalg with `scf.forall`, from the last iteration to the first where that is asked for."""
     graph = read(lowered_text(source))
-    report = to_linalg(graph, named=named, parallel=True)
+    report = to_linalg(graph, named=True, parallel=True)
     if is_reversed:
         reverse(graph)
     return str(graph.module), report
