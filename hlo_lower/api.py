@@ -102,7 +102,7 @@ def lower(
       options: how, as an `Options`, which says what each of these is; or its keywords here: target, oob, float_mode,
         trust_flags, keep_unsupported (`Lowered.scatters_left` counts what is left), only, skip, prefer, legalize
         (`Lowered.changes` tells what), demote_i64 (`Lowered.demotion` tells what that rests on),
-        demote_f64 and widen (`Lowered.floats`: numbers change), linalg_ops, and bind;
+        demote_f64 and widen (`Lowered.floats`: numbers change), linalg_ops, linalg_loops, and bind;
         without sizes to bind a scatter of dynamic shape is lowered as such, with sizes taken at run time.
       registry: rules to choose from; by default the built-in ones and those of installed plug-ins.
       name: name for messages and records.

@@ -32,6 +32,7 @@ class Choices(TypedDict, total=False):
     demote_f64: bool
     widen: str | Sequence[str]
     linalg_ops: Literal["named", "generic"]
+    linalg_loops: Literal["for", "forall"]
     max_unroll: int
 
 
@@ -71,6 +72,7 @@ class Options:
       widen: floats that become wider ones first ("bf16=f32"), arguments included; numbers change, as nothing is rounded
         to the narrow type any more.
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
+      linalg_loops: for such a target: counted loops are `scf.for`, or, where their iterations do not meet, "forall".
       max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
 
     Raises:
@@ -99,6 +101,7 @@ class Options:
     demote_f64: bool = False
     widen: tuple[str, ...] = ()
     linalg_ops: Literal["named", "generic"] = "named"
+    linalg_loops: Literal["for", "forall"] = "for"
     max_unroll: int = MAX_UNROLL
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
@@ -109,6 +112,9 @@ class Options:
         for name, allowed in WORDS.items():
             values[name] = one_of(name, given.get(name, allowed[0]), allowed)
         values["float_mode"] = values["float_mode"] or found.float_mode or "exact"
+        if values["linalg_loops"] == "forall" and found.dialect != "linalg":
+            told = f"{found.name} does not read linalg, in which loops are scf.forall"
+            raise InputError("linalg_loops", told, next_step="write --target linalg, or leave it out")
         for name in ("legalize", "demote_i64"):
             if values[name] is None:
                 values[name] = getattr(found, name)
@@ -139,6 +145,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "checked": (False, True),
     "demote_f64": (False, True),
     "linalg_ops": ("named", "generic"),
+    "linalg_loops": ("for", "forall"),
 }
 """What is one of a few values, the default first."""
 

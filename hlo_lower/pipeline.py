@@ -130,7 +130,7 @@ class Lowered:
         raised = raise_named(self.graph, target=target, only=taken) if taken else None
         is_written = raised is not None and any(one.composite for one in raised.spelled)
         graph = raised.graph if raised is not None and is_written else copied(self.graph)
-        return graph, to_linalg(graph, named=named)
+        return graph, to_linalg(graph, named=named, parallel=self.options.linalg_loops == "forall")
 
     @cached_property
     def refused(self) -> tuple[RefusedOps, ...]:

@@ -167,6 +167,16 @@ WRONG_OPTIONS = [
     ),
     ({"float_mode": "fast"}, none_of("float_mode", "'fast'", "None, 'exact', 'reassociate' or ''", "None")),
     ({"linalg_ops": "zzz"}, none_of("linalg_ops", "'zzz'", "'named' or 'generic'", "'named'")),
+    ({"linalg_loops": "zzz"}, none_of("linalg_loops", "'zzz'", "'for' or 'forall'", "'for'")),
+    (
+        {"linalg_loops": "forall"},
+        message(
+            "linalg_loops: stablehlo does not read linalg, in which loops are scf.forall",
+            "",
+            "",
+            "write --target linalg, or leave it out",
+        ),
+    ),
     ({"trust_flags": "no"}, none_of("trust_flags", "'no'", "False or True", "False")),
     ({"keep_unsupported": 1}, none_of("keep_unsupported", "1", "False or True", "False")),
     ({"legalize": "no"}, none_of("legalize", "'no'", "None, False or True", "None")),

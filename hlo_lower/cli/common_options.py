@@ -77,9 +77,11 @@ def add_plain(command: argparse.ArgumentParser) -> None:
 
 
 def add_linalg(command: argparse.ArgumentParser) -> None:
-    """Add --linalg-ops."""
+    """Add --linalg-ops and --linalg-loops."""
     told = "for a target that reads linalg: named ops where there are any, or all generic; default: named"
     command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
+    told = "for such a target: counted loops as scf.for, or as scf.forall where iterations do not meet; default: for"
+    command.add_argument("--linalg-loops", choices=("for", "forall"), default="for", help=told)
 
 
 def add_accept_runs(command: argparse.ArgumentParser) -> None:

@@ -16,6 +16,9 @@ from hlo_lower.consumers.consumer_messages import MESSAGE_LENGTH, cause_of, deat
 from hlo_lower.consumers.consumer_outcome import Array, RefusedError, ToolCrashedError
 
 FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
+FORALL = ("scf.forall", "--iree-preprocessing-pass-pipeline=builtin.module(util.func(iree-codegen-forall-to-for))")
+"""What its compiler dies of where it stands in a function, and its own pass that takes it away."""
+
 DEVICE = "local-task"
 
 HEAP_CHECK = "libc_malloc_debug.so.0"
@@ -51,7 +54,8 @@ def compile_module(text: str) -> Runner:
     compiler: Any = import_module("iree.compiler.tools")
     runtime: Any = import_module("iree.runtime")
     try:
-        binary: bytes = compiler.compile_str(text, input_type="auto", extra_args=list(FLAGS))
+        flags = [*FLAGS, FORALL[1]] if FORALL[0] in text else [*FLAGS]
+        binary: bytes = compiler.compile_str(text, input_type="auto", extra_args=flags)
     except compiler.CompilerToolError as error:
         raise _told(str(error)) from None
     return _LoadedModule(runtime, binary)

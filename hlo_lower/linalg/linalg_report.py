@@ -24,6 +24,8 @@ class LinalgReport:
       counted_loops: loops that became `scf.for`.
       other_loops: loops that became `scf.while`.
       signless: unsigned element types that became signless ones, as linalg has no others: "ui32".
+      parallel_loops: loops that became `scf.forall`.
+      in_order: where that was asked for and is not so, a place and why.
     """
 
     named: bool
@@ -32,6 +34,8 @@ class LinalgReport:
     counted_loops: int = 0
     other_loops: int = 0
     signless: tuple[str, ...] = ()
+    parallel_loops: int = 0
+    in_order: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -46,8 +50,10 @@ class LinalgReport:
     def lines(self) -> tuple[str, ...]:
         """The whole report, a line for each thing that there is to tell."""
         told = [self.summary()]
-        if self.counted_loops or self.other_loops:
-            told.append(f"loops: {self.counted_loops} scf.for, {self.other_loops} scf.while")
+        if self.counted_loops or self.other_loops or self.parallel_loops:
+            parallel = f"{self.parallel_loops} scf.forall, " if self.parallel_loops else ""
+            told.append(f"loops: {parallel}{self.counted_loops} scf.for, {self.other_loops} scf.while")
+        told += [f"in order: {loop}" for loop in self.in_order]
         if self.removed:
             told.append(f"attributes removed: {_told(self.removed)}")
         if self.signless:

@@ -7,6 +7,7 @@ strided writes          tensor.insert_slice            (composite_ops)
 softmax, if named       linalg.softmax                 (composite_ops)
 sizes at run time       tensor.dim, insert_slice, reshape              (dynamic)
 while, if, case         scf.for, scf.while, scf.if     (control, counter)
+loops in any order      scf.forall, if that is asked for               (parallel)
 shardings               removed, and reported          (attributes)
 generic products        linalg.matmul, contract, convolutions, poolings    (specialize)
 all named ops           linalg.generic, if that is asked for               (generalize)
@@ -18,10 +19,11 @@ from hlo_lower.graph import Graph
 from hlo_lower.linalg.attributes import remove_foreign
 from hlo_lower.linalg.composite_ops import lower_composites
 from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_counted
-from hlo_lower.linalg.counter import drop_clamps
+from hlo_lower.linalg.counter import put_in_plain_places, step_by_size
 from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
 from hlo_lower.linalg.generalize import generalize
 from hlo_lower.linalg.linalg_report import LinalgReport, left_in
+from hlo_lower.linalg.parallel_loops import ParallelLoops, inline_into_loops, lower_parallel
 from hlo_lower.linalg.prepare import passes_before, prepare
 from hlo_lower.linalg.signless import make_signless
 from hlo_lower.linalg.specialize import specialize
@@ -32,13 +34,14 @@ REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
 SIMPLIFY = "canonicalize,cse"
 
 
-def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
+def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgReport:
     """Rewrite a module to linalg on tensors, in place.
 
     Args:
       graph: a module whose scatters are lowered; it is read anew from here on.
       named: write named operations where there are any (`linalg.softmax`, `matmul`, `reduce`, `map`, ...); otherwise
         the same module in `linalg.generic`, softmax in its plain ops.
+      parallel: emit counted loops whose iterations do not meet as `scf.forall`.
 
     Returns:
       What is left of other dialects, and what changed besides.
@@ -57,15 +60,20 @@ def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
     counted, others = lower_control(graph)
     removed = remove_foreign(graph)
     _run(graph, SIMPLIFY)
-    if drop_clamps(graph):
+    if parallel and inline_into_loops(graph):
         _run(graph, SIMPLIFY)
+    loops = lower_parallel(graph) if parallel else ParallelLoops()
+    for change in (put_in_plain_places, step_by_size):
+        if change(graph):
+            _run(graph, SIMPLIFY)
     specialize(graph)
     _check(graph)  # which notes the maps of strides and dilations, too
     if not named:
         generalize(graph)
         _check(graph)
     _run(graph, "symbol-dce")
-    return LinalgReport(named, left_in(graph), removed, counted, others, signless)
+    counted = counted - loops.count
+    return LinalgReport(named, left_in(graph), removed, counted, others, signless, loops.count, loops.in_order)
 
 
 def _run(graph: Graph, pipeline: str) -> None:

@@ -1,8 +1,8 @@
 """A counted loop over positions whose body yields new values for what it carries.
 
 The body says what an iteration reads and writes in terms of subsets (`hlo_lower.subset`); this file only says how the
-iterations are strung together. The loop is emitted as `stablehlo.while`, and `hlo_lower.loop.scf_for` makes `scf.for`
-of that where the module leaves in linalg:
+iterations are strung together. The loop is emitted as `stablehlo.while`, of which `hlo_lower.loop.scf_for` makes
+`scf.for` where the module leaves in linalg, and `hlo_lower.loop.scf_forall` the parallel `scf.forall`:
 
     %counter = stablehlo.constant dense<0>
     %r:n = stablehlo.while(%i = %counter, %c = %carried, %v = %invariant)

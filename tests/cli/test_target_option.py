@@ -49,6 +49,15 @@ def test_a_module_in_linalg_is_for_a_consumer(folder, command):
         assert "hlo-lower verify --on iree BEFORE AFTER" in result.err.splitlines()[-1]
 
 
+def test_parallel_loops_are_for_linalg(folder, command):
+    """--linalg-loops forall is refused for a target that does not read linalg, and taken for one that does."""
+    asked = ("convert", "decode.mlir", "-o", "out.mlir", "--no-verify", "--linalg-loops", "forall")
+    refused = command(*asked)
+    assert (refused.code, (folder / "out.mlir").exists()) == (2, False)
+    assert refused.err.splitlines()[-1] == "  next:    write --target linalg, or leave it out"
+    assert command(*asked, "--target", "linalg").code == 0
+
+
 def test_what_a_target_refuses_can_be_kept(folder, command):
     """With --keep-unsupported the module is written, the scatter counted, and the exit code still 3."""
     (folder / "my_npu.toml").write_text('[refused_dtypes]\nf32 = ""\n')

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hlo_lower.consumers.iree import FORALL
+
 compiler = pytest.importorskip("iree.compiler")
 runtime = pytest.importorskip("iree.runtime")
 
@@ -15,6 +17,7 @@ FLAGS = (
     "--iree-hal-target-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
     "--iree-input-demote-f64-to-f32=false",  # by default it changes types
+    FORALL[1],
 )
 
 

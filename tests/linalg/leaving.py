@@ -19,8 +19,8 @@ def lowered_text(source: Any) -> str:
     return hl.lower(source, target=LINALG).stablehlo
 
 
-def left_as_linalg(source: Any, *, named: bool) -> tuple[str, LinalgReport]:
+def left_as_linalg(source: Any, *, named: bool, parallel: bool = False) -> tuple[str, LinalgReport]:
     """The text of a module in linalg, and the report."""
     graph = read(lowered_text(source))
-    report = to_linalg(graph, named=named)
+    report = to_linalg(graph, named=named, parallel=parallel)
     return str(graph.module), report

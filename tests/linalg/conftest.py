@@ -1,0 +1,6 @@
+"""The random programs of the tiler's tests leave in linalg, too."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tile"))
