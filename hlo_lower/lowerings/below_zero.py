@@ -4,8 +4,10 @@ Bits are those of the op wherever the consumer's own function of a magnitude has
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.float_ops import Floats
@@ -13,6 +15,10 @@ from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.refused_form import FORM, FormFacts
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import RuleList
+
+WITHOUT_SIGN = frozenset({"stablehlo.abs", "stablehlo.exponential", "stablehlo.logistic"})
+MOVES = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose", "slice"))
+"""Ops whose results are numbers of their operand."""
 
 rules = RuleList()
 
@@ -24,8 +30,8 @@ def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
         %r = stablehlo.sine %x   ->   m = |x|;  s = sine(m);  r = s == m ? x : (x < m ? -s : s)
 
     Equal: sine and tangent are odd. A number below zero is below its magnitude. Zeros of both signs, and what is so
-    small that the function is the number itself, come back as they are; infinities and NaN give NaN. No constant is
-    needed, so that shapes may be dynamic.
+    small that the function is the number itself, come back as they are (XLA's tangent of a subnormal is 0 on a CPU);
+    infinities and NaN give NaN. No constant is needed, so that shapes may be dynamic.
     """
     build, [x] = op.build, op.node.operands
     size = build.elementwise("abs", x)
@@ -34,7 +40,9 @@ def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     return [build.select(build.compare(found, "EQ", size), x, turned)]
 
 
-@rules.lowers(FORM, found={RefusedForm.POWER_BELOW_ZERO}, form="|x| ^ y, its sign and ends by whether y is whole and odd")
+@rules.lowers(
+    FORM, found={RefusedForm.POWER_BELOW_ZERO}, form="|x| ^ y, its sign and ends by whether y is whole and odd"
+)
 def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     """Take the power of the magnitude, and say the rest by what y is.
 
@@ -64,16 +72,36 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     is_signed = build.elementwise("or", is_below, build.compare(at.op("divide", at(1.0), x), "LT", at(0.0)))
     power = build.select(build.elementwise("and", is_odd, is_signed), at.op("negate", power), power)
     is_finite = build.compare(at.op("subtract", x, x), "EQ", at(0.0))
-    is_none = build.elementwise("and", is_below, build.elementwise("and", is_finite, build.elementwise("not", is_whole)))
+    is_none = build.elementwise(
+        "and", is_below, build.elementwise("and", is_finite, build.elementwise("not", is_whole))
+    )
     return [build.select(is_none, at(float("nan")), power)]
 
 
 def _is_even(y: Value) -> bool:
     """Whether an exponent is a constant of even numbers, none of them 0."""
-    while y.node is not None and y.node.name == "stablehlo.broadcast_in_dim":
-        y = y.node.operand(0)
-    numbers = None if y.node is None else y.node.constant()
+    numbers = _constant(y)
     if numbers is None:
         return False
     wide = numbers.astype(np.float64)
     return bool((np.isfinite(wide) & (wide != 0) & (np.mod(wide, 2) == 0)).all())
+
+
+def has_no_sign(value: Value) -> bool:
+    """Whether no float among these has a sign, as far as the op that makes them says."""
+    made, numbers = _moved(value).node, _constant(value)
+    if numbers is not None:
+        return not bool(np.signbit(numbers).any())
+    return made is not None and made.name in WITHOUT_SIGN
+
+
+def _constant(value: Value) -> NDArray[Any] | None:
+    made = _moved(value).node
+    return made.constant() if made is not None and made.name == "stablehlo.constant" else None
+
+
+def _moved(value: Value) -> Value:
+    """What is moved from place to place to be a value."""
+    while value.node is not None and value.node.name in MOVES:
+        value = value.node.operand(0)
+    return value

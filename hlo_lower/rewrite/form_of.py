@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hlo_lower.graph import Node, Value
+from hlo_lower.graph import Node
+from hlo_lower.lowerings.below_zero import has_no_sign
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.branch_captures import reads_twice
 from hlo_lower.rewrite.loops_of_calls import WHILE, is_of_calls
@@ -25,10 +26,6 @@ BELOW_ZERO = {
 }
 """Functions that a consumer may compute right only of what is not below 0."""
 
-NOT_BELOW = frozenset({"stablehlo.abs", "stablehlo.exponential", "stablehlo.logistic"})
-MOVES = frozenset(f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "transpose", "slice"))
-"""Ops whose results are their operands' numbers."""
-
 
 def form_of(node: Node) -> RefusedForm | None:
     """The form in which an op stands; None where it is none of those."""
@@ -36,7 +33,7 @@ def form_of(node: Node) -> RefusedForm | None:
         return None if is_of_calls(node) else RefusedForm.LOOP
     if node.name in BELOW_ZERO:
         is_float = node.operand(0).element_type in FLOAT_BITS
-        return BELOW_ZERO[node.name] if is_float and not _is_not_below(node.operand(0)) else None
+        return BELOW_ZERO[node.name] if is_float and not has_no_sign(node.operand(0)) else None
     if node.name not in (CONSTANT, COMPARE):
         return RefusedForm.TWICE if reads_twice(node) else None
     value = node.operand(0) if node.operands else node.result()
@@ -46,16 +43,6 @@ def form_of(node: Node) -> RefusedForm | None:
         return RefusedForm.TOTAL_ORDER if "TOTALORDER" in str(node.attribute("compare_type")) else None
     numbers = node.constant()
     return RefusedForm.INFINITE if numbers is not None and bool(np.isinf(numbers).any()) else None
-
-
-def _is_not_below(value: Value) -> bool:
-    """Whether no float among these has a sign, as far as the op that makes them says."""
-    while value.node is not None and value.node.name in MOVES:
-        value = value.node.operand(0)
-    if value.node is None or value.node.name in NOT_BELOW:
-        return value.node is not None
-    numbers = value.node.constant()
-    return numbers is not None and not bool(np.signbit(numbers).any())
 
 
 def is_start_alone(node: Node) -> bool:
