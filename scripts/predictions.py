@@ -56,7 +56,7 @@ class Prediction:
 
 
 def predictions(report: Mapping[str, Any], entries: Sequence[Entry]) -> tuple[list[Prediction], list[str]]:
-    """A prediction for each judged module that the report holds, and the names of those that are undecided or could not be read.
+    """A prediction for each judged module, and the names of those that are undecided or that the report could not read.
 
     Args:
       report: as `report --format json` writes it.

@@ -40,9 +40,7 @@ def odd_function_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     return [build.select(build.compare(found, "EQ", size), x, turned)]
 
 
-@rules.lowers(
-    FORM, found={RefusedForm.POWER_BELOW_ZERO}, form="|x| ^ y, its sign and ends by whether y is whole and odd"
-)
+@rules.lowers(FORM, found={RefusedForm.POWER_BELOW_ZERO}, form="|x| ^ y, its sign by whether y is odd")
 def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     """Take the power of the magnitude, and say the rest by what y is.
 
@@ -72,9 +70,8 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
     is_signed = build.elementwise("or", is_below, build.compare(at.op("divide", at(1.0), x), "LT", at(0.0)))
     power = build.select(build.elementwise("and", is_odd, is_signed), at.op("negate", power), power)
     is_finite = build.compare(at.op("subtract", x, x), "EQ", at(0.0))
-    is_none = build.elementwise(
-        "and", is_below, build.elementwise("and", is_finite, build.elementwise("not", is_whole))
-    )
+    is_broken = build.elementwise("and", is_finite, build.elementwise("not", is_whole))
+    is_none = build.elementwise("and", is_below, is_broken)
     return [build.select(is_none, at(float("nan")), power)]
 
 
