@@ -23,6 +23,7 @@ from hlo_lower.naming import raise_named
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
 from hlo_lower.rewrite.branch_captures import read_once
@@ -337,7 +338,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
     What cannot be computed on other types is made of other ops, where there is a rule; what that builds is looked at.
     Complex numbers come first: functions of their parts may be refused in their turn.
     """
-    if context.target.refused_forms:
+    if RefusedForm.INFINITE.value in context.target.refused_forms:
         give_own_initial_values(context.graph)
     graph, options, registry = context.graph, context.options, context.registry
     of_parts = run_stage(context, kinds_of(Stage.COMPLEX))

@@ -70,12 +70,14 @@ lu_to_columns: abs add broadcast_in_dim compare constant divide dynamic_slice io
 map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
 note_to_operand:
+odd_function_to_magnitude: abs compare negate select sine
 one_hot_dot: and broadcast_in_dim compare concatenate constant convert dot_general iota is_finite or reduce reshape
     select slice
 only_writer: and broadcast_in_dim compare constant gather iota maximum reduce reshape select
 operand:
 permuted: broadcast_in_dim compare constant gather iota reshape sort
 popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
+power_to_magnitude: abs add and compare constant divide floor multiply negate not or power select subtract
 qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or
     reduce reshape select sqrt subtract while
 reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical

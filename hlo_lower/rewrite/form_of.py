@@ -3,6 +3,7 @@
 import numpy as np
 
 from hlo_lower.graph import Node
+from hlo_lower.lowerings.below_zero import has_no_sign
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.branch_captures import reads_twice
 from hlo_lower.rewrite.loops_of_calls import WHILE, is_of_calls
@@ -17,10 +18,22 @@ ENDS = {"stablehlo.maximum": np.less, "stablehlo.minimum": np.greater}
 """Folds that begin with an infinity of their own: that below, or above, all numbers."""
 
 
+BELOW_ZERO = {
+    "stablehlo.sine": RefusedForm.ODD_BELOW_ZERO,
+    "stablehlo.tan": RefusedForm.ODD_BELOW_ZERO,
+    "chlo.tan": RefusedForm.ODD_BELOW_ZERO,
+    "stablehlo.power": RefusedForm.POWER_BELOW_ZERO,
+}
+"""Functions that a consumer may compute right only of what is not below 0."""
+
+
 def form_of(node: Node) -> RefusedForm | None:
     """The form in which an op stands; None where it is none of those."""
     if node.name == WHILE:
         return None if is_of_calls(node) else RefusedForm.LOOP
+    if node.name in BELOW_ZERO:
+        is_float = node.operand(0).element_type in FLOAT_BITS
+        return BELOW_ZERO[node.name] if is_float and not has_no_sign(node.operand(0)) else None
     if node.name not in (CONSTANT, COMPARE):
         return RefusedForm.TWICE if reads_twice(node) else None
     value = node.operand(0) if node.operands else node.result()

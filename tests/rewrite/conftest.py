@@ -31,6 +31,7 @@ TARGETS = {
         refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in ("custom_call", "cholesky", "triangular_solve")}},
     ),
     "finite": hl.Target("finite", refused=SCATTER, refused_forms=["constant Inf", "compare TOTALORDER"]),
+    "positive": hl.Target("positive", refused=SCATTER, refused_forms=["sine or tangent below 0", "power below 0"]),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 TARGETS |= {

@@ -2,11 +2,12 @@
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node
-from hlo_lower.lowerings import refused_form
+from hlo_lower.lowerings import below_zero, refused_form
 from hlo_lower.lowerings.refused_form import FORM, FORM_DOMAINS, FormFacts
 from hlo_lower.options import Options
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.form_of import COMPARE, CONSTANT, REDUCING, form_of, is_start_alone
+from hlo_lower.rewrite.form_of import BELOW_ZERO, COMPARE, CONSTANT, REDUCING, form_of, is_start_alone
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 
 AROUND = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
@@ -14,31 +15,31 @@ AROUND = ("func.func", "stablehlo.while", "stablehlo.if", "stablehlo.case")
 
 
 class RefusedFormKind(Kind):
-    """Constants and comparisons in a form that the target refuses."""
+    """Constants, comparisons and functions in a form that the target refuses."""
 
     name = op = FORM
-    ops = frozenset({CONSTANT, COMPARE})
+    ops = frozenset({CONSTANT, COMPARE, *BELOW_ZERO})
     stage = Stage.TYPES
     domains = FORM_DOMAINS
-    families = (refused_form.rules,)
-    owned = frozenset({"value", "comparison_direction", "compare_type"})
+    families = (refused_form.rules, below_zero.rules)
+    owned = frozenset({"value", "comparison_direction", "compare_type", "result_accuracy"})
 
     def concerns(self, options: Options) -> bool:
         return bool(options.target.refused_forms)
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        """What is known of it; without any form where its shape is dynamic.
+        """What is known of it; without any form where its shape is dynamic and constants of it are needed.
 
-        None of another form, within a body, and where reductions begin.
+        None of another form, where reductions begin, and of a constant or comparison within a body.
         """
         found = form_of(node)
         if is_start_alone(node):
             return None
         parent = node.parent
-        is_within = parent is not None and parent.name not in AROUND
+        is_within = parent is not None and parent.name not in AROUND and node.name not in BELOW_ZERO
         if found is None or is_within or found.value not in context.target.refused_forms:
             return None
-        if not node.is_static:
+        if not node.is_static and found is not RefusedForm.ODD_BELOW_ZERO:
             return Subject(self, node, node.name, (), nothing)
         return Subject(self, node, node.name, [Candidate(FormFacts(found))], as_it_stands(context, node))
 
