@@ -29,6 +29,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
+from hlo_lower.rewrite.known_starts import hide_starts
 from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
@@ -348,6 +349,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
+    hide_starts(context.graph, context.target)
     if changes or of_parts:
         realize(context.graph)
         unmark(context.graph)

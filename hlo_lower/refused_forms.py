@@ -8,6 +8,8 @@ class RefusedForm(Enum):
 
     INFINITE: a constant with an infinity among its numbers, which a writer may put down as the largest float.
     TOTAL_ORDER: a comparison of floats by TOTALORDER.
+    STARTS: a loop that begins with constants, where a converter may take for known too long what it carries, or that
+      carries a value twice.
     TWICE: a branch of a `case` that reads a value from around it twice, which a converter may take for two arguments of
       one name.
     INNER: a `case` or `if` within a loop or another one, in which a consumer may mix up what the branches read.
@@ -19,6 +21,7 @@ class RefusedForm(Enum):
     TOTAL_ORDER = "compare TOTALORDER"
     INNER = "case within a loop or branch"
     LOOP = "while not of calls"
+    STARTS = "while from constants"
     TWICE = "case reading a value twice"
 
 
