@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 
+from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Node, Value
 from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.elementwise_region import on_tensors
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp, Whole
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import DoesNotApply, RuleList
+from hlo_lower.scatter.combine import identity
 
 MOST_ONE_BY_ONE = 64
+
+ANY = frozenset({Whole.WHOLE, RefusedForm.FOLD})
+"""What a reduction is taken apart for."""
 
 rules = RuleList()
 
 
-@rules.lowers(PLAIN, named={PlainOp.REDUCE}, form="slices along the dims, combined one after the other")
+@rules.lowers(PLAIN, named={PlainOp.REDUCE}, needs=ANY, form="slices along the dims, combined one after the other")
 def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     """Combine the elements of each dim in their order.
 
@@ -43,6 +49,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
 @rules.lowers(
     PLAIN,
     named={PlainOp.REDUCE},
+    needs=ANY,
     elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
     form="one half with the other half, until one is left, dim by dim",
 )
@@ -60,6 +67,7 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
 @rules.lowers(
     PLAIN,
     named={PlainOp.REDUCE},
+    needs=ANY,
     elements={Elements.FLOAT},
     numbers={Numbers.BOUNDED},
     form="the same of floats, sums in another order",
@@ -71,6 +79,29 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     each other instead of n.
     """
     return _halved(op)
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.REDUCE},
+    needs={RefusedForm.FOLD_START},
+    form="the same from the least or greatest number there is, and the start then",
+)
+def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
+    """Reduce from what changes nothing, and combine that with the start.
+
+        maximum of %x from %s   ->   maximum(%s, maximum of %x from -Inf)
+
+    Equal: a maximum and a minimum may be taken in any order, and of -Inf and a number it is the number, of a NaN that.
+    """
+    build, [value, start] = op.build, op.node.operands
+    name = next(iter(op.node.blocks[0].nodes)).name
+    least = identity(build, MOST[name], start.element_type)
+    found = build.copy_on(op.node, [value, least], [op.node.result().raw.type], {}).result()
+    return [build.elementwise(name.removeprefix("stablehlo."), build.broadcast(start, found.static_shape), found)]
+
+
+MOST = {"stablehlo.maximum": Combiner.MAX, "stablehlo.minimum": Combiner.MIN}
 
 
 def _halved(op: PlainLowering) -> list[Value]:

@@ -89,7 +89,7 @@ def _given_for(graph: Graph, argument: Value) -> Value | None:
 
 
 class _Made:
-    """What the results of blocks are made of: numbers of the block's arguments; None where of what is not known, too."""
+    """What the results of blocks are made of: numbers of the block's arguments; None where of others, too."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -138,11 +138,13 @@ def _union(parts: Iterable[Numbers]) -> Numbers:
 
 
 def _hide(node: Node, numbers: Iterable[int]) -> None:
-    """Let a node read the same numbers as the one window of a gather by two dims; of one number, as the first of two."""
+    """Let a node read the same numbers as the one window of a gather by two dims; one number as the first of two."""
     for number in numbers:
         value = node.operand(number)
         build, shape = Builder.before(node), value.static_shape
         count = prod(shape)
-        rows = build.reshape(value, (1, 1, count)) if count > 1 else build.broadcast(build.reshape(value, ()), (1, 1, 2))
+        rows = (
+            build.reshape(value, (1, 1, count)) if count > 1 else build.broadcast(build.reshape(value, ()), (1, 1, 2))
+        )
         window = build.gather_window(rows, build.constant(0, (2,), "i32"), (0, 1))
         node.raw.operands[number] = build.reshape(build.slice(window, [0], [count]), shape).raw

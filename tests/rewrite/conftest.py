@@ -4,6 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.lowerings.plain_op import PlainOp
+from hlo_lower.rewrite.forms_of_ops import WORDS as OP_FORMS
 from hlo_lower.scatter.costs import COSTS
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
@@ -31,6 +32,7 @@ TARGETS = {
         refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in ("custom_call", "cholesky", "triangular_solve")}},
     ),
     "finite": hl.Target("finite", refused=SCATTER, refused_forms=["constant Inf", "compare TOTALORDER"]),
+    "no_forms": hl.Target("no_forms", refused=SCATTER, refused_forms=OP_FORMS),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 TARGETS |= {
