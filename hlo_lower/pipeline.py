@@ -39,6 +39,10 @@ from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage, run_to_the_end
 
 
+MOST_FORMS = 8
+"""More forms than any op stands in at once."""
+
+
 @dataclass(frozen=True)
 class PlainForm:
     """A module before its scatters are lowered, as text, and what was done to it.
@@ -336,8 +340,8 @@ def _lower_forms(graph: Graph, options: Options, registry: CompositeLoweringRegi
     One may stand in several forms, each of which is lowered by itself; what is built has one form less.
     """
     lowered: tuple[Change, ...] = ()
-    while refuses_forms(options.target):
-        kinds = [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
+    kinds = [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
+    for _ in range(MOST_FORMS if refuses_forms(options.target) else 0):
         done = _lowered(run_stage(Context(graph, options, registry), kinds))
         lowered += done
         if not done:

@@ -11,6 +11,7 @@ _TABLE = """\
 bits_to_sums: add compare constant maximum select shift_right_logical subtract xor
 atan2_to_polynomial: abs add compare constant divide maximum minimum multiply negate or select subtract
 barrier_to_operands:
+batch_groups_to_feature_groups: convolution reshape transpose
 batch_norm_grad_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
 batch_norm_inference_to_elementwise: add broadcast_in_dim constant multiply rsqrt subtract
 batch_norm_training_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
@@ -30,6 +31,10 @@ constant_slices: constant dynamic_update_slice reshape reverse slice
 count_leading_zeros_to_sums: add and broadcast_in_dim constant not or shift_right_logical subtract
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
+dilated_kernel_to_batches: constant convolution pad reshape slice transpose
+dilated_operand_to_spread: broadcast_in_dim concatenate constant convolution reshape slice
+dot_to_ordered_dot: dot_general transpose
+dynamic_gather_to_gather: gather
 dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
     maximum minimum reshape subtract
 dynamic_shape_operand:
@@ -43,6 +48,7 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+feature_groups_to_convolutions: concatenate convolution slice
 fft_to_dot_general: complex constant dot_general
 float_to_f32: add convert
 expm1_to_exponential: abs add compare constant exponential multiply select subtract
@@ -52,6 +58,7 @@ gather_to_compare_sum: add bitcast_convert broadcast_in_dim compare constant iot
     select
 gather_to_dynamic_slices: concatenate constant dynamic_slice maximum minimum reshape slice
 gather_to_nothing: broadcast_in_dim constant
+gather_to_ordered_gather: gather reshape transpose
 gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_update_slice maximum minimum reshape
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
@@ -74,6 +81,7 @@ one_hot_dot: and broadcast_in_dim compare concatenate constant convert dot_gener
     select slice
 only_writer: and broadcast_in_dim compare constant gather iota maximum reduce reshape select
 operand:
+pad_to_concatenate: broadcast_in_dim concatenate reshape slice
 permuted: broadcast_in_dim compare constant gather iota reshape sort
 popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
 qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or
@@ -81,6 +89,7 @@ qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slic
 reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical
 reduce_to_float_halves: concatenate reshape slice
 reduce_to_halves: concatenate reshape slice
+reduce_to_reduce_and_start: broadcast_in_dim constant reduce
 reduce_to_slices: reshape slice
 reduce_window_to_doublings: broadcast_in_dim pad slice
 reduce_window_to_float_doublings: broadcast_in_dim pad slice
@@ -90,7 +99,9 @@ reflections_to_q: add broadcast_in_dim compare constant dynamic_slice iota multi
 remainder_to_divide: broadcast_in_dim compare constant divide multiply select subtract
 remainder_to_subtractions: abs add and compare constant divide multiply negate select subtract
 reverse_to_gather: constant gather
+reverse_to_reverses: reverse
 reverse_to_slices: concatenate slice
+reversed_kernel_to_reverse: convolution reverse
 round_afz_to_floor: abs add compare constant floor negate select subtract
 round_even_to_floor: abs add compare constant floor multiply negate select subtract
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort

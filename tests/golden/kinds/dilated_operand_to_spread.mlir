@@ -1,5 +1,4 @@
 // options: target=no_forms float_mode=reassociate
-// CHECK:     stablehlo.reshape
 // CHECK:     stablehlo.concatenate
 // CHECK:     stablehlo.reshape
 // CHECK:     stablehlo.slice
