@@ -30,6 +30,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.forms_of_ops import refuses_forms
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.rank import join_reshapes
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
 from hlo_lower.rewrite.known_starts import hide_starts
 from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
@@ -37,7 +38,6 @@ from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage, run_to_the_end
-
 
 MOST_FORMS = 8
 """More forms than any op stands in at once."""
@@ -328,7 +328,7 @@ def lower_stages(
     changes += _lower_forms(graph, options, registry)
     given = graph.exported
     more, storage = _lower_types(Context(graph, options, registry))
-    changes = (*changes, *more)
+    changes = (*changes, *more, *_lower_ranks(Context(graph, options, registry)))
     if call_bodies(graph, options.target):
         changes = tuple(map(in_calls, changes))
     return LoweredStages(scatters, changes, storage, given)
@@ -347,6 +347,14 @@ def _lower_forms(graph: Graph, options: Options, registry: CompositeLoweringRegi
         if not done:
             break
     return lowered
+
+
+def _lower_ranks(context: Context) -> tuple[Change, ...]:
+    """Do what has more dims than the target takes on fewer, in place."""
+    changes = run_stage(context, kinds_of(Stage.RANKS))
+    if changes:
+        join_reshapes(context.graph)
+    return changes
 
 
 def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:

@@ -33,6 +33,7 @@ TARGETS = {
     ),
     "finite": hl.Target("finite", refused=SCATTER, refused_forms=["constant Inf", "compare TOTALORDER"]),
     "no_forms": hl.Target("no_forms", refused=SCATTER, refused_forms=OP_FORMS),
+    "few_dims": hl.Target("few_dims", refused=SCATTER, max_rank={"*": 4}),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 TARGETS |= {

@@ -13,7 +13,9 @@ from hlo_lower.lowerings import convolution, pad, reduce_halves
 from hlo_lower.rewrite.forms_of_ops import WORDS
 from hlo_lower.rewrite.kinds import reverse as reverse_kind
 
-NPU = hl.Target("npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=WORDS)
+NPU = hl.Target(
+    "npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=WORDS
+)
 
 
 def lowered_of(function, *values, **options):
@@ -122,7 +124,9 @@ def test_other_forms_are_the_same_bits():
     """Products that contract dims in another order, maxima from a number, reductions of any region, reverses, gathers."""
     rng = np.random.default_rng(0)
     x, y = rng.integers(-9, 9, (3, 4, 5)), rng.integers(-9, 9, (5, 4, 2))
-    assert_same(lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), x.astype(np.int32), y.astype(np.int32))
+    assert_same(
+        lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), x.astype(np.int32), y.astype(np.int32)
+    )
     z = rng.standard_normal((3, 5)).astype(np.float32)
     assert_same(lambda a, s: lax.reduce(a, s, lax.max, (1,)), z, np.float32(0.5))
     assert_same(lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), (z * 5).astype(np.int32))
