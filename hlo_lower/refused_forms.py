@@ -13,6 +13,7 @@ class RefusedForm(Enum):
     SPREAD: a pad that puts something between elements.
     COMPUTED_PADDING: a pad with a value that is no constant.
     CONTRACTED_APART: a matrix product that contracts several dims, in another order on its right side.
+    EMPTY_SUM: a matrix product that sums nothing.
     FOLD: a reduce, or a reduce_window, of any region or of several results, but for the place of a maximum or minimum.
     FOLD_START: a maximum or minimum from a start that is a number.
     ORDERED_WINDOWS: a gather whose windows stand elsewhere than where those of `numpy.take` do.
@@ -35,6 +36,7 @@ class RefusedForm(Enum):
     SPREAD = "pad between elements"
     COMPUTED_PADDING = "pad with a computed value"
     CONTRACTED_APART = "dot_general with contracting dims in another order"
+    EMPTY_SUM = "dot_general that sums nothing"
     FOLD = "reduce of any region"
     FOLD_START = "reduce to a maximum from a number"
     ORDERED_WINDOWS = "gather with windows elsewhere"

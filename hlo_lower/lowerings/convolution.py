@@ -118,8 +118,8 @@ def batch_groups_to_feature_groups(op: PlainLowering) -> Sequence[Value]:
 
         %x[G * n, ..., C], batch groups G   ->   %x[n, ..., G * C], feature groups G
 
-    Equal: output feature o belongs to group o / (O / G) in both, and is made of part o / (O / G) of the batch, of all its
-    C features, by the same numbers of the kernel. Costs a transposition.
+    Equal: output feature o belongs to group o / (O / G) in both, and is made of part o / (O / G) of the batch, of all
+    its C features, by the same numbers of the kernel. Costs a transposition.
     """
     must_not_round_otherwise(op)
     build, found, [value, kernel] = op.build, Convolution(op.node), op.node.operands

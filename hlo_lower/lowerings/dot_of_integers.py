@@ -100,6 +100,13 @@ def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
     return op.build.op(node.name, [left, moved], [node.result().raw.type], attributes).results
 
 
+@rules.lowers(PLAIN, named={PlainOp.DOT_GENERAL}, needs={RefusedForm.EMPTY_SUM}, form="zeros")
+def dot_to_zeros(op: PlainLowering) -> Sequence[Value]:
+    """Give zeros for what sums nothing. Equal: a sum begins with zero."""
+    result = op.node.result()
+    return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
+
+
 def has_contracted_apart(node: Node) -> bool:
     """Whether the contracting dims of a `dot_general` are in another order on its right side."""
     numbers = mlir.dot_dimension_numbers(node.raw)

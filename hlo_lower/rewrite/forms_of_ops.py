@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from hlo_lower.gather.window_order import is_in_order
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.convolution import Convolution
-from hlo_lower.lowerings.dot_of_integers import has_contracted_apart
+from hlo_lower.lowerings.dot_of_integers import has_contracted_apart, summed_over
 from hlo_lower.lowerings.reduce_halves import MOST
 from hlo_lower.lowerings.reduce_window import is_identity, is_one_op
 from hlo_lower.refused_forms import RefusedForm
@@ -67,7 +67,10 @@ FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
         RefusedForm.SPREAD: lambda node: any(node.integers("interior_padding")),
         RefusedForm.COMPUTED_PADDING: lambda node: not _is_constant(node.operand(1)),
     },
-    "stablehlo.dot_general": {RefusedForm.CONTRACTED_APART: has_contracted_apart},
+    "stablehlo.dot_general": {
+        RefusedForm.EMPTY_SUM: lambda node: summed_over(node) == 0,
+        RefusedForm.CONTRACTED_APART: has_contracted_apart,
+    },
     "stablehlo.gather": {RefusedForm.ORDERED_WINDOWS: lambda node: not is_in_order(node)},
     "stablehlo.reduce": {RefusedForm.FOLD: _is_any_fold, RefusedForm.FOLD_START: _starts_from_number},
     "stablehlo.reduce_window": {RefusedForm.FOLD: _is_any_fold},

@@ -123,7 +123,11 @@ def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
     begun = {"chlo.": "chlo.square", "stablehlo.": "stablehlo.abs"}
     others = {"control flow": "stablehlo.optimization_barrier", "op": "stablehlo.round_nearest_afz"}
-    others |= {"op of many dims": "stablehlo.abs", "op in a form": "stablehlo.constant", "linear algebra": "stablehlo.cholesky"}
+    others |= {
+        "op of many dims": "stablehlo.abs",
+        "op in a form": "stablehlo.constant",
+        "linear algebra": "stablehlo.cholesky",
+    }
     others["stablehlo. on complex numbers"] = "stablehlo.negate"
     name = kind.partition(" ")[0]
     return others.get(kind) or begun.get(name, name)

@@ -22,7 +22,8 @@ def lowered_of(function, *values, **options):
     """A function's module, and what it becomes; nothing that is refused is left."""
     source = hl.export(function, *values)
     lowered = hl.lower(source, target=NPU, **options)
-    assert lowered.changes and not lowered.refused, (lowered.notes, lowered.refused)
+    assert lowered.changes
+    assert not lowered.refused, lowered.notes
     return source, lowered
 
 
@@ -35,7 +36,7 @@ def assert_same(function, *values, **options):
 
 
 def padded(x, value, low, high, interior):
-    """`stablehlo.pad` by its definition: element i stands at low + i * (interior + 1) of each dim, if that is inside."""
+    """`stablehlo.pad` by its definition: element i stands at low + i * (interior + 1) of each dim, if inside."""
     sizes = [lo + n + max(n - 1, 0) * gap + hi for n, lo, hi, gap in zip(x.shape, low, high, interior, strict=True)]
     result = np.full(sizes, value, x.dtype)
     for place in np.ndindex(*x.shape):
@@ -114,19 +115,21 @@ REVERSED = """func.func public @main(%x: tensor<2x5x4xi32>, %k: tensor<2x4x3xi32
 def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
     """Else the convolution is left and the option is told."""
     x, k = np.ones((1, 4, 2), np.float32), np.ones((2, 2, 3), np.float32)
-    function = lambda a, b: lax.conv_general_dilated(a, b, [1], [(0, 0)], [2], dimension_numbers=("NWC", "WIO", "NWC"))  # noqa: E731
-    lowered = hl.lower(hl.export(function, x, k), target=NPU)
+    order = ("NWC", "WIO", "NWC")
+    source = hl.export(lambda a, b: lax.conv_general_dilated(a, b, [1], [(0, 0)], [2], dimension_numbers=order), x, k)
+    lowered = hl.lower(source, target=NPU)
     assert any("--float-mode reassociate" in note for note in lowered.notes)
     assert [one.op for one in lowered.refused] == ["stablehlo.convolution"]
 
 
 def test_other_forms_are_the_same_bits():
-    """Products that contract dims in another order, maxima from a number, reductions of any region, reverses, gathers."""
+    """Products that contract dims in another order, maxima from a number, reductions of any region, reverses."""
     rng = np.random.default_rng(0)
     x, y = rng.integers(-9, 9, (3, 4, 5)), rng.integers(-9, 9, (5, 4, 2))
     assert_same(
         lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), x.astype(np.int32), y.astype(np.int32)
     )
+    assert_same(lambda a: a[:, :0] @ a[:0], np.ones((4, 4), np.float32))
     z = rng.standard_normal((3, 5)).astype(np.float32)
     assert_same(lambda a, s: lax.reduce(a, s, lax.max, (1,)), z, np.float32(0.5))
     assert_same(lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), (z * 5).astype(np.int32))
@@ -183,15 +186,35 @@ def gathered(x):
     return lax.gather(x, np.int32([[2], [0], [1], [1]]), numbers, (1, 4), mode="clip")
 
 
+def cut_in_front(own):
+    """A slice that begins one further, where there is one."""
+    return lambda b, v, axis, start, n: own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)
+
+
+def not_interleaved(_own):
+    """The sequences one after the other."""
+    return lambda b, v, _dim, step: b.reshape(v, (v.shape[0] // step, v.shape[1] * step, v.shape[2]))
+
+
+def groups_turned(own):
+    """The groups of the operand in opposite order."""
+    return lambda self, b, values, *rest: own(self, b, [b.reverse(values[0], [2]), values[1]], *rest)
+
+
+def first_dim_alone(own):
+    """A reverse of the first dim alone."""
+    return lambda node, few: replace(own(node, few=few), dims=(0,))
+
+
 WRONG = {
-    "pad": (pad, "slice_along", lambda own: lambda b, v, axis, start, n: own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)),
-    "interleaved": (convolution, "_interleaved", lambda own: lambda b, v, dim, step: b.reshape(v, (v.static_shape[0] // step, v.static_shape[1] * step, v.static_shape[2]))),
-    "groups": (convolution.Convolution, "on", lambda own: lambda self, b, v, s, o: own(self, b, [b.reverse(v[0], [2]), v[1]], s, o)),
+    "pad": (pad, "slice_along", cut_in_front),
+    "interleaved": (convolution, "_interleaved", not_interleaved),
+    "groups": (convolution.Convolution, "on", groups_turned),
     "start": (reduce_halves, "identity", lambda own: lambda b, _, element: b.constant(5, (), element)),
-    "dims": (reverse_kind, "reverse_facts", lambda own: lambda node, few: replace(own(node, few=few), dims=(0,))),
+    "dims": (reverse_kind, "reverse_facts", first_dim_alone),
     "rows": (Builder, "transpose", lambda own: lambda b, value, order: value),
     "dot": (Builder, "transpose", lambda own: lambda b, value, order: value),
-}  # fmt: skip
+}
 """For each form a step of its rule, and a wrong one: cut in front, not interleaved, a start that counts, a dim left."""
 
 
@@ -202,7 +225,7 @@ def test_a_wrong_rule_is_found(name, monkeypatch):
     source, lowered = lowered_of(function, np.zeros(shape, np.int32))
     assert hl.verify(source, lowered).ok
     where, step, wrong = WRONG[name]
-    monkeypatch.setattr(where, step, wrong(getattr(where, step, sorted)), raising=False)
+    monkeypatch.setattr(where, step, wrong(getattr(where, step)))
     assert not hl.verify(source, hl.lower(source, target=NPU)).ok
 
 

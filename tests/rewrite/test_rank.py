@@ -23,24 +23,26 @@ def programs(seed):
     low, high, gap = (rng.integers(n, 3, 6).tolist() for n in (-1, 0, 0))
     starts = [np.int32(s) for s in rng.integers(-1, 3, 6)]
     sizes = [int(rng.integers(1, n + 1)) for n in SHAPE]
+    whole = (x * 4).astype(np.int32)
+    lows, zero, one = [n - k for n, k in zip(SHAPE, sizes, strict=True)], np.float32(0), np.float32(1)
     on = lambda v: v.reshape(SHAPE)  # noqa: E731
     axis = int(rng.integers(6))
     chosen = rng.random(size) < 0.5
     pads = [(lo, max(hi, -lo), g) for lo, hi, g in zip(low, high, gap, strict=True)]
     update = rng.standard_normal(sizes).astype(np.float32).reshape(-1)
     return {
-        "elementwise": (lambda v, p: lax.select(on(p), on(v) * 2, lax.clamp(np.float32(0), on(v), np.float32(1))), x, chosen),
+        "elementwise": (lambda v, p: lax.select(on(p), on(v) * 2, lax.clamp(zero, on(v), one)), x, chosen),
         "transpose": (lambda v: lax.transpose(on(v), order), x),
         "broadcast": (lambda v: lax.broadcast_in_dim(v[:6].reshape(2, 3), (2, 2, 3, 3, 2, 1), (0, 3)), x),
         "reduce": (lambda v: lax.reduce(on(v), np.float32(-np.inf), lax.max, some), x),
-        "slice": (lambda v: lax.slice(on(v), [n - k for n, k in zip(SHAPE, sizes, strict=True)], SHAPE, [1, 2, 1, 1, 2, 1]), x),
+        "slice": (lambda v: lax.slice(on(v), lows, SHAPE, [1, 2, 1, 1, 2, 1]), x),
         "pad": (lambda v: lax.pad(on(v), np.float32(7), pads), x),
         "reverse": (lambda v: lax.rev(on(v), some), x),
         "concatenate": (lambda v: lax.concatenate([on(v), on(v) + 1], axis), x),
         "iota": (lambda v: on(v) + lax.broadcasted_iota(np.float32, SHAPE, axis), x),
         "read": (lambda v: lax.dynamic_slice(on(v), starts, sizes), x),
         "update": (lambda v, u: lax.dynamic_update_slice(on(v), u.reshape(sizes), starts), x, update),
-        "dot": (lambda v: lax.dot_general(on(v).astype(np.int32), on(v).astype(np.int32), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), x * 4),
+        "dot": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), whole),
         "constant": (lambda v: on(v) + np.arange(size, dtype=np.float32).reshape(SHAPE), x),
     }  # fmt: skip
 
