@@ -123,6 +123,10 @@ def progress(value: Callable[[str, int, int], None] | None) -> None:
         function("progress", value, "give a function of a stage, how much is done and how much there is: print")
 
 
+def silent(stage: str, done: int, total: int) -> None:
+    """Be told of progress, and tell no one."""
+
+
 def parted(keywords: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Keywords of these names, and the others."""
     own = {name: value for name, value in keywords.items() if name in names}

@@ -12,6 +12,7 @@ import mmap
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -72,6 +73,30 @@ def make_context() -> RawContext:
     return jax_interpreters_mlir.make_ir_context()
 
 
+SHARED_CHARACTERS = 1 << 18
+"""How much text is read into one shared context: what it has read stays in it (types, attributes, constants)."""
+
+
+class _Shared(threading.local):
+    """The context of this thread for small texts, which take less time to parse than a context takes to make (4 ms)."""
+
+    context: RawContext = None
+    left: int = 0
+
+
+_shared = _Shared()
+
+
+def shared_context(size: int) -> RawContext:
+    """A context for a text of so many characters: one for several small texts of this thread, or one of its own."""
+    if size > SHARED_CHARACTERS // 8:
+        return make_context()
+    if _shared.context is None or size > _shared.left:
+        _shared.context, _shared.left = make_context(), SHARED_CHARACTERS
+    _shared.left -= size
+    return _shared.context
+
+
 @contextmanager
 def active(context: RawContext) -> Generator[None]:
     """Make a context current, with the unknown location as the default: types and attributes are built inside."""
@@ -97,12 +122,13 @@ def is_portable_artifact(data: bytes) -> bool:
     return is_bytecode(data) and PORTABLE_PRODUCER in data[:64]
 
 
-def parse_module(source: str | bytes, context: RawContext) -> RawModule:
-    """Parse and verify text, bytecode or a portable artifact.
+def parse_module(source: str | bytes, context: RawContext | None = None) -> RawModule:
+    """Parse and verify text, bytecode or a portable artifact, by default in `shared_context`.
 
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
     """
+    context = shared_context(len(source)) if context is None else context
     if isinstance(source, bytes) and is_portable_artifact(source):
         return _deserialize(source, context)
     if ("!quant." in source) if isinstance(source, str) else (b"quant" in source):
@@ -1144,7 +1170,7 @@ def interpret(text: str, arguments: Sequence[np.ndarray[Any, Any]]) -> list[np.n
     Raises:
       TypeError: an argument or a result has a type without a Python form (complex, f8E5M2).
     """
-    context = make_context()
+    context = shared_context(len(text))
     with active(context):
         module = parse_module(text, context)
         functions = [f for f in module.body.operations if f.operation.name == "func.func"]

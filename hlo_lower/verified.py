@@ -21,13 +21,20 @@ from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.scatter.applied import apply
 from hlo_lower.scatter.predicates import Claims, broken
 from hlo_lower.targets import Target
-from hlo_lower.verify import MEMORY_BUDGET, Effort, EffortKeywords, Inputs, Level, ModuleVerdict, Verdict, verify_plain
+from hlo_lower.verify import (
+    MEMORY_BUDGET,
+    Assumed,
+    Effort,
+    EffortKeywords,
+    Inputs,
+    Level,
+    ModuleVerdict,
+    Verdict,
+    verify_plain,
+)
 from hlo_lower.verify import verify as _verify
 from hlo_lower.verify.claim_checks import Check
 from hlo_lower.verify.reads import GATHER, SCATTER
-
-PROVE_SECONDS = 10.0
-"""In which a proof of a region is sought."""
 
 
 class VerifyKeywords(Keywords, EffortKeywords, total=False):
@@ -87,31 +94,23 @@ def verify(
     after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
     if sizes and is_symbolic(after):
         after = _text_of(after, open_sizes(after, sizes))
-    about_plain, inputs = None, effort.inputs
+    about_plain = None
     if asked.legalize or asked.demote_i64 or asked.checked or other_floats_of(asked):
         plain = plain_form(read(before), asked, registry)
         near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
         about_plain = _verify_plain(before, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
-        before, inputs = plain.with_floats or plain.text, _rounded(_narrowed(inputs, plain.demotion), plain.floats)
+        before = plain.with_floats or plain.text
+        how["inputs"] = _rounded(_narrowed(effort.inputs, plain.demotion), plain.floats)
     if not isinstance(lowered, Lowered):
         after = as_given(before, after, asked.target)
     verdict = _verify(
         before,
         after,
-        oob=asked.oob,
-        reassociated=asked.float_mode == "reassociate",
-        trust_flags=asked.trust_flags,
+        Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags),
         inside=_inside(asked.target, lowered),
-        level=effort.level,
-        inputs=inputs,
-        seed=effort.seed,
-        runs=effort.runs,
-        prove_s=PROVE_SECONDS if effort.prove else 0.0,
-        accept_runs=effort.accept_runs,
-        jobs=effort.jobs,
         rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
         claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
-        progress=effort.progress,
+        **how,
     )
     return replace(verdict, plain=about_plain)
 

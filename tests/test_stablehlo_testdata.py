@@ -89,7 +89,7 @@ def retype(function: Any, outputs: list[Any]) -> None:
 
 def without_check(text: str) -> tuple[str, str]:
     """A module whose @main returns what it got and what it expects instead of comparing them; the check's name."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     with mlir.active(module.context):
         main = entry_function(module)
         block = main.regions[0].blocks[0]
@@ -109,7 +109,7 @@ def without_check(text: str) -> tuple[str, str]:
 
 def with_index_argument(text: str) -> tuple[str, np.ndarray]:
     """The module with the scatter's constant indices turned into a new argument of @main, and their value."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     with mlir.active(module.context):
         main = entry_function(module)
         block = main.regions[0].blocks[0]

@@ -125,7 +125,7 @@ def reference_of(
     told = tuple(run(arguments, what) for what, arguments in sets)
     return Reference(
         told,
-        rounding_of(mlir.parse_module(text, mlir.make_context())),
+        rounding_of(mlir.parse_module(text)),
         run if inputs is None else None,
         own_bounds=own_bounds,
     )

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
+from hlo_lower.arguments import silent
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.consumer_outcome import ConsumerOutcome
@@ -105,7 +106,7 @@ def verify_on(
     consumer.require()
     start = perf_counter()
     title = f"{consumer.title} {consumer.version()}"
-    tell = progress or _silent
+    tell = progress or silent
     tell("XLA", 0, 2)
     reference: Reference | None = None
     adapted: Reference | None = None
@@ -116,7 +117,7 @@ def verify_on(
         if consumer.runs:
             return ConsumerVerdict(title, None, not_judged=str(error), seconds=perf_counter() - start)
         adapted = None  # a converter needs no numbers
-    silent = _not_exercised(before, reference) if consumer.runs and reference is not None else ()
+    not_exercised = _not_exercised(before, reference) if consumer.runs and reference is not None else ()
     tell(consumer.name, 1, 2)
     with Judge(consumer, limit=limit, memory=memory) as judge:
         outcome = (
@@ -125,11 +126,7 @@ def verify_on(
     tell(consumer.name, 2, 2)
     how = reference.rounding.told if reference is not None else ""
     notes = adapted.all_notes() if adapted is not None and consumer.runs else ()
-    return ConsumerVerdict(title, outcome, how, "", (*silent, *notes), perf_counter() - start)
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress."""
+    return ConsumerVerdict(title, outcome, how, "", (*not_exercised, *notes), perf_counter() - start)
 
 
 def _not_exercised(before: str, reference: Reference) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def _size(dim: Any, sizes: Mapping[str, int], scope: jax.export.SymbolicScope) -
 
 def is_symbolic(text: str) -> bool:
     """Whether the entry point of a module has an argument of unknown size."""
-    specification = specification_of(mlir.parse_module(text, mlir.make_context()))
+    specification = specification_of(mlir.parse_module(text))
     return specification is not None and specification.is_dynamic
 
 
@@ -108,7 +108,7 @@ def open_sizes(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
       InputError: they are no mapping from names.
     """
     sizes = checked_sizes(sizes)
-    specification = specification_of(mlir.parse_module(text, mlir.make_context()))
+    specification = specification_of(mlir.parse_module(text))
     if specification is None:
         return sizes
     named = {*specification.symbols, *specification.scalars}

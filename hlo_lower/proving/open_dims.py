@@ -75,7 +75,7 @@ def at_static_sizes(text: str, static: str) -> str:
     Raises:
       RefinementError: it has no such sizes.
     """
-    context = mlir.make_context()
+    context = mlir.shared_context(len(text))
     module, like = (mlir.parse_module(source, context) for source in (text, static))
     main = next(op.operation for op in like.body.operations if _is_main(op.operation))
     types = [str(argument.type) for argument in main.regions[0].blocks[0].arguments]

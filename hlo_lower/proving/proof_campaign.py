@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 from hlo_lower.api import lower
-from hlo_lower.arguments import no_rule
+from hlo_lower.arguments import no_rule, silent
 from hlo_lower.change import Outcome
 from hlo_lower.errors import HloLowerError
 from hlo_lower.lowerings.composite import COMPOSITE
@@ -92,11 +92,7 @@ def prove_rules(
       InputError: z3 is not installed.
     """
     require()
-    return [_outcome(rule, timeout_s, shapes, registry, progress or _silent) for rule in rules]
-
-
-def _silent(rule: str, done: int, total: int) -> None:
-    """No progress."""
+    return [_outcome(rule, timeout_s, shapes, registry, progress or silent) for rule in rules]
 
 
 def _outcome(

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from hlo_lower.arguments import silent
+
 Tell = Callable[[str, int, int], None]
 
 
@@ -11,7 +13,7 @@ Tell = Callable[[str, int, int], None]
 def progress() -> Generator[Tell]:
     """Give a function that takes a stage, how much of it is done and how much there is; nothing stays on screen."""
     if not sys.stderr.isatty():
-        yield _silent
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -26,7 +28,3 @@ def progress() -> Generator[Tell]:
             bar.update(tasks[stage], completed=done, total=total)
 
         yield tell
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    pass

@@ -20,7 +20,7 @@ def check_names(target: Target, where: str) -> None:
     Raises:
       InputError: one does not; the message says what may have been meant.
     """
-    context = mlir.make_context()
+    context = mlir.shared_context(0)
     for key, ops in (("ops", target.ops or ()), ("refused", target.refused), ("op_dtypes", target.op_dtypes)):
         for op in sorted(ops):
             if not context.is_registered_operation(op):
@@ -69,7 +69,7 @@ def _first(found: Iterable[str]) -> str:
 
 def _meant(op: str) -> str:
     """What may have been meant by a name that is no operation."""
-    context = mlir.make_context()
+    context = mlir.shared_context(0)
     for dialect in ("stablehlo", "chlo", "func"):
         if context.is_registered_operation(f"{dialect}.{op}"):
             return f"did you mean {dialect}.{op}?"

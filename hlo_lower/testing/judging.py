@@ -155,7 +155,7 @@ class _Batch:
 
     def _known_errors(self) -> dict[int, str]:
         """For each case why XLA is no judge of it, "" where nothing speaks against it."""
-        index = ModuleIndex(mlir.parse_module(module_text(self._cases), mlir.make_context()))
+        index = ModuleIndex(mlir.parse_module(module_text(self._cases)))
         found: dict[int, str] = {}
         for n, (case, scatter) in enumerate(zip(self._cases, index.scatters, strict=True)):
             found[n] = why_xla_errs(index, scatter) or why_not_native(case)

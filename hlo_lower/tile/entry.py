@@ -1,5 +1,6 @@
 """`hl.tile`: from a module to the module whose large values are computed in loops."""
 
+from hlo_lower.arguments import silent
 from hlo_lower.errors import InputError
 from hlo_lower.graph import Graph, Source, is_symbolic, read, to_bytecode, to_text
 from hlo_lower.subset.families import default_subset_rules
@@ -13,10 +14,6 @@ from hlo_lower.tile.memory_curve import curve_of
 from hlo_lower.tile.normalize import prepare
 from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
 from hlo_lower.tile.tiled_module import Tiled, records
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress."""
 
 
 def tile(
@@ -53,7 +50,7 @@ def tile(
         )
     if (max_temp is None) == (by_hand is None):
         raise InputError("tile", "either a bound or an op is asked for", next_step="write max_temp='128MiB'")
-    known_rules, tell = rules or default_subset_rules(), progress or _silent
+    known_rules, tell = rules or default_subset_rules(), progress or silent
     budget = None if max_temp is None else parsed_bytes("max_temp", max_temp)
     graph = read(to_bytecode(given), given.name)
     prepare(graph)

@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from hlo_lower import mlir
-from hlo_lower.arguments import one_of, shown
+from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import regions_of
 from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.devices import devices_of
-from hlo_lower.verify.effort import LEVELS, Effort, EffortKeywords, Inputs, Level, Progress
+from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
 from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
@@ -41,6 +41,7 @@ from hlo_lower.verify.whole_modules import WholeModules
 __all__ = [
     "LEVELS",
     "MEMORY_BUDGET",
+    "Assumed",
     "Effort",
     "EffortKeywords",
     "Inputs",
@@ -57,51 +58,32 @@ __all__ = [
 IN_BODY = " > "
 """In the way to a region: it stands in a body of a loop or branch."""
 
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress."""
+ASSUMED = Assumed()
+"""Nothing beyond what XLA does."""
 
 
 def verify(
     before: str | bytes,
     after: str | bytes,
+    assumed: Assumed = ASSUMED,
     *,
-    oob: Literal["xla", "spec"] = "xla",
-    level: Level = "auto",
-    inputs: Inputs = None,
-    seed: int = 0,
-    runs: int = 3,
-    memory_budget: int = MEMORY_BUDGET,
-    reassociated: bool = False,
-    trust_flags: bool = False,
     inside: Collection[str] = (),
-    prove_s: float = 0.0,
-    accept_runs: bool = False,
-    jobs: int = 1,
+    memory_budget: int = MEMORY_BUDGET,
     rules: Mapping[int, str] | None = None,
     claims: Check | None = None,
-    progress: Progress | None = None,
+    **keywords: Unpack[EffortKeywords],
 ) -> Verdict:
     """Verify that two modules are the same function.
 
     Args:
       before, after: the two versions, text or bytes.
-      oob: what a scatter of the first version does out of bounds: as XLA, drop whole windows, or as the specification,
-        single elements.
-      level: one of `LEVELS`.
-      inputs: the module's arguments, by position or by name; by default seeded ones.
-      seed, runs: of the seeded inputs of the whole module.
-      memory_budget: bytes for "auto", of arguments and results and of what constants take in a run.
-      reassociated: whether float sums may have been put into another order: they are compared within a bound then.
-      trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`.
+      assumed: what they mean and promise beyond their texts.
       inside: ops of the second version that must not point out of bounds, as a consumer does not look: `reads.GATHER`,
         `reads.SCATTER`.
-      prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
-      accept_runs: whether what was only run counts as verified.
-      jobs: how many processes judge regions; with 1 this one does.
+      memory_budget: bytes for level "auto", of arguments and results and of what constants take in a run.
       rules: by the number of a scatter of the first version, the rule that lowered it.
       claims: evaluates what the converter claims of a scatter's indices (`hlo_lower.verify.claim_checks`).
-      progress: told how far it is.
+      keywords: of `Effort`: how far it goes, on which inputs, and who is told.
 
     Raises:
       InputError: a version does not parse, the inputs do not fit, an argument is of a wrong type or none of its
@@ -109,50 +91,52 @@ def verify(
     """
     start = perf_counter()
     _check_sources(before, after)
-    one_of("oob", oob, ("xla", "spec"))
-    Effort(level, inputs, seed, runs, accept_runs=accept_runs, jobs=jobs, progress=progress)
-    tell = progress or _silent
-    context = mlir.make_context()
+    effort = Effort(**keywords)
+    tell, level, inputs = effort.tell, effort.level, effort.inputs
+    context = mlir.shared_context(len(before) + len(after))
     first, second = parse_or_refuse(before, "before", context), parse_or_refuse(after, "after", context)
     # From here on as text: what was read is what is run, whatever form it came in.
     changed = make_stable(first, second)
     texts = [_text(b"" if changed else source, module) for source, module in ((before, first), (after, second))]
-    if oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
+    if assumed.oob == "spec" and overhanging(second):  # XLA, which runs it, would drop whole windows
         texts = [with_single_elements(module) for module in (first, second)]
-    if prove_s:
+    if effort.prove:
         require()
-    terms = Terms(oob, seed, reassociated, trust_flags, prove_s=0.0 if reassociated else prove_s)
-
-    reason = "" if level == "full" else module_over_budget(first, memory_budget)
+    terms = Terms(**vars(assumed), seed=effort.seed, prove=effort.prove and not assumed.reassociated)
+    budget = None if level == "full" else memory_budget
+    reason = "" if budget is None else module_over_budget(first, budget)
 
     def run_module(one: str, other: str) -> ModuleVerdict:
         if reason:
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
-        budget = None if level == "full" else memory_budget
-        how: dict[str, Any] = {"oob": oob, "inputs": inputs, "seed": seed, "runs": runs}
-        return verify_module(one, other, **how, memory_budget=budget, reassociated=reassociated, progress=tell)
+        return verify_module(one, other, assumed, effort, budget)
 
     sizes = sizes_of_module(first, inputs, "before")
     module: ModuleVerdict | None = None
     if sizes is None:
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)
-            interface, regions = _compared(texts[0], texts[1], terms, tell, jobs, (first, second))
+            interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
             module = None if running is None else running.result()
     else:
-        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, jobs)
+        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
         module = None if level == "regions" else module
     regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
     claimed = None
     if claims is not None and sizes is None and not interface:
         tell("claims", 0, 1)
-        claimed = check_claims(Program(first), claims, seed)
-    verdict = Verdict(
-        tuple(regions), tuple(interface), module, 0.0, level == "full", accepts_runs=accept_runs, claims=claimed
+        claimed = check_claims(Program(first), claims, effort.seed)
+    return Verdict(
+        tuple(regions),
+        tuple(interface),
+        module,
+        perf_counter() - start,
+        level == "full",
+        accepts_runs=effort.accept_runs,
+        claims=claimed,
     )
-    return replace(verdict, seconds=perf_counter() - start)
 
 
 def _check_sources(before: object, after: object) -> None:
@@ -185,7 +169,7 @@ def _compared(
             alone = [on_one_device(text) for text in (before, after)]
             if None not in alone:
                 texts = [text for text in alone if text is not None]
-                context = mlir.make_context()
+                context = mlir.shared_context(sum(map(len, texts)))
                 given = [Program(mlir.parse_module(text, context)) for text in texts]
     except TooLargeError as error:
         raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
@@ -227,7 +211,7 @@ def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> lis
 
 
 def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
-    context = mlir.make_context()
+    context = mlir.shared_context(2 * len(text))
     how = {"promises": not terms.trust_flags, "in_loops": in_loops}
     texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)

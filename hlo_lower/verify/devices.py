@@ -26,7 +26,7 @@ from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
 Array = NDArray[Any]
 
-_MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = ")
+_MAY_BE_PARTITIONED = re.compile(r"mhlo\.num_(partitions|replicas) = (?!1 )")
 GONE = "the process that it was compiled in died"
 """What a child says of a module that an earlier one had compiled."""
 
@@ -59,7 +59,7 @@ def devices_of(text: str) -> int:
     """How many devices a module is for."""
     if _MAY_BE_PARTITIONED.search(text) is None:
         return 1
-    return device_count(mlir.parse_module(text, mlir.make_context()))
+    return device_count(mlir.parse_module(text))
 
 
 def executable(text: str, rounding: Rounding, limit: float | None = None) -> Runnable:

@@ -1,10 +1,10 @@
-"""What is asked of a verification beside the meaning of the modules: how far it goes, on what, and who is told."""
+"""What is said of a verification beside the two modules: what they assume, how far it goes, and who is told."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from hlo_lower.arguments import is_listed, is_named, one_of, progress, shown, whole
+from hlo_lower.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
 from hlo_lower.errors import InputError
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -17,6 +17,32 @@ LEVELS: tuple[Level, ...] = ("auto", "regions", "full")
 
 Inputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 """Arguments of a module, by position or by name."""
+
+PROVE_SECONDS = 10.0
+"""In which a proof of a region is sought."""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What two versions of a module mean and promise beyond their texts.
+
+    Attributes:
+      oob: what a scatter of the first version does out of bounds: as XLA, drop whole windows, or as the specification,
+        single elements.
+      reassociated: whether float sums may have been put into another order: they are compared within a bound then.
+      trust_flags: whether scatters of the first version keep the promise of `unique_indices = true`; runs that break it
+        are left out.
+
+    Raises:
+      InputError: oob is none of its choices.
+    """
+
+    oob: Literal["xla", "spec"] = "xla"
+    reassociated: bool = False
+    trust_flags: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("oob", self.oob, ("xla", "spec"))
 
 
 class EffortKeywords(TypedDict, total=False):
@@ -57,6 +83,11 @@ class Effort:
     accept_runs: bool = False
     jobs: int = 1
     progress: Progress | None = None
+
+    @property
+    def tell(self) -> Progress:
+        """Who is told how far it is: nobody, where no one asks."""
+        return self.progress or silent
 
     def __post_init__(self) -> None:
         checked_level("level", self.level)

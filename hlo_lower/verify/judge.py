@@ -32,6 +32,7 @@ from hlo_lower.verify.compare import (
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import TookTooLongError, time_limited
 from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
+from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
@@ -44,7 +45,7 @@ from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
-from hlo_lower.verify.stepwise import NoReferenceError, Policy, Stepwise
+from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs
 
@@ -142,24 +143,18 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How regions are judged.
+class Terms(Assumed):
+    """How regions are judged, beside what is assumed.
 
     Attributes:
-      oob: the policy of the second module.
       seed: of the drawn inputs.
-      reassociated: whether sums may be in another order, so that floats are compared within a bound.
-      trust_flags: whether runs that violate a scatter's `unique_indices = true` are left out.
-      prove_s: seconds in which a proof of each region is sought (`hlo_lower.verify.proof`), 0 for none.
+      prove: whether a proof of each region is sought (`hlo_lower.verify.proof`).
       is_strict: whether the regions within a loop have to be equal themselves, also where its results are the same.
     """
 
-    oob: Policy = "xla"
     seed: int = 0
-    reassociated: bool = False
-    trust_flags: bool = False
+    prove: bool = False
     is_strict: bool = False
-    prove_s: float = 0.0
 
 
 def judge(

@@ -33,6 +33,7 @@ from hlo_lower.verify.devices import (
     executable,
 )
 from hlo_lower.verify.driven_runs import VALUES
+from hlo_lower.verify.effort import Assumed, Effort
 from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
 from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
@@ -86,45 +87,37 @@ def drives_of(module: mlir.RawModule) -> Drives:
 def verify_module(
     before: str,
     after: str,
-    *,
-    oob: str,
-    inputs: Sequence[Any] | Mapping[str, Any] | None,
-    seed: int,
-    runs: int,
-    memory_budget: int | None,
-    reassociated: bool = False,
-    progress: Callable[[str, int, int], None],
+    assumed: Assumed,
+    effort: Effort,
+    memory_budget: int | None = None,
 ) -> ModuleVerdict:
     """Run both versions.
 
     Args:
       before, after: the two versions.
-      oob: the policy of the second version.
-      inputs: the user's arguments, or None for seeded ones.
-      seed, runs: of the seeded inputs.
-      reassociated: whether float sums may have been computed in another order; then each element is compared
-        within the bound of its own rounding.
+      assumed: what they mean and promise; where sums were reassociated each element is compared within the bound of its
+        own rounding.
+      effort: the user's arguments, or the seed and number of those that are drawn; who is told of each step.
       memory_budget: bytes of arguments and results up to which the module is run; None for no limit.
-      progress: told about each step.
 
     Raises:
       InputError: the user's inputs do not fit the signature.
     """
     try:
-        index = ModuleIndex(mlir.parse_module(before, mlir.make_context()))
+        index = ModuleIndex(mlir.parse_module(before))
         drives = drives_of(index.module)
         signature = read_signature(index.module)
         changed = _changed_signature(signature, after)
         if changed is not None:
             return ModuleVerdict("differs", difference=changed)
-        if oob == "spec" and drives.may_overhang:
+        if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
         for number, scatter in enumerate(index.scatters, start=1):
             reason = why_xla_errs(index, scatter)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
-        for module in (index.module, mlir.parse_module(after, mlir.make_context())):
+        for module in (index.module, mlir.parse_module(after)):
             reason = why_xla_aborts(module) or _why_not_the_same_twice(module)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
@@ -136,11 +129,11 @@ def verify_module(
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
-        chosen = given(inputs, signature, index) if inputs is not None else None
+        chosen = given(effort.inputs, signature, index) if effort.inputs is not None else None
         work = _work(index.module)
-        most = runs if memory_budget is None else min(runs, VALUES // max(DISTURBED * work, 1))
+        most = effort.runs if memory_budget is None else min(effort.runs, VALUES // max(DISTURBED * work, 1))
         numbers = range(max(most, 1))
-        sets = [chosen] if chosen is not None else [draw(signature, drives, seed, k) for k in numbers]
+        sets = [chosen] if chosen is not None else [draw(signature, drives, effort.seed, k) for k in numbers]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
@@ -150,8 +143,8 @@ def verify_module(
             index,
             signature,
             count,
-            progress,
-            reassociated=reassociated,
+            effort.tell,
+            reassociated=assumed.reassociated,
             at_default=memory_budget is None,
             work=work,
         ).run(sets)
@@ -168,7 +161,7 @@ def _may_not_end(text: str) -> bool:
     if "stablehlo.while" not in text:
         return False
     try:
-        return module_may_not_end(Program(mlir.parse_module(text, mlir.make_context())))
+        return module_may_not_end(Program(mlir.parse_module(text)))
     except TooLargeError:  # it is not looked at
         return True
 
@@ -190,7 +183,7 @@ def _why_not_run(source: str, arguments: list[Array], rounding: Rounding) -> str
 
 def _changed_signature(signature: Signature, after: str) -> Difference | None:
     try:
-        other = read_signature(mlir.parse_module(after, mlir.make_context()))
+        other = read_signature(mlir.parse_module(after))
     except CannotRunError as error:
         return _cannot_run(error)
     for what in ("arguments", "results"):
@@ -329,7 +322,7 @@ def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:
 
 def blind(text: str) -> str | None:
     """A module with every scatter replaced by its operand; None where a region promotes, so that the types differ."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     for scatter in reversed(ModuleIndex(module).scatters):
         operands = list(scatter.operands)
         for result, operand in zip(scatter.results, operands, strict=False):

@@ -89,7 +89,7 @@ def _constraint(
 
 def on_one_device(text: str) -> str | None:
     """The same program without shardings, or None where part of it is written for one of several devices."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     return mlir.print_module(module) if remove_shardings(module) else None
 
 

@@ -70,7 +70,7 @@ def disturbed(text: str) -> str | None:
     Raises:
       CannotDisturbError: part of it is written for one device, or its functions are used in another way than called.
     """
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     with mlir.active(module.context):
         if mlir.any_operation(module.operation, lambda op: op.name == UNREACHABLE):
             raise CannotDisturbError(UNREACHABLE)

@@ -71,7 +71,7 @@ def verify_plain(
 
 def _may_not_end(text: str) -> bool:
     """Whether a loop's end may depend on arguments, so that large ones may take hours."""
-    return "stablehlo.while" in text and module_may_not_end(Program(mlir.parse_module(text, mlir.make_context())))
+    return "stablehlo.while" in text and module_may_not_end(Program(mlir.parse_module(text)))
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], limit: int) -> Array:

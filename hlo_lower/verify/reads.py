@@ -31,7 +31,7 @@ def with_told_starts(
       promises: whether the flags of scatters are looked at; not where the user answers for them.
       in_loops: whether those in loops and branches are looked at, too; a loop without any has no effect.
     """
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     found: list[mlir.RawOperation] = []
     left_out = set[str]() if in_loops else _functions_in_loops(module)
 

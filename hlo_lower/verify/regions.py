@@ -12,6 +12,7 @@ from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, reg
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.devices import start_child
 from hlo_lower.verify.driven_runs import VALUES, Run, runs_of
+from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge, work_of
@@ -301,7 +302,7 @@ class RegionJudge:
         if key not in self._judged:
             is_wide = sought is not None  # of a wide region that differs one run is enough
             found = judge(region, pieces, self._terms, self._interpreter, more=sought, stop_at_first=is_wide)
-            self._judged[key] = self._proved(region, pieces, found) if self._terms.prove_s else found
+            self._judged[key] = self._proved(region, pieces, found) if self._terms.prove else found
         return self._judged[key]
 
     def _is_large(self, region: Region) -> bool:
@@ -339,7 +340,7 @@ class RegionJudge:
             return judged
         terms = self._terms
         how: dict[str, Any] = {"oob": terms.oob, "trust_flags": terms.trust_flags}
-        result = prove_equal(pieces.first, pieces.second, timeout_s=terms.prove_s, **how)
+        result = prove_equal(pieces.first, pieces.second, timeout_s=PROVE_SECONDS, **how)
         if result.status == "proved":
             judged.is_proved = True
         elif result.status == "refuted":

@@ -138,7 +138,7 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
     Raises:
       CannotRunError: its signature has no form in JAX, or it runs in replicas.
     """
-    context = mlir.make_context()
+    context = mlir.shared_context(len(source))
     with mlir.active(context):
         module = mlir.parse_module(source, context)
         signature = read_signature(module)
@@ -267,13 +267,13 @@ def compile_all(sources: Sequence[tuple[str | bytes, Rounding]]) -> list[Executa
 
 
 def parse_or_refuse(source: str | bytes, what: str, context: mlir.RawContext | None = None) -> mlir.RawModule:
-    """Parse one of the two versions, by default in a context of its own.
+    """Parse one of the two versions, by default in the shared context.
 
     Raises:
       InputError: it does not parse.
     """
     try:
-        return mlir.parse_module(source, context or mlir.make_context())
+        return mlir.parse_module(source, context)
     except mlir.MlirSyntaxError as error:
         first = error.diagnostics[0]
         raise InputError(f"{what}:{first.line}:{first.column}", first.message) from None

@@ -82,7 +82,7 @@ class WholeModules:
     def _compiled(self, name: str) -> tuple[Runnable, Runnable] | None:
         if self._versions is None and not self._failed:
             try:
-                module = mlir.parse_module(self._texts[0], mlir.make_context())
+                module = mlir.parse_module(self._texts[0])
                 if mlir.symbol_name(entry_function(module).attributes["sym_name"]) != name:
                     return None
                 if module_over_budget(module) or any(

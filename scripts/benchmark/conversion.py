@@ -41,7 +41,7 @@ def conversion(text: str, rounds: int, sample: float) -> Conversion:
     """Measure the conversion of one module, each run in a context of its own."""
 
     def parse_and_print() -> None:
-        mlir.print_module(mlir.parse_module(text, mlir.make_context()), locations="loc(" in text)
+        mlir.print_module(mlir.parse_module(text), locations="loc(" in text)
 
     def convert() -> None:
         _ = hl.lower(text).text

@@ -136,7 +136,7 @@ def test_caches_are_right_with_positions_past_the_end(function, counted, positio
 
 def argument_names(text):
     """The names of the arguments of an export."""
-    module = mlir.parse_module(text, mlir.make_context())
+    module = mlir.parse_module(text)
     return [mlir.value_name(a) for a in entry_function(module).regions[0].blocks[0].arguments]
 
 

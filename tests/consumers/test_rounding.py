@@ -10,7 +10,7 @@ from hlo_lower.consumers.rounding import Rounding, rounding_of
 def rounding(body, arguments="%a: tensor<4xf32>, %i: tensor<i32>", results="tensor<4xf32>", more=""):
     """The rounding of a module whose @main has this body."""
     text = f"module {{ func.func public @main({arguments}) -> ({results}) {{ {body} }} {more} }}"
-    return rounding_of(mlir.parse_module(text, mlir.make_context()))
+    return rounding_of(mlir.parse_module(text))
 
 
 MOVED = "%r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>\nreturn %r : tensor<4xf32>"

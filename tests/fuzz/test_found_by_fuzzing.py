@@ -36,7 +36,7 @@ def test_a_complex_constant_in_a_region(oob):
 
 def test_an_attribute_without_a_class_stands_as_text():
     """The attributes of a complex constant can be asked for."""
-    module = mlir.parse_module(COMPLEX_CONSTANT, mlir.make_context())
+    module = mlir.parse_module(COMPLEX_CONSTANT)
     found = []
     mlir.walk(module.operation, lambda op: found.append(mlir.attributes_of(op)) if "constant" in op.name else None)
     assert [list(attributes) for attributes in found] == [["value"]]

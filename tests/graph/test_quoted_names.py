@@ -30,6 +30,6 @@ def test_a_function_with_a_quoted_name_is_kept_where_it_is_called():
 
 def test_symbols_are_named_without_quotes():
     """Plain ones and quoted ones."""
-    module = mlir.parse_module(TEXT, mlir.make_context())
+    module = mlir.parse_module(TEXT)
     calls = [op for op in mlir.walked(module.operation) if op.name == "func.call"]
     assert [mlir.symbols_in(op) for op in calls] == [{"<lambda>"}]

@@ -11,6 +11,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.export import load_function
+from hlo_lower.verify import Assumed, Effort
 from hlo_lower.verify.module_runs import verify_module
 
 paged = load_function(f"{Path(__file__).parents[2]}/models/paged_attention.py:decode").module
@@ -179,8 +180,7 @@ def test_a_wrong_mask_of_the_loop_over_pairs_is_found(name):
     assert {found[1] for found in masks} == {"4", "8"}
     for found in (found for found in masks if found[1] == "8"):  # the pairs'; those of single blocks are read always
         wrong = text[: found.start()] + text[found.start() :].replace(" LE,", " GT,", 1)
-        how = {"oob": "xla", "inputs": None, "seed": 0, "runs": 3, "memory_budget": 1 << 30}
-        assert verify_module(source.mlir_module(), wrong, **how, progress=lambda *_: None).status == "differs"
+        assert verify_module(source.mlir_module(), wrong, Assumed(), Effort(), 1 << 30).status == "differs"
 
 
 def test_a_pool_of_one_block_is_refused():

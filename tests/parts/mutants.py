@@ -29,7 +29,7 @@ def mutant(text, rng):
 def is_module(text):
     """Whether a text is one."""
     try:
-        return mlir.verify_module(mlir.parse_module(text, mlir.make_context())) is None
+        return mlir.verify_module(mlir.parse_module(text)) is None
     except mlir.MlirSyntaxError:
         return False
 

@@ -79,7 +79,7 @@ def on_cut(text, dim, size, cuts):
         mlir.set_signature(module.body.operations[0].operation)
         text = mlir.print_module(module)
     try:
-        return None if mlir.verify_module(mlir.parse_module(text, mlir.make_context())) else text
+        return None if mlir.verify_module(mlir.parse_module(text)) else text
     except mlir.MlirSyntaxError:
         return None
 

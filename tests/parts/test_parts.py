@@ -9,7 +9,7 @@ from random_graphs import are_equal, program, tiled
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.verify import regions, verify
+from hlo_lower.verify import Assumed, regions, verify
 from hlo_lower.verify.parts import are_equal_by_parts, by_parts
 from hlo_lower.verify.parts.place_laws import each
 from hlo_lower.verify.parts.positions import LoopCounter, Position
@@ -130,9 +130,9 @@ func.func public @main(%x: tensor<24x8xf32>, %w: tensor<8x96xf32>) -> tensor<24x
 def test_a_large_region_is_judged_by_its_parts(monkeypatch):
     """Where few runs could be made none is; what is not shown is run, and found wrong."""
     monkeypatch.setattr(regions, "VALUES", 0)
-    right = verify(SUMS, LOOP.replace("SIZE", "16"), level="regions", reassociated=True)
+    right = verify(SUMS, LOOP.replace("SIZE", "16"), Assumed(reassociated=True), level="regions")
     assert [(region.judges, region.runs) for region in right.regions] == [(("their parts",), 0)]
-    wrong = verify(SUMS, LOOP.replace("SIZE", "15"), level="regions", reassociated=True)
+    wrong = verify(SUMS, LOOP.replace("SIZE", "15"), Assumed(reassociated=True), level="regions")
     assert wrong.differs
 
 

@@ -36,7 +36,7 @@ def indices_like(rng, shape, dtype):
 def scattered(form, oob, rng):
     """The prover's result and the reference's, of one draw."""
     case = scatter_case(form, next(runtime(form, "i8")), SUBTRACT, "i8", oob, {})
-    module = mlir.parse_module(case.text, mlir.make_context())
+    module = mlir.parse_module(case.text)
     node = next(op.operation for op in module.body.operations).regions[0].blocks[0].operations[0].operation
     raw = mlir.scatter_dimension_numbers(node)
     numbers = ScatterNumbers(
@@ -78,7 +78,7 @@ def test_gathers_are_those_of_the_reference():
         dtype = mlir.dtype_of(index)
         operand = rng.integers(-128, 128, shape.operand).astype(np.int8)
         indices = indices_like(rng, shape.indices, dtype)
-        [found] = as_known(mlir.parse_module(case.text, mlir.make_context()), World(60), [operand, indices])
+        [found] = as_known(mlir.parse_module(case.text), World(60), [operand, indices])
         batching, first = ((0,) if shape.is_batched else ()), len(shape.positions)
         offsets = tuple(first + k for k in range(len(shape.offsets)))
         numbers = GatherNumbers(offsets, shape.collapsed, batching, batching, shape.indexed, first)

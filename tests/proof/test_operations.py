@@ -83,7 +83,7 @@ def _main(module):
 @pytest.mark.parametrize("name", MODULES)
 def test_known_numbers_are_computed_as_xla_does(name):
     """On Python numbers nothing of z3 is built, and each element is what XLA computes."""
-    module = mlir.parse_module(MODULES[name], mlir.make_context())
+    module = mlir.parse_module(MODULES[name])
     executable, avals = Executable(MODULES[name], "quick"), read_signature(module).arguments
     for seed in range(4):
         inputs = [drawn(aval, 10 * seed + k) for k, aval in enumerate(avals)]
@@ -95,7 +95,7 @@ def test_known_numbers_are_computed_as_xla_does(name):
 def test_variables_are_computed_as_xla_does(name):
     """The terms over variables, with numbers in the place of those, are what XLA computes."""
     world = World(60)
-    module = mlir.parse_module(MODULES[name], mlir.make_context())
+    module = mlir.parse_module(MODULES[name])
     executable, avals = Executable(MODULES[name], "quick"), read_signature(module).arguments
     arguments = _arguments(module, world)
     results = _results(module, arguments, world)

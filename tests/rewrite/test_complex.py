@@ -366,7 +366,7 @@ def test_a_mirror_without_conjugate_is_caught(monkeypatch):
 
 def test_complex_constants_stay_unread_elsewhere():
     """Analyses of integers are not given complex numbers."""
-    module = mlir.parse_module(LOOP, mlir.make_context())
+    module = mlir.parse_module(LOOP)
     [constant] = [
         op
         for op in mlir.walked(module.operation)

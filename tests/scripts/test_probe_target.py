@@ -60,7 +60,7 @@ def test_a_target_that_says_something_else_is_told():
 def parses(text):
     """Whether a module is legal."""
     try:
-        mlir.parse_module(text, mlir.make_context())
+        mlir.parse_module(text)
     except ValueError:
         return False
     return True

@@ -3,7 +3,7 @@
 import hlo_lower as hl
 from hlo_lower.tile.entry import tile
 from hlo_lower.tile.plan_search import Beyond
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, verify
 
 LAYER = """\
   %s{k} = stablehlo.dot_general {x}, {x}, contracting_dims = [1] x [1]
@@ -24,7 +24,7 @@ def test_layers_that_are_alike_are_all_tiled(estimated):
     found = tile(TEXT, max_temp=8 << 10)
     assert found.reached, found.summary()
     assert len(found.loops) == 3
-    assert verify(TEXT, found.text, level="regions", reassociated=True).ok
+    assert verify(TEXT, found.text, Assumed(reassociated=True), level="regions").ok
 
 
 def test_without_looking_beyond_the_peak_none_is(estimated, monkeypatch):

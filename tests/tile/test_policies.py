@@ -83,7 +83,7 @@ def test_single_elements_are_the_specification(seeds):
         given = arguments_of(case, 0)
         if case.region.captured or not overhangs(case, given):
             continue  # XLA takes no region that reads what stands around it
-        text = with_single_elements(mlir.parse_module(module_text([case]), mlir.make_context()))
+        text = with_single_elements(mlir.parse_module(module_text([case])))
         results = Executable(text, "quick").run(given.all)
         for result, expected in zip(results, reference(case, given, "spec"), strict=True):
             np.testing.assert_array_equal(result, expected)

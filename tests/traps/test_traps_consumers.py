@@ -25,7 +25,7 @@ def reduces(text):
             name = combined[k].operation.name.removeprefix("stablehlo.")
             found.append((name, mlir.tensor_element_name(initial.type), value[()]))
 
-    mlir.walk(mlir.parse_module(text, mlir.make_context()).operation, visit)
+    mlir.walk(mlir.parse_module(text).operation, visit)
     return found
 
 

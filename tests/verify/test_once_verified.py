@@ -4,7 +4,7 @@ import pytest
 from two_programs import main
 
 import hlo_lower as hl
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, verify
 
 SCATTER = """%r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
     inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
@@ -129,8 +129,8 @@ def test_logits_beside_a_ban(wrong, reassociated):
     """Beside -1e30 zeros are not logits, nor are logits that are off by a part in two thousand, in either mode."""
     before = LOGITS.format(k="2.0")
     right, after = (hl.lower(LOGITS.format(k=k)).text for k in ("2.0", wrong))
-    assert verify(before, after, reassociated=reassociated).differs
-    assert verify(before, right, reassociated=reassociated).ok
+    assert verify(before, after, Assumed(reassociated=reassociated)).differs
+    assert verify(before, right, Assumed(reassociated=reassociated)).ok
 
 
 SOFTMAX = """func.func public @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {{
@@ -153,5 +153,5 @@ SOFTMAX = """func.func public @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {{
 def test_exponentials_that_overflow_are_seen(reassociated):
     """Without the maximum a softmax is the same for small numbers only: also where sums may be in another order."""
     safe, bare = (SOFTMAX.format(exponent=name) for name in ("moved", "x"))
-    assert verify(safe, bare, reassociated=reassociated).differs
-    assert verify(safe, safe.replace("%moved", "%other"), reassociated=reassociated).ok
+    assert verify(safe, bare, Assumed(reassociated=reassociated)).differs
+    assert verify(safe, safe.replace("%moved", "%other"), Assumed(reassociated=reassociated)).ok

@@ -79,7 +79,7 @@ def symbols(text):
     """The functions of a module, and whether each is public."""
     return {
         mlir.symbol_name(op.operation.attributes["sym_name"]): "sym_visibility" not in op.operation.attributes
-        for op in mlir.parse_module(text, mlir.make_context()).body.operations
+        for op in mlir.parse_module(text).body.operations
     }
 
 

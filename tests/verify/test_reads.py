@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, verify
 
 GATHER = """%g = "stablehlo.gather"(%x, {starts}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1],
     collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}}>
@@ -190,7 +190,7 @@ def test_a_false_promise_of_a_scatter_is_found(flags):
 def test_a_promise_that_the_user_answers_for_is_not_looked_at():
     """With the flags trusted only what is out of bounds is."""
     text = adding(CLAMPED, "true", "true")
-    assert verify(text, text, level="regions", inside={"stablehlo.scatter"}, trust_flags=True).ok
+    assert verify(text, text, Assumed(trust_flags=True), level="regions", inside={"stablehlo.scatter"}).ok
 
 
 def permuted(step, start=0):

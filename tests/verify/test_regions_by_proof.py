@@ -1,11 +1,11 @@
-"""`verify(..., prove_s=...)`: regions that are proved, and differences that no drawn run has and a proof finds."""
+"""`verify(..., prove=True)`: regions that are proved, and differences that no drawn run has and a proof finds."""
 
 import numpy as np
 import pytest
 from two_programs import main
 
 import hlo_lower as hl
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, verify
 from hlo_lower.verify.run import Executable
 
 pytest.importorskip("z3")
@@ -32,7 +32,7 @@ def module(body):
 
 def test_a_small_region_is_proved():
     """An integer sum in another order is equal for all inputs, and the verdict says that it is proved."""
-    verdict = verify(module(SUM), module(OTHER_ORDER), level="regions", prove_s=20)
+    verdict = verify(module(SUM), module(OTHER_ORDER), level="regions", prove=True)
     assert (verdict.ok, [region.how for region in verdict.regions]) == (True, ["proved"])
     assert verdict.counts() == {"proved": 1}
     assert any(": equal proved, " in line for line in verdict.lines())
@@ -52,7 +52,7 @@ COMPUTED = module(SUM), module(f"{SUM}\n{RARELY}".replace("%r = stablehlo.add %s
 def test_a_difference_that_no_run_has_is_found_by_proof(texts, aim):
     """One number of 2^32, that stands nowhere in the module, passes all runs; a proof finds it, with arguments."""
     assert verify(*texts, level="regions").ok
-    verdict = verify(*texts, level="regions", prove_s=60)
+    verdict = verify(*texts, level="regions", prove=True)
     assert (verdict.ok, verdict.exit_code) == (False, 1), verdict.lines()
     [region] = verdict.regions
     assert (region.status, region.how) == ("differs", "as it stands")
@@ -65,7 +65,7 @@ def test_a_difference_that_no_run_has_is_found_by_proof(texts, aim):
 def test_of_another_order_of_floats_no_proof_is_sought():
     """Where sums may be in another order a proof of the same bits is beside the point."""
     floats = [module(body).replace("xi32", "xf32") for body in (SUM, OTHER_ORDER)]
-    verdict = verify(*floats, level="regions", prove_s=20, reassociated=True)
+    verdict = verify(*floats, Assumed(reassociated=True), level="regions", prove=True)
     assert verdict.ok, verdict.lines()
     assert "proved" not in verdict.counts()
 

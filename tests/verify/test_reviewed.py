@@ -102,7 +102,7 @@ RUNS = {
 
 def why(text: str) -> str:
     """What is known of a module."""
-    return why_xla_aborts(mlir.parse_module(text, mlir.make_context()))
+    return why_xla_aborts(mlir.parse_module(text))
 
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in ABORTS.items()])

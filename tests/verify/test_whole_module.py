@@ -41,7 +41,7 @@ TWO = """func.func public @main(%o: tensor<8xf32>, %i: tensor<1xi32>, %j: tensor
 
 def indexed(text: str) -> ModuleIndex:
     """The scatters of a module."""
-    return ModuleIndex(mlir.parse_module(text, mlir.make_context()))
+    return ModuleIndex(mlir.parse_module(text))
 
 
 @pytest.mark.parametrize(

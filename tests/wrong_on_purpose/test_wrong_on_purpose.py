@@ -16,7 +16,7 @@ from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.rewrite.kinds.scatter import SCATTER
 from hlo_lower.rewrite.scatters import read_scatters
 from hlo_lower.scatter.facts import DOMAINS
-from hlo_lower.verify import Verdict
+from hlo_lower.verify import Assumed, Effort, Verdict
 from hlo_lower.verify.module_runs import verify_module
 
 ASKED_FOR = (
@@ -78,16 +78,7 @@ def test_the_right_lowering_of_its_module_verifies(name):
 def test_the_whole_module_alone(name):
     """The module's own runs catch it too, or the verdict shows why they cannot: which, is told with each."""
     case = WRONG[name]
-    module = verify_module(
-        case.module.text,
-        lowered_wrongly(name).text,
-        oob=case.oob,
-        inputs=None,
-        seed=0,
-        runs=3,
-        memory_budget=None,
-        progress=lambda *_: None,
-    )
+    module = verify_module(case.module.text, lowered_wrongly(name).text, Assumed(case.oob), Effort())
     status, _, reason = case.alone.partition(": ")
     assert module.status == status, module
     if status == "differs":

@@ -3,7 +3,7 @@
 import pytest
 from wrong_second_versions import PAIRS
 
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, Effort, verify
 from hlo_lower.verify.module_runs import verify_module
 
 REPEATS = frozenset(
@@ -45,8 +45,7 @@ def test_a_wrong_second_version_is_caught_by_its_regions(name):
 def test_what_the_module_s_runs_alone_find(name):
     """More than half of the wrong versions pass three runs of the whole module, which is why there are regions."""
     case = PAIRS[name]
-    how = {"oob": "xla", "inputs": None, "seed": 0, "runs": 3, "memory_budget": None}
-    module = verify_module(case.before, case.after, **how, progress=lambda *_: None)
+    module = verify_module(case.before, case.after, Assumed(), Effort())
     assert (module.status == "differs") == (name in FOUND_BY_THE_MODULE)
 
 

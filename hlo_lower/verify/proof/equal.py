@@ -68,7 +68,7 @@ def prove_equal(
 def _proved(
     before: str, after: str, timeout_s: float, oob: Literal["xla", "spec"], *, trust_flags: bool
 ) -> ProofResult:
-    context = mlir.make_context()
+    context = mlir.shared_context(len(before) + len(after))
     first, second = (_parsed(text, context) for text in (before, after))
     looks_at_bits = any("bitcast_convert" in text for text in (before, after))
     world = World(timeout_s, oob, trust_flags, floats_as_bits=looks_at_bits)
@@ -119,7 +119,7 @@ def scatters_into_a_scalar(text: str) -> bool:
     def is_one(operation: mlir.RawOperation) -> bool:
         return operation.name == "stablehlo.scatter" and not mlir.tensor_shape(operation.results[0].type)
 
-    return mlir.any_operation(mlir.parse_module(text, mlir.make_context()).operation, is_one)
+    return mlir.any_operation(mlir.parse_module(text).operation, is_one)
 
 
 def _difference(expected: Sequence[Array | None], found: Sequence[Array]) -> str:
