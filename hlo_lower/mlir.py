@@ -529,7 +529,7 @@ def plain_convolution_numbers(operation: RawOperation) -> RawAttribute:
     spatial = list(range(1, len(read.input_spatial_dimensions) + 1))
     kernel = read.kernel_input_feature_dimension, read.kernel_output_feature_dimension, read.kernel_spatial_dimensions
     ends = 0, len(spatial) + 1, spatial
-    return cast(RawAttribute, cast(Any, stablehlo).ConvDimensionNumbers.get(*ends, *kernel, *ends))
+    return cast(Any, stablehlo).ConvDimensionNumbers.get(*ends, *kernel, *ends)
 
 
 def _location_kind(location: Any) -> str:

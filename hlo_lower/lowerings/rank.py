@@ -176,19 +176,19 @@ def _on_blocks(build: Builder, value: Value, dim: int) -> Value:
 def _along(build: Builder, node: Node, value: Value, dim: int) -> Value:
     """What an op does along one dim."""
     shape, flat = value.static_shape, _blocks(value.static_shape, dim)
-    blocks, one = build.reshape(value, flat), lambda n: (0, n, 0)
+    blocks = build.reshape(value, flat)
     match node.name:
         case "stablehlo.slice":
             start, limit, step = (
                 node.integers(f"{name}")[dim] for name in ("start_indices", "limit_indices", "strides")
             )
-            made = build.slice(blocks, one(start), (flat[0], limit, flat[2]), (1, step, 1))
+            made = build.slice(blocks, (0, start, 0), (flat[0], limit, flat[2]), (1, step, 1))
         case "stablehlo.reverse":
             made = build.reverse(blocks, [1]) if dim in node.integers("dimensions") else blocks
         case "stablehlo.pad":
             names = ("edge_padding_low", "edge_padding_high", "interior_padding")
             low, high, gap = (node.integers(name)[dim] for name in names)
-            made = build.pad(blocks, node.operand(1), one(low), one(high), one(gap))
+            made = build.pad(blocks, node.operand(1), (0, low, 0), (0, high, 0), (0, gap, 0))
         case _:
             size = node.integers("slice_sizes")[dim]
             made = blocks if size == flat[1] else _read(build, blocks, node.operand(1 + dim), size)

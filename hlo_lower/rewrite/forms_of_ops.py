@@ -92,8 +92,8 @@ WORDS = frozenset(form.value for forms in FORMS.values() for form in forms)
 
 def refused_op_form(target: Target, node: Node) -> RefusedForm | None:
     """The first form in which an op stands that the target refuses; None of one that it refuses in none."""
-    forms = FORMS.get(node.name, {}) if target.refused_forms else {}
-    if not forms or not node.is_static or target.refuses_op(node.name) is not None:
+    forms = FORMS.get(node.name) if target.refused_forms else None
+    if forms is None or not node.is_static or target.refuses_op(node.name) is not None:
         return None
     return next((form for form, holds in forms.items() if form.value in target.refused_forms and holds(node)), None)
 
