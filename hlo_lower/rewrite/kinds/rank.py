@@ -13,8 +13,9 @@ from hlo_lower.subset.families.elementwise import ELEMENTWISE
 RESHAPE = "stablehlo.reshape"
 
 ALONG = ("concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad", "reverse", "slice")
-BY_NAME = dict.fromkeys(ELEMENTWISE, Dims.ELEMENTWISE) | {f"stablehlo.{name}": Dims.ALONG for name in ALONG}
-BY_NAME |= {
+BY_NAME = {
+    **dict.fromkeys(ELEMENTWISE, Dims.ELEMENTWISE),
+    **{f"stablehlo.{name}": Dims.ALONG for name in ALONG},
     "stablehlo.constant": Dims.WRITTEN,
     "stablehlo.transpose": Dims.TRANSPOSED,
     "stablehlo.broadcast_in_dim": Dims.BROADCAST,
