@@ -6,7 +6,7 @@ from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
-from hlo_lower.gather import TakenGather
+from hlo_lower.gather import TakenGather, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.extents import Extent, broadcast_like, extent_of, scalar, vector
@@ -67,14 +67,25 @@ def dynamic_shape_gather_to_clamped_gather(op: OpLowering[DynamicGatherFacts]) -
 
 @plain_rules.lowers(PLAIN, named={PlainOp.DYNAMIC_GATHER}, form="gather with these sizes as an attribute")
 def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
-    """Make an attribute of sizes that are a constant. Equal: that is the only difference between the two ops."""
+    """Make an attribute of sizes that are a constant, and clamp the starts, which not every consumer does.
+
+    Equal: the sizes are the only difference between the two ops, and clamping twice is clamping once.
+    """
     build, node = op.build, op.node
     operand, indices, sizes = node.operands
     found = sizes.node.constant() if sizes.node is not None and sizes.node.name == "stablehlo.constant" else None
     if found is None:
         raise DoesNotApply("its sizes are no constant")
     attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}
-    return build.op(GATHER, [operand, indices], [node.result().raw.type], attributes).results
+    made = build.op(GATHER, [operand, indices], [node.result().raw.type], attributes)
+    gather = read_gather(made)
+    if gather is None:
+        raise DoesNotApply("it has no canonical form")
+    inside = gather.clamped(build)
+    clamped = build.clone(made, [operand, inside], [node.result().raw.type])
+    build.forget(made)
+    made.raw.erase()
+    return clamped.results
 
 
 def _limit(build: Builder, operand: Value, dim: int, window: int, element: str, high: int) -> Extent:

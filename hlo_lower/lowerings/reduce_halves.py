@@ -1,6 +1,7 @@
 """`stablehlo.reduce` of any region and of several results, as a tree of halves."""
 
 from collections.abc import Sequence
+from math import prod
 
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Node, Value
@@ -31,9 +32,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     node, build = op.node, op.build
     values, starts, dims = _parts(node)
     shape = values[0].static_shape
-    count = 1
-    for dim in dims:
-        count *= shape[dim]
+    count = _count(node)
     if count > MOST_ONE_BY_ONE:
         raise DoesNotApply(f"{count:,} elements, more than {MOST_ONE_BY_ONE}, would be combined one by one")
     others = [d for d in range(len(shape)) if d not in dims]
@@ -78,7 +77,15 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     Equal up to the order of sums and products; maxima and minima bit for bit. A sum of n has log2(n) roundings behind
     each other instead of n.
     """
+    if op.facts.needs is RefusedForm.FOLD and _count(op.node) <= MOST_ONE_BY_ONE:
+        raise DoesNotApply("few elements are combined in their order")
     return _halved(op)
+
+
+def _count(node: Node) -> int:
+    """How many elements each one of the result is made of."""
+    shape = node.operand(0).static_shape
+    return prod(shape[dim] for dim in node.integers("dimensions"))
 
 
 @rules.lowers(

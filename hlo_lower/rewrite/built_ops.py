@@ -38,7 +38,7 @@ dilated_operand_to_spread: broadcast_in_dim concatenate constant convolution res
 dot_to_batches: dot_general reshape transpose
 dot_to_ordered_dot: dot_general transpose
 dot_to_zeros: broadcast_in_dim constant
-dynamic_gather_to_gather: gather
+dynamic_gather_to_gather: constant gather maximum minimum
 dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
     maximum minimum reshape subtract
 dynamic_shape_operand:
