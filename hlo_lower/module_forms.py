@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import jax.export
 
-    from hlo_lower.naming import Raised
+    from hlo_lower.graph import Writable
     from hlo_lower.pipeline import Lowered
-    from hlo_lower.tile import Tiled
 
 FORMS = ("text", "bytecode", "portable", "exported")
 FORM_BY_SUFFIX = {
@@ -26,7 +25,7 @@ def form_for(output: str) -> str:
     return FORM_BY_SUFFIX.get(Path(output).suffix, "text")
 
 
-def written_bytes(module: "Lowered | Raised | Tiled", form: str) -> bytes:
+def written_bytes(module: "Lowered | Writable", form: str) -> bytes:
     """A module as text, bytecode or a portable artifact."""
     if form == "text":
         return module.text.encode()

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
-from hlo_lower.graph import Graph, Source, read, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.graph import Graph, Source, Writable, read, to_bytecode
 from hlo_lower.named import find_named, matchers, raise_graph
 from hlo_lower.named.inline_named import inline_graph
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
@@ -15,7 +15,7 @@ from hlo_lower.targets import TargetLike, target_of
 
 
 @dataclass(frozen=True)
-class Raised:
+class Raised(Writable):
     """A module with composites in the place of its named ops.
 
     Attributes:
@@ -28,7 +28,6 @@ class Raised:
       '0 named ops'
     """
 
-    graph: Graph
     report: NamedReport
     spelled: tuple[Spelling, ...] = ()
 
@@ -41,19 +40,6 @@ class Raised:
     def misses(self) -> tuple[NearMissRecord, ...]:
         """What was almost a named op."""
         return self.report.misses
-
-    @property
-    def text(self) -> str:
-        """The module as text."""
-        return to_text(self.graph)
-
-    def bytecode(self) -> bytes:
-        """The module as MLIR bytecode."""
-        return to_bytecode(self.graph)
-
-    def portable(self) -> bytes:
-        """The module as a portable artifact."""
-        return to_portable_artifact(self.graph)
 
     def summary(self) -> str:
         """How many of which: "14 named ops: 5 rms_norm, 2 attention, ..."."""

@@ -20,6 +20,7 @@ from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.lowerings.carried.pairs import realize
 from hlo_lower.lowerings.plain_op import PLAIN
+from hlo_lower.naming import raise_named
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps
@@ -129,10 +130,14 @@ class Lowered:
     @cached_property
     def _in_linalg(self) -> tuple[Graph, LinalgReport] | None:
         """The module in linalg, where the target reads that."""
-        if self.options.target.dialect != "linalg":
+        target, named = self.options.target, self.options.linalg_ops == "named"
+        if target.dialect != "linalg":
             return None
-        graph = copied(self.graph)
-        return graph, to_linalg(graph, named=self.options.linalg_ops == "named")
+        taken = {one.op for one in target.named} if named else set[str]()
+        raised = raise_named(self.graph, target=target, only=taken) if taken else None
+        is_written = raised is not None and any(one.composite for one in raised.spelled)
+        graph = raised.graph if raised is not None and is_written else copied(self.graph)
+        return graph, to_linalg(graph, named=named)
 
     @cached_property
     def refused(self) -> tuple[RefusedOps, ...]:

@@ -22,6 +22,7 @@ FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
 FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
 EXPLORER = "model-explorer"
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
+NAMED_FORMATS = ("text", "json", "html")
 NOTES = """A folder gives its modules, to the bottom: files that end in .mlir, .mlirbc, .stablehlo, .vhlo, .portable,
 .exported, .jax_exported or .jax, and MLIR bytecode in .bc or .bin; hidden ones are skipped. A module that cannot
 be read or crashes its process is a row with its reason, and the exit code is 2. Up to 8 modules are shown in
@@ -39,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
     )
     command.add_argument("--all", action="store_true", help="every module in full, a line for each of its scatters")
-    told = "the named ops of each module, and what was almost one and what it lacked, as text or JSON"
+    told = "the named ops of each module, and what was almost one and what it lacked, as text, JSON or HTML"
     command.add_argument("--named", action="store_true", help=told)
     command.add_argument(
         "--fail-on",
@@ -101,20 +102,29 @@ def _show_named(args: argparse.Namespace) -> int:
 
     from hlo_lower.naming import named_report, named_report_or_error
     from hlo_lower.report.named_ops import named_text
+    from hlo_lower.report.named_page import render_named_html
 
     form = _form(args)
-    if form not in ("text", "json"):
+    if form not in NAMED_FORMATS:
         raise InputError(
             *("report", f"--named is not told as {form}"),
-            facts="formats of --named are text and json",
-            next_step="--format json, or -o OUT.json",
+            facts=f"formats of --named are {', '.join(NAMED_FORMATS)}",
+            next_step="--format json, or -o OUT.html",
         )
     check_writable(args.output)
+    groups: list[str] = []
     if len(args.files) == 1 and not os.path.isdir(args.files[0]):
         reports = [named_report(module_source(args.files[0]), name=args.files[0])]
     else:
-        reports = [named_report_or_error(one.source, one.file) for one in selected_modules(args.files)]
-    told = json.dumps([one.to_json() for one in reports], indent=1) + "\n" if form == "json" else named_text(reports)
+        selected = selected_modules(args.files)
+        groups = [one.group for one in selected]
+        reports = [named_report_or_error(one.source, one.file) for one in selected]
+    if form == "html":
+        told = render_named_html(reports, groups)
+    elif form == "json":
+        told = json.dumps([one.to_json() for one in reports], indent=1) + "\n"
+    else:
+        told = named_text(reports)
     _give(told, args)
     return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 

@@ -7,6 +7,7 @@ from typing import Any
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_messages import cause_of, first_line
 from hlo_lower.consumers.consumer_outcome import RefusedError
+from hlo_lower.consumers.coreml_named import register
 
 COREML = Consumer(
     "coreml",
@@ -29,9 +30,10 @@ _OP_OF_A_MESSAGE = (
 
 
 def load() -> None:
-    """Import both converters."""
+    """Import both converters, and let them take named ops by their composites."""
     for name in COREML.imports:
         import_module(name)
+    register()
 
 
 def compile_module(text: str) -> None:

@@ -6,7 +6,7 @@ from hlo_lower.graph.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.graph.purity import FUNCTIONS, PLACEMENT_NOTES, Functional
 from hlo_lower.graph.reader import Source, file_bytes, read, text_of
 from hlo_lower.graph.view import Block, Function, Graph, Location, Node, Value
-from hlo_lower.graph.writer import to_bytecode, to_portable_artifact, to_text
+from hlo_lower.graph.writer import Writable, to_bytecode, to_portable_artifact, to_text
 
 __all__ = [
     "FUNCTIONS",
@@ -20,6 +20,7 @@ __all__ = [
     "Node",
     "Source",
     "Value",
+    "Writable",
     "bind",
     "checked_sizes",
     "erase",

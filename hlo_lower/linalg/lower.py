@@ -1,25 +1,30 @@
 """Rewrite a module of plain StableHLO to linalg on tensors: jaxlib's own pass, and around it what that leaves behind.
 
 what it does not take   in other words                 (prepare)
-nearly everything       stablehlo-legalize-to-linalg, generic or in named ops
+nearly everything       stablehlo-legalize-to-linalg, in named ops where it knows one
 unsigned types          signless ones                  (signless)
-strided writes          tensor.insert_slice            (slices)
+strided writes          tensor.insert_slice            (composite_ops)
+softmax, if named       linalg.softmax                 (composite_ops)
 sizes at run time       tensor.dim, insert_slice, reshape              (dynamic)
 while, if, case         scf.for, scf.while, scf.if     (control, counter)
 shardings               removed, and reported          (attributes)
+generic products        linalg.matmul, contract, convolutions, poolings    (specialize)
+all named ops           linalg.generic, if that is asked for               (generalize)
 """
 
 from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph
 from hlo_lower.linalg.attributes import remove_foreign
+from hlo_lower.linalg.composite_ops import lower_composites
 from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_counted
 from hlo_lower.linalg.counter import drop_clamps
 from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
+from hlo_lower.linalg.generalize import generalize
 from hlo_lower.linalg.linalg_report import LinalgReport, left_in
 from hlo_lower.linalg.prepare import passes_before, prepare
 from hlo_lower.linalg.signless import make_signless
-from hlo_lower.linalg.slices import lower_slices
+from hlo_lower.linalg.specialize import specialize
 
 REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
 """Operations that jaxlib's pass leaves and that are replaced here."""
@@ -32,8 +37,8 @@ def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
 
     Args:
       graph: a module whose scatters are lowered; it is read anew from here on.
-      named: take named operations (`linalg.map`, `reduce`, `broadcast`, `transpose`, ...) where there are any;
-        otherwise `linalg.generic`. Matrix products are named in both.
+      named: write named operations where there are any (`linalg.softmax`, `matmul`, `reduce`, `map`, ...); otherwise
+        the same module in `linalg.generic`, softmax in its plain ops.
 
     Returns:
       What is left of other dialects, and what changed besides.
@@ -41,24 +46,25 @@ def to_linalg(graph: Graph, *, named: bool) -> LinalgReport:
     Raises:
       NotLoweredError: jaxlib's pass fails, or what it made does not verify.
     """
-    for pipeline in passes_before(graph):
+    for pipeline in passes_before(graph, named=named):
         _run(graph, pipeline)
     prepare(graph)
     mark_counted(graph)
-    option = "{enable-primitive-ops=true}" if named else ""
-    _run(graph, f"stablehlo-legalize-to-linalg{option}")
+    _run(graph, "stablehlo-legalize-to-linalg{enable-primitive-ops=true}")
     signless = make_signless(graph, REWRITTEN)
-    lower_slices(graph)
+    lower_composites(graph)
     lower_dynamic(graph)
     counted, others = lower_control(graph)
     removed = remove_foreign(graph)
     _run(graph, SIMPLIFY)
     if drop_clamps(graph):
         _run(graph, SIMPLIFY)
+    specialize(graph)
+    _check(graph)  # which notes the maps of strides and dilations, too
+    if not named:
+        generalize(graph)
+        _check(graph)
     _run(graph, "symbol-dce")
-    problem = mlir.verify_module(graph.module)
-    if problem is not None:
-        raise _failed(graph, f"the module in linalg does not verify: {problem}")
     return LinalgReport(named, left_in(graph), removed, counted, others, signless)
 
 
@@ -67,6 +73,12 @@ def _run(graph: Graph, pipeline: str) -> None:
         mlir.run_pass(graph.module.operation, f"builtin.module({pipeline})")
     except mlir.PassError as error:
         raise _failed(graph, f"{pipeline}: {error}") from None
+
+
+def _check(graph: Graph) -> None:
+    problem = mlir.verify_module(graph.module)
+    if problem is not None:
+        raise _failed(graph, f"the module in linalg does not verify: {problem}")
 
 
 def _failed(graph: Graph, what: str) -> NotLoweredError:

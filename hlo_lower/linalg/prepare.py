@@ -1,8 +1,8 @@
 """Make a module ready for jaxlib's pass to linalg: what that pass does not take, or takes wrongly, in other words.
 
 chlo                                      plain StableHLO, by jaxlib's own pass
-composites, ours excepted                 calls of their decompositions, by jaxlib's own pass
-slices and pads that leave no elements    an empty constant: tensor.extract_slice has no start behind the last element
+composites without an op of their own     calls of their decompositions, by jaxlib's own pass
+slices, pads, windows without elements    an empty constant: tensor.extract_slice has no start behind the last element
 broadcast of an unsigned scalar           broadcast of one element: the named form does not verify
 reduce over no dims, or of no elements    the operand; the initial value: the pass leaves both
 optimization_barrier                      nothing: it orders a compiler's work, which linalg does not know
@@ -13,24 +13,22 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.linalg.composite_ops import composite_name, names_of
 from hlo_lower.linalg.linalg_report import CAST
-from hlo_lower.linalg.slices import is_insert_slice
 from hlo_lower.loop.scf_for import replace_all
 from hlo_lower.lowerings.chlo import TO_STABLEHLO
-from hlo_lower.lowerings.tensor_slice import INSERT_SLICE
-
-COMPOSITES_TO_CALLS = f"func.func(stablehlo-legalize-composite-to-call{{except={INSERT_SLICE}}})"
 
 
-def passes_before(graph: Graph) -> tuple[str, ...]:
+def passes_before(graph: Graph, *, named: bool) -> tuple[str, ...]:
     """The passes of jaxlib that a module needs first."""
+    kept = names_of(named=named)
     found: set[str] = set()
 
     def visit(node: Node) -> None:
         if node.name.startswith("chlo."):
             found.add(TO_STABLEHLO)
-        elif node.name == "stablehlo.composite" and not is_insert_slice(node):
-            found.add(COMPOSITES_TO_CALLS)
+        elif node.name == "stablehlo.composite" and composite_name(node) not in kept:
+            found.add(f"func.func(stablehlo-legalize-composite-to-call{{except={','.join(kept)}}})")
 
     graph.walk(visit)
     return tuple(sorted(found))
@@ -61,11 +59,14 @@ def _broadcast(build: Builder, node: Node) -> Sequence[Value] | None:
 
 def _emptied(build: Builder, node: Node) -> Sequence[Value] | None:
     """No elements: a constant of none."""
-    result = node.result()
-    if not result.is_static or prod(result.static_shape):
+    if not all(result.is_static and not prod(result.static_shape) for result in node.results):
         return None
-    value = mlir.parse_attribute(f"dense<> : {result.raw.type}")
-    return build.op("stablehlo.constant", [], [result.raw.type], {"value": value}).results
+    types = [result.raw.type for result in node.results]
+    values = [{"value": mlir.parse_attribute(f"dense<> : {raw_type}")} for raw_type in types]
+    return [
+        build.op("stablehlo.constant", [], [raw_type], value).result()
+        for raw_type, value in zip(types, values, strict=True)
+    ]
 
 
 def _reduce(build: Builder, node: Node) -> Sequence[Value] | None:
@@ -93,5 +94,7 @@ _REWRITES: Mapping[str, Callable[[Builder, Node], Sequence[Value] | None]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.slice": _emptied,
     "stablehlo.pad": _emptied,
+    "stablehlo.reduce_window": _emptied,
+    "stablehlo.convolution": _emptied,
     "stablehlo.optimization_barrier": _barrier,
 }

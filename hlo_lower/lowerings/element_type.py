@@ -73,13 +73,17 @@ def integer_to_wider(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
     return _on_carriers(op)
 
 
-@integer_rules.lowers(ON_INTEGERS, carried={Form.HALVES}, form="the bit operation on two integers of 32 bits")
+@integer_rules.lowers(ON_INTEGERS, carried={Form.HALVES}, form="the op on the lower and the upper 32 bits")
 def wide_to_halves(op: OpLowering[ElementTypeFacts]) -> Sequence[Value]:
-    """Compute a bit operation of 64-bit integers on their lower and upper halves.
+    """Compute 64-bit integers on their lower and upper halves.
 
-        %r = stablehlo.xor %x, %y : 4xi64    ->   xor of the bits as 4x2xi32
+        %r = stablehlo.xor %x, %y : 4xi64           ->   xor of the bits as 4x2xi32
+        %r = stablehlo.add %x, %y : 4xi64           ->   sums of the halves, and the carry
+        %r = stablehlo.reduce(%x, %i) : f32, i64    ->   a reduce of three operands, its body on halves
+        %r = stablehlo.dot_general %x, %y : i64     ->   36 products of digits of 8 bits, each in its place
 
-    Equal: bit by bit; the halves are the bits in their order, and put together they are the bits again.
+    Equal: the halves are the bits in their order, and put together they are the bits again. What each op needs stands,
+    with its proof, in `lowerings/carried`.
     """
     return _on_carriers(op)
 

@@ -41,6 +41,7 @@ from hlo_lower.named import (
     attention,
     dropout,
     embedding_lookup,
+    folded_norms,
     gelu,
     kv_cache_update,
     linear,
@@ -60,7 +61,7 @@ from hlo_lower.named.raised import NamedModule, find_named, raise_graph
 __all__ = ["MATCHERS", "Match", "NamedModule", "NearMiss", "find", "find_named", "matchers", "raise_graph"]
 
 MATCHERS = (
-    *(attention, gelu, norms, relu, rope, silu, softmax, swiglu),
+    *(attention, gelu, norms, folded_norms, relu, rope, silu, softmax, swiglu),
     *(kv_cache_update, embedding_lookup, take_along_axis, one_hot, argmax, top_k, accumulated, linear, dropout),
 )
 """The files that register matchers."""

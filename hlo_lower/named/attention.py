@@ -25,17 +25,18 @@ and value share (batch, heads), q, g, ... what only the query has, k positions o
 elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the outer. `empty_rows` is that of softmax.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
 from hlo_lower.named.attention_masks import Mask, added_masks, causal_window, mask_of
-from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, fresh, leaves
+from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, are_same, fresh, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
-from hlo_lower.named.softmax import softmax, through
+from hlo_lower.named.rows import reduced
+from hlo_lower.named.softmax import shifted_of, softmax, through
 from hlo_lower.named.terms import Term
 
 OPERANDS = ("query", "key", "value")
@@ -101,7 +102,9 @@ def product_of(view: View) -> Product:
 def attention(anchor: Term) -> Found:
     """The product with the values of a softmax of scores."""
     found = softmax(anchor)
-    if not isinstance(found, Match) or found.name != "softmax" or "where" in found.inputs:
+    if found is None:
+        return _divided_behind(anchor)
+    if not isinstance(found, Match) or found.name != "softmax":
         return None
     [weights] = found.results
     missed: NearMiss | None = None
@@ -115,6 +118,29 @@ def attention(anchor: Term) -> Found:
     return missed
 
 
+def _divided_behind(anchor: Term) -> Match | None:
+    """The same of exponentials whose sum divides what they are multiplied to."""
+    shifted = shifted_of(anchor)
+    if shifted is None or (attributes := shifted.attributes) is None:
+        return None
+    softmaxed = Match("softmax", {"x": shifted.x}, [anchor], {**attributes, "empty_rows": "nan"})
+    for user in anchor.users:
+        quotient = user.only_user if user.op == "dot_general" else None
+        if quotient is None or quotient.op != "divide" or quotient.operands[0] is not user:
+            continue
+        view = View.of(quotient)
+        second, total = product_of(view.on(user)), reduced(view.on(quotient.operands[1]), "add")
+        side = next((s for s in (second.left, second.right) if s.term is anchor), None)
+        if side is None or total is None or total.operand.term is not anchor:
+            continue
+        alike = zip(side.axes, total.operand.axes, strict=True)
+        if all(set(b) <= set(total.new) if set(a) & set(second.summed) else are_same(a, b) for a, b in alike):
+            found = _of_product(view.on(user), softmaxed)
+            if isinstance(found, Match) and list(found.results) == [user]:
+                return replace(found, results=[quotient])
+    return None
+
+
 def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
     """The attention that a product of weights and values ends."""
     [weights], axis = softmaxed.results, softmaxed.attributes.get("axis")
@@ -124,6 +150,8 @@ def _of_product(view: View, softmaxed: Match) -> Match | Cause | None:
         if at.term is not weights or not isinstance(axis, int):
             continue
         found = _scores(at.on(softmaxed.inputs["x"]))
+        if (seen := softmaxed.inputs.get("where")) is not None:
+            found.masks.insert(0, Mask("boolean", at.on(seen) if seen.shape else View(seen, ()), is_infinite=True))
         if found.product is None:
             return None
         if set(at.axis(axis)) != set(leaves(second.summed)):
@@ -293,6 +321,20 @@ class _Side:
         return (behind or fit)[0]
 
 
+def _followers(views: Sequence[View], roles: dict[Atom, str]) -> frozenset[Atom]:
+    """Atoms that always come right behind the same other one, as of elements turned by pairs: both are one."""
+    before: dict[Atom, set[Atom | None]] = {}
+    behind: dict[Atom, set[Atom | None]] = {}
+    for axis in (view.axis(dim) for view in views for dim in range(len(view.axes))):
+        for atom, first, second in zip(axis, (None, *axis), (*axis[1:], None), strict=False):
+            before.setdefault(atom, set()).add(first)
+            behind.setdefault(atom, set()).add(second)
+    pairs = ((atom, *firsts) for atom, firsts in before.items() if len(firsts) == 1)
+    return frozenset(
+        atom for atom, first in pairs if first and behind[first] == {atom} and roles.get(atom) == roles.get(first)
+    )
+
+
 def _names(roles: dict[Atom, str], atoms: Axis) -> dict[Atom, str]:
     """A letter for each atom, by its role, in the order in which they come."""
     named: dict[Atom, str] = {}
@@ -306,6 +348,7 @@ def _names(roles: dict[Atom, str], atoms: Axis) -> dict[Atom, str]:
 def _letters(view: View, names: dict[Atom, str]) -> str:
     """The layout of a value: for each axis the letter of what it is made of, in brackets where it is several."""
     axes = ([names.get(atom, "?") for atom in view.axis(d)] for d in range(len(view.axes)))
+    axes = ([letter for letter in axis if letter] for axis in axes)
     return "".join("1" if not axis else axis[0] if len(axis) == 1 else f"({''.join(axis)})" for axis in axes)
 
 
@@ -348,8 +391,10 @@ def _attention(
             attributes["mask_hides"] = boolean[0].hides
         inputs.update({MASKS[n] if n < len(MASKS) else f"bias_{n}": mask.term for n, mask in enumerate(given)})
     result = _ended(second.result)
-    views += [mask.view.root(casts=False) for mask in given]
-    names = _names(roles, (*second.result.atoms, *(atom for view in views for atom in view.atoms)))
+    views += [mask.operand for mask in given]
+    atoms = (*second.result.atoms, *(atom for view in views for atom in view.atoms))
+    followers = _followers((*views, result), roles)
+    names = dict.fromkeys(followers, "") | _names(roles, tuple(atom for atom in atoms if atom not in followers))
     attributes["layout"] = ",".join(_letters(view, names) for view in views) + "->" + _letters(result, names)
     if "causal_mask" in inputs:
         inputs["causal_mask"] = inputs.pop("causal_mask")  # the last one

@@ -9,6 +9,7 @@ layer is computed once.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,10 +43,18 @@ class Mask:
     hides: bool = False
     is_infinite: bool = False
 
+    @cached_property
+    def operand(self) -> View:
+        """The mask beneath layout, as far as no other attention takes what the layout makes of it."""
+        at, below = self.view, self.view.beneath()
+        while below is not None and not at.term.has_several_users:
+            at, below = below, below.beneath()
+        return at
+
     @property
     def term(self) -> Term:
-        """The mask beneath layout."""
-        return self.view.root(casts=False).term
+        """The same as the value that it is."""
+        return self.operand.term
 
 
 def mask_of(scores: View) -> tuple[Mask, View] | None:

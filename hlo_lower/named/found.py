@@ -1,6 +1,6 @@
 """What a matcher finds: a named op, or what was almost one and what it lacked; and the table of all matchers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ class Match:
 
     name: str
     inputs: Mapping[str, Term]
-    results: Sequence[Term]
+    results: Collection[Term]
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
 
 

@@ -5,14 +5,25 @@
 
 in any order of the factors, with x**3 as products or as a power, or x * (1 + 0.044715 * x**2). It is gelu and nothing
 else: all x are one value, and 0.5, sqrt(2), sqrt(2 / pi) and 0.044715 are those numbers as the element type rounds
-them. Attribute `approximate`: "none" or "tanh".
+them (the second root also as that of 2 / pi rounded). Attribute `approximate`: "none" or "tanh".
 """
 
 from math import pi, sqrt
 
+import numpy as np
+
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.causes import Code
-from hlo_lower.named.arithmetic import is_product, plus, product, products_above, scaled_from, scalings, with_constant
+from hlo_lower.named.arithmetic import (
+    Product,
+    is_product,
+    plus,
+    product,
+    products_above,
+    scaled_from,
+    scalings,
+    with_constant,
+)
 from hlo_lower.named.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.silu import argument_of, quotients_of
 from hlo_lower.named.terms import Term, is_rounded
@@ -89,7 +100,7 @@ def _finished(distribution: Term, x: Term | None, approximate: str, half: float 
 def _of_tanh(argument: Term, root: float = sqrt(2 / pi)) -> Term | NearMiss | None:
     """The x of root * (x + 0.044715 * x**3)."""
     for polynomial, constants in scalings(argument):
-        if polynomial.op == "add" and constants.is_scaled_by(root):
+        if polynomial.op == "add" and _is_scaled(constants, root):
             first, second = polynomial.operands
             if _is_cubic(second, first):
                 return first
@@ -97,12 +108,18 @@ def _of_tanh(argument: Term, root: float = sqrt(2 / pi)) -> Term | NearMiss | No
                 return second
             return NearMiss("gelu", Code.OTHER_CONSTANT("0.044715"), polynomial)
     found = product(argument)
-    if len(found.factors) == 2 and not found.divisors and found.is_scaled_by(root):
+    if len(found.factors) == 2 and not found.divisors and _is_scaled(found, root):
         for x, other in (found.factors, found.factors[::-1]):
             quadratic = plus(other, 1)
             if quadratic is not None and is_product(quadratic, [x, x], CUBIC):
                 return x
     return None
+
+
+def _is_scaled(constants: Product, root: float) -> bool:
+    """Whether constants are the root, or the root of 2 / pi as f32 rounds that, which may be one bit off."""
+    of_rounded = float(np.sqrt(np.float32(2 / pi))) / sqrt(2 / pi)
+    return constants.is_scaled_by(root) or constants.is_scaled_by(root * of_rounded)
 
 
 def _is_cubic(term: Term, x: Term) -> bool:

@@ -42,7 +42,7 @@ def written_slice(anchor: Term) -> Found:
 
 @matchers.finds("kv_cache_update", at=("stablehlo.scatter",))
 def scattered(anchor: Term) -> Found:
-    """New rows at positions, one for each or one for each entry of the batch."""
+    """New rows at positions, one for each or one for each entry of the batch; or one row."""
     if len(anchor.operands) != 3 or not _overwrites(anchor):
         return None
     cache, indices, new = anchor.operands
@@ -53,7 +53,13 @@ def scattered(anchor: Term) -> Found:
         [axis] = axes
         window = tuple(dim for dim in range(rank) if dim != axis)
         places = vector_of(indices, vector, cache.shape[axis])
-        if places is None or numbers.inserted_window_dims != axes or len(places.term.shape) != 1:
+        if places is None or numbers.inserted_window_dims != axes:
+            return None
+        if not places.term.shape:
+            kept = tuple(cache.shape[dim] for dim in window)
+            is_row = new.shape == kept and numbers.update_window_dims == tuple(range(len(kept)))
+            return _match(anchor, cache, new, places, axis, "first", "drop") if is_row else None
+        if len(places.term.shape) != 1:
             return None
         if numbers.update_window_dims != window or any(new.shape[dim] != cache.shape[dim] for dim in window):
             return None
@@ -194,7 +200,9 @@ def _is_kept(cache: Term, axis: int, steps: int = 12) -> bool:
 
 
 def _is_made_of(new: Term, cache: Term) -> bool:
-    """Whether new rows are made of the rows that they overwrite."""
+    """Whether new rows are made of the rows that they overwrite: then something else takes the cache as well."""
+    if cache.surface is not None and not cache.has_several_users:
+        return False
     pending, seen = [new], set[int]()
     while pending and len(seen) < STEPS:
         term = pending.pop(0)

@@ -7,12 +7,16 @@ types of each op.
 A value is near where all that take it stand within `NEAR` ops of where it is made (an argument: of where it is first
 taken): it is told by how far off that is, so that the values of one layer are told as those of the next. Another value,
 that many layers take, or that is taken within a region, is told by which one it is.
+
+What only gathers results at the end of the block, as a decode step does with the caches of all layers, makes no value
+far: of a value it is told whether the end of the block takes it, and whether another of these does.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -31,6 +35,9 @@ _PLACES = 1 << 20
 _COUNTED, _FAR = 1 << 36, 1 << 60
 """More than any distance to a near value, and more than that with a count."""
 
+GATHERS = frozenset({"func.return", *(f"stablehlo.{op}" for op in ("concatenate", "reshape", "broadcast_in_dim"))})
+"""Ops that gather results, where they are the last ones of a block."""
+
 _VALUE = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
 _VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.-]+(?:#\d+)?)')
 
@@ -48,6 +55,7 @@ class Listing:
       starts: for each op the first value that it makes; one more behind.
       places: for each value the place of the op that makes it; -1 of an argument.
       is_near: for each value whether it is near.
+      tail: the first of the ops at the end that gather results.
     """
 
     operations: Sequence[mlir.RawOperation]
@@ -58,6 +66,7 @@ class Listing:
     starts: list[int]
     places: list[int]
     is_near: list[bool]
+    tail: int
 
     def taken(self, place: int) -> list[int]:
         """The values that an op takes."""
@@ -68,15 +77,15 @@ class Listing:
         return range(self.starts[place], self.starts[place + 1])
 
     def users(self, value: int) -> list[int]:
-        """The places of the ops that take a value, ascending."""
+        """The places of the ops before the tail that take a value, ascending."""
         users, ends = self._users
         return users[ends[value] : ends[value + 1]].tolist()
 
     @cached_property
     def _users(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
         """The users of all values, one value behind the other, and where those of each begin."""
-        taken = np.array(self.all_taken, np.int64)
-        users = np.repeat(np.arange(len(self.kinds)), np.diff(self.ends))[np.argsort(taken, kind="stable")]
+        taken = np.array(self.all_taken[: self.ends[self.tail]], np.int64)
+        users = np.repeat(np.arange(self.tail), np.diff(self.ends[: self.tail + 1]))[np.argsort(taken, kind="stable")]
         return users, np.cumsum([0, *np.bincount(taken, minlength=len(self.places))])
 
 
@@ -90,8 +99,7 @@ def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperati
     lines = mlir.print_operation(function, longest=LONGEST).rstrip().split("\n")
     start = next(n for n, line in enumerate(lines) if line.startswith("func.func"))
     reader = _Reader([name for name in _VALUE_OR_STRING.findall(lines[start]) if name[0] == "%"])
-    for text in _statements(lines[start + 1 : -1]):
-        reader.read(text)
+    reader.read_all(list(_statements(lines[start + 1 : -1])))
     return reader.listing(operations) if len(reader.kinds) == len(operations) else None
 
 
@@ -122,19 +130,39 @@ class _Reader:
         self.kinds: list[int] = []
         self.all_taken: list[int] = []
         self.ends, self.starts = [0], [len(arguments)]
-        self._numbers: dict[tuple[str, ...], int] = {}
+        self._numbers: dict[str | tuple[str, ...], int] = {}
 
-    def read(self, text: str) -> None:
-        """Read the text of one op."""
-        parts = (_VALUE_OR_STRING if '"' in text else _VALUE).split(text)
+    def read_all(self, texts: Sequence[str]) -> None:
+        """Read the text of all ops; most have no strings and no regions: names in these are looked for at once."""
+        are_simple = ['"' not in text and "\n" not in text for text in texts]
+        together = "\n".join(compress(texts, are_simple))
+        names, kinds = _VALUE.findall(together), _VALUE.sub("%", together).split("\n")
+        known, taken, ends, starts, numbers = self.known, self.all_taken, self.ends, self.starts, self._numbers
+        numbered, at, value = iter(kinds), 0, starts[-1]
+        for text, is_simple in zip(texts, are_simple, strict=True):
+            kind = next(numbered) if is_simple else ""
+            end = at + kind.count("%")
+            if kind[:6] == "  % = ":
+                known[names[at]] = value
+                at, value = at + 1, value + 1
+            elif not is_simple or kind[:3] == "  %":
+                self._read(text)
+                at, value = end, starts[-1]
+                continue
+            starts.append(value)
+            taken += [known[name] for name in names[at:end]]
+            at = end
+            ends.append(len(taken))
+            self.kinds.append(numbers.setdefault(kind, len(numbers)))
+
+    def _read(self, text: str) -> None:
+        """Read the text of one op with strings, regions, or several results."""
+        parts = _VALUE_OR_STRING.split(text)
         is_named = parts[0] == "  " and len(parts) > 1 and parts[1][0] == "%"
         names, key = parts[self._name(parts) if is_named else 1 :: 2], parts[::2]
         if not is_named:
             self.starts.append(self.starts[-1])
-        try:
-            self.all_taken += [self.known[name] for name in names]
-        except KeyError:
-            self._take_known(text, names, key)
+        self._take_known(text, names, key)
         self.ends.append(len(self.all_taken))
         self.kinds.append(self._numbers.setdefault(tuple(key), len(self._numbers)))
 
@@ -167,30 +195,35 @@ class _Reader:
             else:
                 key.append(name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
         self.all_taken += taken
-        if "\n" in text:
-            self.inner += taken
+        head = text.find("\n")
+        if head > 0:  # the first line has the operands, those behind it a region
+            self.inner += [self.known[name] for name in _VALUE.findall(text, head) if name in self.known]
         if "__elided__" in text:
             key.append(str(len(self.kinds)))
 
     def listing(self, operations: Sequence[mlir.RawOperation]) -> Listing:
         """What was read."""
         starts, ends, taken = np.array(self.starts), np.array(self.ends), np.array(self.all_taken, np.int64)
-        ops = len(self.kinds)
+        ops, tail = len(self.kinds), _tail(operations)
         places = np.repeat(np.arange(-1, ops), np.diff(starts, prepend=0))
         users, values = np.repeat(np.arange(ops), np.diff(ends)), np.arange(len(places))
+        before = slice(ends[tail])
         last, is_made = places.copy(), places >= 0
-        np.maximum.at(last, taken, users)
+        np.maximum.at(last, taken[before], users[before])
         first = np.where(is_made, places * _PLACES + values - starts[places], _FAR)
-        np.minimum.at(first, taken, users * _PLACES + np.arange(len(taken)) - ends[users])
+        np.minimum.at(first, taken[before], users[before] * _PLACES + (np.arange(len(taken)) - ends[users])[before])
         is_near = last - first // _PLACES <= NEAR
         is_near[self.inner] = False
-        count = np.bincount(taken, minlength=len(places))
+        is_gathered, is_returned = np.zeros((2, len(places)), bool)
+        is_gathered[taken[ends[tail] : ends[-2]]] = True
+        is_returned[taken[ends[-2] :]] = True
+        count = 4 * np.bincount(taken, minlength=len(places)) + 2 * is_returned + is_gathered
         base = 2 * first + is_made - np.where(is_made, 0, count * _COUNTED)
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
         lines = self._lines(told.tolist(), made.tolist())
         taken_and_made = self.all_taken, self.ends, self.starts
-        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist())
+        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
 
     def _lines(self, told: list[int], made: list[int]) -> list[int]:
         """A number for each op.
@@ -206,3 +239,11 @@ class _Reader:
             numbers.setdefault((kind, *told[ends[n] : ends[n + 1]], *made[starts[n] : starts[n + 1]]), len(numbers))
             for n, kind in enumerate(self.kinds)
         ]
+
+
+def _tail(operations: Sequence[mlir.RawOperation]) -> int:
+    """The first of the ops at the end of a block that gather results."""
+    at = len(operations)
+    while at and operations[at - 1].name in GATHERS:
+        at -= 1
+    return at

@@ -125,7 +125,7 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
                 Code.NAMED_OP_LACKS("the subtraction of the mean") if factor.term.op == "subtract" else None
             )
         x = factor.on(factor.term.operands[0])
-        if not centred[0].is_same(root.x):
+        if not _is_made_of(root.x, centred[0]):
             return Code.OTHER_VALUE("the variance")
         if not _agree(x, centred[1], root.mean):
             return Code.OTHER_AXES("the mean", "the variance")
@@ -136,6 +136,15 @@ def _of_x(product: View, root: Root, factor: View) -> Normalized | Cause | None:
     if over is None:
         return Code.OTHER_AXES("the root", "the value")
     return _grouped(Normalized(product, root, x, over))
+
+
+def _is_made_of(term: Term, x: Term) -> bool:
+    """Whether a value is another one, or that in groups; which rows these make, `rows` looks at."""
+    while not term.is_same(x):
+        if term.op != "reshape":
+            return False
+        term = uncast(term.operands[0])
+    return True
 
 
 def _below(mean: Mean) -> Reduced:

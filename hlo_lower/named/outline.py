@@ -65,7 +65,7 @@ class Outliner:
             key = self._keys[region.kind] = _key(region)
         known = self.functions.get(key)
         composite = self._composite(region, known or self._free_name(region.match.name))
-        _use_instead(region, composite.results)
+        _use_instead(region, composite.results, is_erased=known is not None)
         _move_behind(after, composite)
         place = order.place(region.operations[-1])
         self._copied += region.kept
@@ -136,8 +136,8 @@ class Outliner:
         block = mlir.append_block(function, 0, [value.type for value in region.inputs], location)
         instead = dict(zip(region.inputs, block.arguments, strict=True))
         instead.update({other: instead[value] for other, value in region.aliases.items() if value in instead})
-        for operation in region.operations:
-            if operation.results[0] in region.copied:
+        for operation, is_own in zip(region.operations, region.are_own, strict=True):
+            if not is_own:
                 copy = mlir.clone_into(operation, block, instead)
                 instead.update(zip(operation.results, copy.results, strict=True))
                 continue
@@ -173,9 +173,12 @@ class Outliner:
                 return found
 
 
-def _use_instead(region: Region, results: list[RawValue]) -> None:
-    """Let what stands outside of a region take the results of the composite."""
+def _use_instead(region: Region, results: list[RawValue], *, is_erased: bool) -> None:
+    """Let what stands outside of a region take the results of the composite; what is erased may take them as well."""
     for old, new in zip(region.results, results, strict=True):
+        if is_erased:
+            old.replace_all_uses_with(new)
+            continue
         for use in list(old.uses):
             if not region.holds(owner := use.owner.operation):
                 owner.operands[use.operand_number] = new

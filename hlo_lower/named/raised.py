@@ -9,7 +9,7 @@ from hlo_lower.graph import Function, Functional, Graph, Node
 from hlo_lower.named.found import Match, Matchers, NearMiss
 from hlo_lower.named.listing import Listing, listing_of
 from hlo_lower.named.outline import COMPOSITE, PREFIX, Outliner
-from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, now, region_of
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, name_of, now, region_of
 from hlo_lower.named.terms import Term, Terms
 from hlo_lower.named.twins import Twins
 
@@ -195,31 +195,17 @@ def _in_block(
     is_function: Functional,
 ) -> tuple[list[Named], list[NearMiss]]:
     """The matches of a block whose regions can be taken out."""
-    seen: list[Region | NearMiss] = []
-    twins = None if listing is None else Twins(listing, order, terms)
-    for place, operation in _anchors(order, listing, matchers):
 
-        def find(given: Terms, operation: RawOperation = operation) -> list[Region | NearMiss]:
-            return list(_found_at(operation, order, given, matchers, only, is_function))
+    def find(operation: RawOperation, given: Terms) -> list[Region | NearMiss]:
+        return list(_found_at(operation, order, given, matchers, only, is_function))
 
-        seen += find(terms) if twins is None else twins.found(place, find)
-    named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
-    return named, [one for one in seen if isinstance(one, NearMiss)]
-
-
-def _anchors(order: BlockOrder, listing: Listing | None, matchers: Matchers) -> Iterator[tuple[int, RawOperation]]:
-    """The operations at which matchers begin, and calls; with their places."""
     begun = {"func.call", *(name.removeprefix(IDENTITY) for name in matchers.by_anchor)}
     if listing is None:
-        yield from (one for one in enumerate(order.operations) if one[1].name in begun)
-        return
-    kinds: dict[int, bool] = {}
-    for place, (kind, operation) in enumerate(zip(listing.kinds, listing.operations, strict=True)):
-        is_begun = kinds.get(kind)
-        if is_begun is None:
-            is_begun = kinds[kind] = operation.name in begun
-        if is_begun:
-            yield place, operation
+        seen = [one for operation in order.operations if operation.name in begun for one in find(operation, terms)]
+    else:
+        seen = Twins(listing, order, terms).found(begun, find)
+    named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
+    return named, [one for one in seen if isinstance(one, NearMiss)]
 
 
 def _found_at(
@@ -286,14 +272,15 @@ def _called_by(graph: Graph, whole: Mapping[str, Named]) -> set[str]:
 
 def _whole_calls(graph: Graph, order: BlockOrder, whole: Mapping[str, Named]) -> list[Named]:
     """A named op for each call of a function that is one."""
-    if not whole:
-        return []
     found: list[Named] = []
-    for operation in order.operations:
-        if operation.name == "func.call" and (named := whole.get(Node(operation).callee)) is not None:
-            values = tuple(operation.operands), tuple(operation.results)
-            region = Region(named.match, (operation,), (int(order.place(operation)),), (), *values)
-            found.append(Named(named.match, region, operation))
+    for name, named in whole.items():
+        for call in graph.calls.get(name, ()):
+            operation = call.raw
+            if order.holds(operation):
+                values = tuple(operation.operands), tuple(operation.results)
+                place, known_by = int(order.place(operation)), name_of(operation)
+                region = Region(named.match, (operation,), (known_by,), (place,), (True,), *values)
+                found.append(Named(named.match, region, operation))
     return found
 
 

@@ -119,11 +119,11 @@ class _Recorder:
     def __init__(self, found: NamedModule) -> None:
         self.flops = Flops(found.graph)
         self._graph = found.graph
-        self._sizes: dict[object, tuple[int, int]] = {}
+        self._sizes: dict[object, tuple[int, int, dict[str, str]]] = {}
 
     def record(self, one: Named, function: str, times: int) -> NamedRecord:
         """A named op of a function that is called so often."""
-        ops, flops = self._size(one)
+        ops, flops, types = self._size(one)
         return NamedRecord(
             one.match.name,
             str(self._graph.location(Node(one.region.operations[-1]))),
@@ -131,21 +131,22 @@ class _Recorder:
             times,
             ops,
             flops,
-            {role: _type(term) for role, term in one.match.inputs.items()},
+            dict(types),
             dict(one.match.attributes),
             len(one.region.results) - len(one.match.results),
             tuple(inner.match.name for inner in one.inner),
         )
 
-    def _size(self, one: Named) -> tuple[int, int]:
-        """How many ops, and floating-point operations, a named op covers."""
+    def _size(self, one: Named) -> tuple[int, int, dict[str, str]]:
+        """How many ops, and floating-point operations, a named op covers, and the types of its operands."""
         known = self._sizes.get(one.region.kind)
         if known is None:
             nodes = [Node(operation) for operation in one.region.operations]
             ops = len(nodes)
             if one.call is not None:
                 ops = sum(1 for _ in self._graph.functions[nodes[0].callee].body.nodes) - 1
-            known = self._sizes[one.region.kind] = ops, sum(map(self.flops.of, nodes))
+            types = {role: _type(term) for role, term in one.match.inputs.items()}
+            known = self._sizes[one.region.kind] = ops, sum(map(self.flops.of, nodes)), types
         return known
 
 

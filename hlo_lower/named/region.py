@@ -32,10 +32,14 @@ class BlockOrder:
     """The operations of one block in program order, kept while some are taken out and moved.
 
     They are known by their first results: the bindings hash an operation by what it takes, which changes.
+
+    Attributes:
+      names: by what those are known that stood there at first.
     """
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
-        self._places = {name_of(operation): float(n) for n, operation in enumerate(operations)}
+        self.names = list(map(name_of, operations))
+        self._places = dict(zip(self.names, map(float, range(len(operations))), strict=True))
         self._keys = list(self._places.values())
         self._operations: list[RawOperation | None] = list(operations)
 
@@ -81,8 +85,10 @@ class BlockOrder:
 
 def name_of(operation: RawOperation) -> RawValue | RawOperation:
     """By what an operation is known: its first result, itself where it has none."""
-    results = operation.results
-    return results[0] if len(results) else operation
+    try:
+        return operation.results[0]
+    except IndexError:
+        return operation
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +98,9 @@ class Region:
     Attributes:
       match: whose.
       operations: those that it covers, in program order; constants that others use, too, are among them.
+      names: by what these are known.
       places: where these stand in the block, as it was when they were found.
-      copied: the first results of those of them that stay where they are as well.
+      are_own: for each of these whether it is taken out; others stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
       aliases: values that are inputs computed once more, and the inputs.
@@ -102,8 +109,9 @@ class Region:
 
     match: Match
     operations: tuple[RawOperation, ...]
+    names: tuple[RawValue | RawOperation, ...]
     places: tuple[int, ...]
-    copied: Collection[RawValue | RawOperation]
+    are_own: tuple[bool, ...]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
@@ -111,19 +119,11 @@ class Region:
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation is one of its own, or stands in a region of one."""
-        return name_of(operation) in self.names or _is_within(operation, self.names)
+        return name_of(operation) in self._held or _is_within(operation, self._held)
 
     @cached_property
-    def names(self) -> dict[RawValue | RawOperation, RawOperation]:
-        """Its operations by what they are known by, in order."""
-        return {name_of(operation): operation for operation in self.operations}
-
-    @cached_property
-    def are_own(self) -> list[bool]:
-        """For each of its operations whether it is taken out."""
-        if not self.copied:
-            return [True] * len(self.operations)
-        return [name_of(operation) not in self.copied for operation in self.operations]
+    def _held(self) -> frozenset[RawValue | RawOperation]:
+        return frozenset(self.names)
 
     @property
     def own(self) -> list[RawOperation]:
@@ -185,14 +185,13 @@ def region_of(
     if not operations or not all(is_function(Node(operation)) for operation in operations):
         return None
     outside = {v for op in operations for v in op.results if _is_used_outside(v, covered)}
-    copied = _copied(operations, outside, set(results))
-    names = {name_of(operation) for operation in copied}
-    extra = [
-        v for op in operations if name_of(op) not in names for v in op.results if v in outside and v not in results
-    ]
+    names = tuple(name_of(operation) for operation in operations)
+    copied = {name_of(operation) for operation in _copied(operations, outside, set(results))}
+    own = tuple(name not in copied for name in names)
+    extra = [v for op in compress(operations, own) for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
     places = tuple(int(order.place(operation)) for operation in operations)
-    region = Region(match, tuple(operations), places, names, tuple(inputs), (*results, *extra), aliases)
+    region = Region(match, tuple(operations), names, places, own, tuple(inputs), (*results, *extra), aliases)
     after = moved_behind(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
@@ -296,7 +295,7 @@ def _is_used_outside(value: RawValue, covered: Mapping[RawValue | RawOperation, 
     return False
 
 
-def _is_within(operation: RawOperation, covered: Mapping[RawValue | RawOperation, RawOperation]) -> bool:
+def _is_within(operation: RawOperation, covered: Collection[RawValue | RawOperation]) -> bool:
     """Whether an operation stands in a region of a covered one."""
     parent = operation.parent
     while parent is not None and parent.operation.name not in ("func.func", "builtin.module"):
@@ -340,10 +339,11 @@ def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] 
     between = order.between(first, last)
     if len(between) == len(region.operations):
         return ()
+    held = frozenset(region.names)
     tainted = {value for operation in region.own for value in operation.results}
     after: list[RawOperation] = []
     for operation in between:
-        if name_of(operation) in region.names:
+        if name_of(operation) in held:
             continue
         if any(value in tainted for value in _taken(operation)):
             after.append(operation)

@@ -5,7 +5,7 @@
     the second one with results as i and i + size / 2: pairs "interleaved_to_halves"
 
     x * cos + concat(-b, a) * sin      concat(a * cos - b * sin, b * cos + a * sin)      x * cos + roll(x) * (-sin, sin)
-    stacked and reshaped, or a product of complex numbers; a part of x turned and the rest joined to it
+    stacked and reshaped, or a product of complex numbers; a part of x turned, the rest joined to it or to its halves
 
 All of these give each element as a sum of two products, so that is what is asked: for some places of the result, which
 elements of x and of which tables it is made of, and with which signs, through slices, concatenations, layout and
@@ -49,22 +49,33 @@ class Part:
 @matchers.finds("rope", at=("stablehlo.concatenate",))
 def rope(anchor: Term) -> Found:
     """A rotation of pairs that a concatenation is a part of."""
-    if not anchor.is_float or len(anchor.operands) != 2 or -1 in anchor.shape:
+    if not anchor.is_float or len(anchor.operands) not in (2, 3) or -1 in anchor.shape:
         return None
     missed: NearMiss | None = None
     for result in _results(anchor):
         x = _turned(result)
-        if x is None or x.shape != result.shape or result.shape[-1] % 2:
+        size = _size(result)
+        if x is None or x.shape != result.shape or size % 2 or not size:
             continue
-        found = _rotation(result, x)
+        found = _rotation(result, x, size)
         if isinstance(found, Match):
-            return _with_the_rest(found)
+            return found if found.attributes["size"] else _with_the_rest(found)
         missed = missed or (None if found is None else NearMiss("rope", found, result))
     return missed
 
 
+def _size(result: Term) -> int:
+    """How many elements are turned: of two halves and a rest that are joined those of the halves, else all."""
+    if result.op == "concatenate" and len(result.operands) == 3:
+        return result.operands[0].shape[-1] + result.operands[1].shape[-1]
+    return result.shape[-1]
+
+
 def _results(anchor: Term) -> Iterator[Term]:
     """What may be the end of a rotation: the sum that it goes into, what it is reshaped to, or itself."""
+    if len(anchor.operands) == 3:
+        yield anchor
+        return
     ends = [anchor, *(user for user in anchor.users if user.op == "reshape")]
     for end in ends:
         for user in through(end, LAYOUT | {"convert"}, 12):
@@ -91,9 +102,13 @@ def _turned(result: Term) -> Term | None:
     return None
 
 
-def _rotation(result: Term, x: Term) -> Match | Cause | None:
-    """The match, if each element is that of a rotation."""
-    size = result.shape[-1]
+def _rotation(result: Term, x: Term, size: int) -> Match | Cause | None:
+    """The match, if each element is that of a rotation, or behind those that are turned x itself."""
+    whole = result.shape[-1]
+    for at in {size, whole - 1} if size < whole else ():
+        ends = [0 for _ in result.shape], [n - 1 for n in result.shape]
+        if any(_parts(result, place, x) != [Part(1, place)] for place in ((*end[:-1], at) for end in ends)):
+            return None
     for pairs in ("halves", "interleaved", "interleaved_to_halves"):
         tables = _tables(result, x, size, pairs)
         if isinstance(tables, tuple):
@@ -101,7 +116,7 @@ def _rotation(result: Term, x: Term) -> Match | Cause | None:
             if cos.op == "sine" or sin.op == "cosine":
                 return Code.OTHER_VALUE("the table of cosines")
             inputs = {"x": x, "rotation": cos} if cos is sin else {"x": x, "cos": cos, "sin": sin}
-            return Match("rope", inputs, [result], {"pairs": pairs, "size": 0})
+            return Match("rope", inputs, [result], {"pairs": pairs, "size": size if size < whole else 0})
         if tables is not None:
             return tables
     return None

@@ -87,6 +87,13 @@ def _found(anchor: Term) -> Found:
     return _softmax(shifted) or _of_the_sum(shifted, sums)
 
 
+def shifted_of(anchor: Term) -> Shifted | None:
+    """An exponential as that of a value less its maximum, whatever becomes of it."""
+    less = anchor.operands[0]
+    found = _shifted(View.of(anchor), less) if less.op == "subtract" else None
+    return found if isinstance(found, Shifted) else None
+
+
 def through(term: Term, ops: "frozenset[str] | set[str]", steps: int = 40) -> Iterator[Term]:
     """What takes a value, and what takes that beneath ops of these names."""
     pending = [term]

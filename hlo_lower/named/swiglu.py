@@ -27,7 +27,7 @@ def swiglu(anchor: Term) -> Found:
         activated, gate = anchor, silu_of(anchor)
     else:
         found = silu(anchor)
-        activated, gate = (found.results[0], found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
+        activated, gate = (next(iter(found.results)), found.inputs["x"]) if isinstance(found, Match) else (anchor, None)
     if gate is None:
         return None
     products = list(_products(activated))

@@ -15,18 +15,20 @@ what is a match in any order is one.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
 from hlo_lower import mlir
 from hlo_lower.named.found import Match, NearMiss
 from hlo_lower.named.listing import Listing
-from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, name_of
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region
 from hlo_lower.named.terms import Term, Terms
 
-MOST = 6
+MOST = 16
 """How many stretches are remembered for one op; then there are no twins, but ops that happen to be alike."""
+
+Role = TypeVar("Role")
 
 Seen: TypeAlias = list[Region | NearMiss]
 """What was found at an op."""
@@ -63,12 +65,18 @@ class Stretch:
     Attributes:
       place: of that op.
       first, last: of the stretch.
+      before, behind: how many ops there are before that op, and from it on.
+      lines: of the ops.
       seen: what was found.
+      spots: the values in it.
     """
 
     place: int
     first: int
     last: int
+    before: int
+    behind: int
+    lines: list[int]
     seen: Seen
     spots: dict[RawValue, Spot]
 
@@ -81,32 +89,40 @@ class Twins:
         self._order = order
         self._terms = terms
         self._operations = listing.operations
-        self._left = Counter(listing.lines)
-        self._known: dict[int, list[Stretch]] = {}
 
-    def found(self, place: int, find: Callable[[Terms], Seen]) -> Seen:
-        """What is found at an op.
+    def found(self, begun: Collection[str], find: Callable[[RawOperation, Terms], Seen]) -> Seen:
+        """What is found in the block.
 
         Args:
-          place: of the op; asked once for each, in order.
-          find: looks at the op, with these terms.
+          begun: names of the ops at which something may be found.
+          find: looks at an op, with these terms.
         """
-        lines = self._listing.lines
-        line = lines[place]
-        known = self._known.setdefault(line, [])
-        self._left[line] -= 1
-        for stretch in known:
-            by = place - stretch.place
-            if lines[stretch.first : stretch.last + 1] == lines[stretch.first + by : stretch.last + by + 1]:
-                return [self._moved(one, stretch, by) for one in stretch.seen]
-        if not self._left[line] or len(known) == MOST:
-            return find(self._terms)
-        terms = Terms(self._terms.graph, self._terms.integers, self._terms.splats)
-        seen = find(terms)
-        stretch = self._stretch(place, terms, seen)
-        if stretch is not None:
-            known.append(stretch)
-        return seen
+        lines, kinds, operations = self._listing.lines, self._listing.kinds, self._operations
+        left, is_begun = Counter(lines), dict[int, bool]()
+        known: dict[int, list[Stretch]] = {}
+        found: Seen = []
+        for place, line in enumerate(lines):
+            if line not in known:
+                kind = kinds[place]
+                if kind not in is_begun:
+                    is_begun[kind] = operations[place].name in begun
+                if not is_begun[kind]:
+                    continue
+                known[line] = []
+            left[line] -= 1
+            for stretch in known[line]:
+                first, behind = place - stretch.before, place + stretch.behind
+                if stretch.lines == lines[first:behind]:
+                    found += [self._moved(one, stretch, place - stretch.place) for one in stretch.seen]
+                    break
+            else:
+                is_last = not left[line] or len(known[line]) == MOST
+                terms = self._terms if is_last else Terms(self._terms.graph, self._terms.integers, self._terms.splats)
+                seen = find(operations[place], terms)
+                found += seen
+                if not is_last and (stretch := self._stretch(place, terms, seen)) is not None:
+                    known[line].append(stretch)
+        return found
 
     # --- what was looked at -------------------------------------------------------------------------------------
 
@@ -114,6 +130,7 @@ class Twins:
         """The stretch; None where twins cannot be told by it."""
         looked_at = {place, *self._places(terms.looked_at)}
         looked_at.update(self._place(operation) for operation in terms.ends if self._order.holds(operation))
+        looked_at.discard(len(self._operations) - 1)  # of the end of the block only that it takes a value is seen
         own = set[int]()
         for region in seen:
             if isinstance(region, Region):
@@ -131,7 +148,8 @@ class Twins:
         ):
             return None
         spots = {raw: self._spot(raw, first, last) for one in seen for raw in _values_of(one)}
-        return Stretch(place, first, last, seen, spots)
+        lines = self._listing.lines[first : last + 1]
+        return Stretch(place, first, last, place - first, last + 1 - place, lines, seen, spots)
 
     def _grown(self, place: int, looked_at: set[int]) -> set[int]:
         """Of what was looked at, that which near values join to an op, and what stands between."""
@@ -209,7 +227,7 @@ class Twins:
     # --- moved along --------------------------------------------------------------------------------------------
 
     def _moved(self, one: Region | NearMiss, stretch: Stretch, by: int) -> Region | NearMiss:
-        spots, operations = stretch.spots, self._operations
+        spots, operations, names = stretch.spots, self._operations, self._order.names
 
         def value(raw: RawValue) -> RawValue:
             return spots[raw].moved(operations, by)
@@ -229,22 +247,43 @@ class Twins:
         if isinstance(one, NearMiss):
             return NearMiss(one.name, one.why, term(one.at))
         places = tuple([p + by if stretch.first <= p <= stretch.last else p for p in one.places])
-        match = Match(
-            one.match.name,
-            {role: term(old) for role, old in one.match.inputs.items()},
-            [term(old) for old in one.match.results],
-            one.match.attributes,
-        )
+        inputs, results = one.match.inputs, dict(enumerate(one.match.results))
         return Region(
-            match,
+            Match(one.match.name, Moved(inputs, term), Moved(results, term).values(), one.match.attributes),
             tuple([operations[p] for p in places]),
+            tuple([names[p] for p in places]),
             places,
-            {name_of(operations[p]) for p, is_own in zip(places, one.are_own, strict=True) if not is_own},
+            one.are_own,
             tuple([value(raw) for raw in one.inputs]),
             tuple([value(raw) for raw in one.results]),
             one.aliases and {value(other): value(given) for other, given in one.aliases.items()},
             one.kind,
         )
+
+
+@dataclass(eq=False)
+class Moved(Mapping[Role, Term]):
+    """Terms moved along once they are asked for: of most twins nobody asks.
+
+    Attributes:
+      terms: of that of which it is a twin.
+      move: moves one.
+    """
+
+    terms: Mapping[Role, Term]
+    move: Callable[[Term], Term]
+    _known: dict[Role, Term] = field(default_factory=dict[Role, Term])
+
+    def __getitem__(self, role: Role) -> Term:
+        if role not in self._known:
+            self._known[role] = self.move(self.terms[role])
+        return self._known[role]
+
+    def __iter__(self) -> Iterator[Role]:
+        return iter(self.terms)
+
+    def __len__(self) -> int:
+        return len(self.terms)
 
 
 def _values_of(one: Region | NearMiss) -> Iterator[RawValue]:

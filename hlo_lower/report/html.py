@@ -21,7 +21,7 @@ from hlo_lower.report.short_forms import plural
 
 
 def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = ()) -> str:
-    """Render modules as a page.
+    """Render the scatters of modules as a page.
 
     Args:
       reports: the modules.
@@ -32,13 +32,19 @@ def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = (
     words = {**words_of(reports, data), "open": sorted(explain)}
     name = base_name(reports[0]) if len(reports) == 1 else plural(len(reports), "module")
     lines = [*(f"{title}: {line}" for title, line in summary(total)), "The tables need JavaScript."]
+    headline = f"{total_headline(total)} · {policies(reports)}"
+    return page_of(f"Scatter report: {name}", headline, lines, ("listing.js", "scatters.js", "views.js"), data, words)
+
+
+def page_of(title: str, headline: str, lines: Sequence[str], scripts: Sequence[str], data: Any, words: Any) -> str:
+    """A page of its title, what stands there without a script, the scripts by their files, and what these show."""
     parts = {
-        "title": escape(f"Scatter report: {name}"),
-        "heading": escape(f"Scatter report: {name}"),
-        "headline": escape(f"{total_headline(total)} · {policies(reports)}"),
+        "title": escape(title),
+        "heading": escape(title),
+        "headline": escape(headline),
         "plain": "\n".join(f"<p>{escape(line)}</p>" for line in lines),
         "style": _part("page.css"),
-        "script": _part("page.js"),
+        "script": "\n\n".join(map(_part, scripts)),
         "report": _embedded(data),
         "words": _embedded(words),
     }

@@ -20,7 +20,7 @@ from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
 
-NOT_BY_TYPES = (Stage.LEGALIZED, Stage.COMPLEX, Stage.TYPES, Stage.RANKS)
+NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES, Stage.RANKS)
 """Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
 
 
@@ -191,7 +191,7 @@ class Engine:
         added = [made for made in build.built if made not in build.repeated] if build.repeated else build.built
         refusal = kind.refusal(context.target, context.graph, added)
         if refusal is not None and by_types:
-            refusal = refused_of(context.target, context.graph, added, self._later.lowers)
+            refusal = refused_of(context.target, context.graph, kind.judged(context.target, added), self._later.lowers)
         if refusal is not None:
             raise DoesNotApply(refusal.reason)
         return cast(tuple[Value, ...], values)

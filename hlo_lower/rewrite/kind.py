@@ -130,7 +130,11 @@ class Kind(ABC):
 
     def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
         """What the target refuses of what a rule built."""
-        return refused_of(target, graph, built)
+        return refused_of(target, graph, self.judged(target, built))
+
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """Those of the nodes that a rule built which the target has to take, now or once their types are others."""
+        return built
 
     def tell(self, context: "Context", subject: Subject, decision: Decision) -> Change | None:
         """What became of an op, while it still stands; None where that needs no mention."""

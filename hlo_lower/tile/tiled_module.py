@@ -1,10 +1,9 @@
 """What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
 
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
-from hlo_lower.graph import Graph, Node, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.graph import Node, Writable
 from hlo_lower.subset.cut import Steps
 from hlo_lower.subset.tensor_subset import TensorSubset
 from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
@@ -49,7 +48,7 @@ class TiledLoopRecord:
 
 
 @dataclass(frozen=True, repr=False)
-class Tiled:
+class Tiled(Writable):
     """A tiled module.
 
     Attributes:
@@ -68,7 +67,6 @@ class Tiled:
       (True, '0 loops, temporaries 4.0 KiB -> 4.0 KiB, asked 8.0 KiB')
     """
 
-    graph: Graph
     loops: tuple[TiledLoopRecord, ...]
     before: int | None = None
     after: int | None = None
@@ -80,19 +78,6 @@ class Tiled:
 
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
-
-    @cached_property
-    def text(self) -> str:
-        """The module as text."""
-        return to_text(self.graph)
-
-    def bytecode(self) -> bytes:
-        """The module as MLIR bytecode."""
-        return to_bytecode(self.graph)
-
-    def portable(self) -> bytes:
-        """The module as a portable artifact."""
-        return to_portable_artifact(self.graph)
 
     @property
     def reached(self) -> bool:

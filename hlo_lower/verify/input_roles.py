@@ -97,7 +97,7 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
         region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()
     }
     side = region.pair.first
-    inputs = {side.value_of[number]: number for number in region.inputs}
+    inputs = {side.value_of[number]: number for number in region.inputs if number in side.value_of}
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
     for number, tensor in zip(region.inputs, types, strict=True):

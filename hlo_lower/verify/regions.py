@@ -456,7 +456,7 @@ class RegionJudge:
 def _begins_at_arguments(region: Region) -> bool:
     """Whether all that a region takes are arguments of the function: nothing that has an effect makes one of them."""
     side = region.pair.first
-    return all(side.program.makers[side.value_of[number]] is None for number in region.inputs)
+    return all(n in side.value_of and side.program.makers[side.value_of[n]] is None for n in region.inputs)
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:

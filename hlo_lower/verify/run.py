@@ -184,6 +184,10 @@ def _stand_in(signature: Signature) -> jax.export.Exported:
         return jax.export.export(_jax.jit(zeros, keep_unused=True), platforms=["cpu"])(*signature.arguments)
 
 
+SMALL = 1 << 13
+"""Characters of a text that is compiled once, however often it is asked for: pieces of modules often are alike."""
+
+
 class Executable:
     """A module compiled for the CPU, on as many devices as it is partitioned over.
 
@@ -196,17 +200,8 @@ class Executable:
     """
 
     def __init__(self, source: str | bytes, rounding: Rounding) -> None:
-        exported, axes = _exported(source)
-        needed = bytes_of((*exported.in_avals, *exported.out_avals))
-        if needed > MEMORY_LIMIT:
-            raise CannotRunError(
-                f"{needed / 2**30:,.0f} GiB of arguments and results, more than half of this machine's memory"
-            )
-        self.arguments = exported.in_avals
-        options = COMPILER_OPTIONS[rounding]
-        sharding = _everywhere(axes) if axes else None
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
-        self._compiled = _compiled(exported, structs, options)
+        made = _made_once if len(source) <= SMALL else _made
+        self.arguments, self._compiled = made(source, rounding)
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """The results, as NumPy arrays.
@@ -219,6 +214,22 @@ class Executable:
                 return [np.asarray(r) for r in self._compiled(*arguments)]
             except Exception as error:  # as above
                 raise CannotRunError(f"XLA does not run it: {str(error).splitlines()[0][:300]}") from None
+
+
+def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
+    """The types of the arguments of a module, and what XLA makes of it."""
+    exported, axes = _exported(source)
+    needed = bytes_of((*exported.in_avals, *exported.out_avals))
+    if needed > MEMORY_LIMIT:
+        raise CannotRunError(
+            f"{needed / 2**30:,.0f} GiB of arguments and results, more than half of this machine's memory"
+        )
+    sharding = _everywhere(axes) if axes else None
+    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
+    return exported.in_avals, _compiled(exported, structs, COMPILER_OPTIONS[rounding])
+
+
+_made_once = lru_cache(maxsize=128)(_made)
 
 
 def temporaries(source: str | bytes) -> int:

@@ -1,7 +1,8 @@
-"""Twenty exports of decoders with two layers, and what each holds: layers times what one has, and what is around."""
+"""Forty exports of decoders with two layers, and what each holds: layers times what one has, and what is around."""
 
 import jax.numpy as jnp
 
+from recall import decoder_manners, decoder_variants
 from recall.case import Case, Finding, finds
 from recall.decoder_gpt import PlainDecoder
 from recall.decoder_llama import GatedDecoder
@@ -90,3 +91,6 @@ DECODERS: tuple[Case, ...] = tuple(
     for manner, table in (("gated", GATED), ("plain", PLAIN), ("exported", EXPORTED))
     for name, (decoder, expected) in table.items()
 )
+
+VARIANTS: tuple[Case, ...] = (*decoder_variants.VARIANTS.cases, *decoder_manners.VARIANTS.cases)
+"""Twenty more, each in the manner of another family or library."""

@@ -178,19 +178,18 @@ def drawn(spec: Any, seed: int) -> Any:
 
 
 def _composite(operation: Any) -> NamedComposite:
-    attributes = {
-        name: _plain(attribute)
-        for name, attribute in mlir.entries_of(operation.attributes["composite_attributes"]).items()
-    }
+    given = operation.attributes
+    entries = mlir.entries_of(given["composite_attributes"]) if "composite_attributes" in given else {}
+    attributes = {name: _plain(attribute) for name, attribute in entries.items()}
     operands = attributes.pop("operands", ())
-    name = str(_plain(operation.attributes["name"])).removeprefix("hl.")
+    name = str(_plain(given["name"])).removeprefix("hl.")
     values = list(operation.operands)
     return NamedComposite(
         op=name,
         attributes=attributes,
         operands=tuple(operands),
         values=tuple(map(values.index, values)),
-        function=mlir.symbol_name(operation.attributes["decomposition"]),
+        function=mlir.symbol_name(given["decomposition"]),
     )
 
 

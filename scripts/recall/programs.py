@@ -14,6 +14,7 @@ from recall import (
     near_caches,
     near_lookups,
     near_norms,
+    near_rewritten,
     near_rotations,
     near_softmaxes,
     normalizations,
@@ -34,6 +35,7 @@ FILES_OF_MISSES = (
     near_attentions,
     near_lookups,
     near_caches,
+    near_rewritten,
 )
 
 

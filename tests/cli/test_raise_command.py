@@ -52,7 +52,7 @@ def test_an_exported_is_not_written(softmax, command):
 
 
 def test_the_report_tells_what_there_is_and_what_was_almost_one(softmax, command):
-    """As text and as JSON; of other formats an error."""
+    """As text, as JSON and as a page; of other formats an error."""
     done = command("report", "--named", "softmax.mlir")
     assert done.code == 0
     assert "  1 softmax(x 4x8xf32) {axis=1, empty_rows=nan}" in done.out.splitlines()
@@ -61,7 +61,9 @@ def test_the_report_tells_what_there_is_and_what_was_almost_one(softmax, command
     [told] = json.loads(command("report", "--named", "softmax.mlir", "--format", "json").out)
     assert [one["name"] for one in told["named"]] == ["softmax"]
     assert told["near_misses"][0]["why"]["code"] == "other_axes"
-    assert command("report", "--named", "softmax.mlir", "--format", "html").code == 2
+    assert command("report", "--named", "softmax.mlir", "--format", "sarif").code == 2
+    assert command("report", "--named", "softmax.mlir", "-o", "named.html").code == 0
+    assert "Named ops: softmax.mlir" in (softmax / "named.html").read_text()
 
 
 def test_nothing_is_told_where_that_is_asked(softmax, command):

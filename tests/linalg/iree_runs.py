@@ -45,9 +45,12 @@ def signless(array: np.ndarray) -> np.ndarray:
 
 def generalized(text: str) -> str:
     """The module after `iree-opt --linalg-generalize-named-ops`."""
+    return printed(text, "--linalg-generalize-named-ops")
+
+
+def printed(text: str, *passes: str) -> str:
+    """The module as `iree-opt` prints it, after passes."""
     program = Path(compiler.__file__).parent / "_mlir_libs" / "iree-opt"
-    done = subprocess.run(
-        [program, "--linalg-generalize-named-ops", "-"], input=text, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, *passes, "-"], input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

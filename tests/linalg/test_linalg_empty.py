@@ -46,7 +46,26 @@ ROWS = """func.func @main(%x: tensor<?x4xi32>, %i: tensor<?x1xi32>, %u: tensor<?
   return %r : tensor<?x4xi32>
 }"""
 
-MODULES = {"no components": NO_COMPONENTS, "batches only": BATCHES_ONLY, "emptied": EMPTIED}
+NO_WINDOWS = """func.func @main(%x: tensor<2x3xi32>, %k: tensor<i32>, %w: tensor<5x1x1xf32>, %y: tensor<1x4x1xf32>)
+    -> (tensor<2x0xi32>, tensor<1x0x1xf32>) {
+  %r = "stablehlo.reduce_window"(%x, %k) <{window_dimensions = array<i64: 1, 3>,
+      window_dilations = array<i64: 1, 2>}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %s = stablehlo.add %a, %b : tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }) : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x0xi32>
+  %c = stablehlo.convolution(%y, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+      : (tensor<1x4x1xf32>, tensor<5x1x1xf32>) -> tensor<1x0x1xf32>
+  return %r, %c : tensor<2x0xi32>, tensor<1x0x1xf32>
+}"""
+
+MODULES = {
+    "no components": NO_COMPONENTS,
+    "batches only": BATCHES_ONLY,
+    "emptied": EMPTIED,
+    "no windows": NO_WINDOWS,
+}
 
 
 @pytest.mark.parametrize("name", MODULES)

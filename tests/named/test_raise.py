@@ -157,3 +157,19 @@ def test_a_near_miss_says_what_it_lacks():
 
     [miss] = hl.raise_named(text_of(function, X)).misses
     assert (miss.name, miss.why.code.code) == ("softmax", "other_axes")
+
+
+def test_a_raised_product_of_constants_is_verified():
+    """What a composite of constants takes may stand in the second version alone: they are equal all the same."""
+    text = """
+    func.func public @main() -> tensor<6xf32> {
+      %one = stablehlo.constant dense<1.0> : tensor<f32>
+      %number = stablehlo.constant dense<1.5> : tensor<f32>
+      %ones = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<6xf32>
+      %numbers = stablehlo.broadcast_in_dim %number, dims = [] : (tensor<f32>) -> tensor<6xf32>
+      %same = stablehlo.multiply %ones, %numbers : tensor<6xf32>
+      return %same : tensor<6xf32>
+    }"""
+    raised = hl.raise_named(text)
+    assert [one.name for one in raised.named] == ["dropout"]
+    assert hl.verify(text, raised.text, level="regions").ok

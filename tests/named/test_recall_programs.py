@@ -12,13 +12,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from recall.case import Finding, finds
 from recall.counted import CORPUS, counted_modules
-from recall.decoders import DECODERS
+from recall.decoders import DECODERS, VARIANTS
 from recall.finder import FoundOp, fits
 from recall.programs import HITS, NEAR_MISSES
 from recall.recall_table import table_lines
 from recall.scores import Recall, recall_of
 
-ALL = (*HITS, *NEAR_MISSES, *DECODERS)
+ALL = (*HITS, *NEAR_MISSES, *DECODERS, *VARIANTS)
 
 
 def test_there_are_as_many_programs_as_are_told():
@@ -29,7 +29,7 @@ def test_there_are_as_many_programs_as_are_told():
     assert set() == {op for op in BY_NAME.keys() - rare if ways[op] < 4}
     assert rare <= ways.keys()
     assert len(NEAR_MISSES) >= 60
-    assert len(DECODERS) == 20
+    assert (len(DECODERS), len(VARIANTS)) == (20, 20)
 
 
 def test_names_are_unique():
@@ -49,7 +49,7 @@ def test_what_is_asked_is_in_the_vocabulary():
 
 def test_every_case_asks_for_something():
     """A hit expects, a near miss refuses and is named after what it is a near miss of."""
-    assert [case.name for case in (*HITS, *DECODERS) if not case.expected or case.refused] == []
+    assert [case.name for case in (*HITS, *DECODERS, *VARIANTS) if not case.expected or case.refused] == []
     assert [case.name for case in NEAR_MISSES if not case.refused or case.expected] == []
     odd = [case.name for case in NEAR_MISSES if not any(f"/{wanted.op}_" in case.name for wanted in case.refused)]
     assert odd == []

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from recall.case import Case, boolean, f32, i32
 from recall.counted import CORPUS, counted_modules
-from recall.decoders import DECODERS
+from recall.decoders import DECODERS, VARIANTS
 from recall.finder import find, raised
 from recall.meaning import composites_of, wrong_meanings
 from recall.mutants import mutants
@@ -36,7 +36,7 @@ MEANT_WRONGLY: set[str] = set()
 
 def missed() -> str:
     """The programs of that file, a line each."""
-    recall = recall_of([*HITS, *DECODERS], (), find)
+    recall = recall_of([*HITS, *DECODERS, *VARIANTS], (), find)
     return "".join(f"{name}: {told.split('(')[0]}\n" for name, told in recall.missed)
 
 
@@ -53,7 +53,7 @@ def test_what_is_missed_is_listed():
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("case", [*HITS, *DECODERS], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*HITS, *DECODERS, *VARIANTS], ids=lambda case: case.name)
 def test_what_is_found_is_what_it_is_named(case):
     """The decomposition of each composite computes its op on random operands, by the op's definition."""
     assert list(wrong_meanings(raised(case.text()))) == []

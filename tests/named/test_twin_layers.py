@@ -10,8 +10,10 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower import mlir
+from hlo_lower.causes import Code
 from hlo_lower.graph import read, to_text
 from hlo_lower.named import find_named, listing, matchers, raise_graph, raised
+from hlo_lower.named.found import Matchers, NearMiss
 
 LAYERS, WIDTH = 8, 16
 
@@ -75,7 +77,9 @@ def told_of(one, order):
         [place_of(term.surface) for term in (*one.match.inputs.values(), *one.match.results)],
         [order.place(operation) for operation in region.operations],
         [place_of(value) for value in (*region.inputs, *region.results)],
-        sorted(str(place_of(value)) for value in (*region.aliases, *region.copied)),
+        sorted(
+            str(place_of(value)) for value in (*region.aliases, *(operation.results[0] for operation in region.kept))
+        ),
         [told_of(inner, order) for inner in one.inner],
     )
 
@@ -185,6 +189,74 @@ def test_a_layer_that_differs_is_no_twin(text, monkeypatch, name):
     by_twins = found(changed, monkeypatch, each=False)
     assert by_twins == found(changed, monkeypatch, each=True)
     assert by_twins[:2] != found(text, monkeypatch, each=False)[:2]
+
+
+TURNED = """
+    %e{n} = stablehlo.slice %x{n} [0:2, 0:8:2] : (tensor<2x8xf32>) -> tensor<2x4xf32>
+    %o{n} = stablehlo.slice %x{n} [0:2, 1:8:2] : (tensor<2x8xf32>) -> tensor<2x4xf32>
+    %ec{n} = stablehlo.multiply %e{n}, %cos : tensor<2x4xf32>
+    %os{n} = stablehlo.multiply %o{n}, %sin : tensor<2x4xf32>
+    %es{n} = stablehlo.multiply %e{n}, %sin : tensor<2x4xf32>
+    %oc{n} = stablehlo.multiply %o{n}, %cos : tensor<2x4xf32>
+    %first{n} = stablehlo.subtract %ec{n}, %os{n} : tensor<2x4xf32>
+    %second{n} = stablehlo.add %oc{n}, %es{n} : tensor<2x4xf32>
+    %a{n} = stablehlo.reshape %first{n} : (tensor<2x4xf32>) -> tensor<2x4x1xf32>
+    %b{n} = stablehlo.reshape %second{n} : (tensor<2x4xf32>) -> tensor<2x4x1xf32>
+    %y{n} = stablehlo.concatenate %a{n}, %b{n}, dim = 2 : (tensor<2x4x1xf32>, tensor<2x4x1xf32>) -> tensor<2x4x2xf32>"""
+
+ENDS = {
+    "another op": ("%r0 = stablehlo.broadcast_in_dim %y0, dims = [0, 1, 2] : (tensor<2x4x2xf32>) -> ", "%r0"),
+    "the end itself": ("", "%y0"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_gathers_results_is_looked_at(monkeypatch, name):
+    """Two pairs that are turned alike, of which only the second is reshaped where results are gathered: that is a
+    rope, and the first, which another op or the end itself takes, is none."""
+    monkeypatch.setattr(listing, "NEAR", 9)
+    line, result = ENDS[name]
+    first = f"{line}tensor<2x4x2xf32>" if line else ""
+    values = "tensor<2x8xf32>"
+    text = f"""
+  func.func public @main(%x0: {values}, %x1: {values}, %cos: tensor<2x4xf32>, %sin: tensor<2x4xf32>)
+      -> (tensor<2x4x2xf32>, {values}) {{{TURNED.format(n=0)}{TURNED.format(n=1)}
+    %other = stablehlo.sine %cos : tensor<2x4xf32>
+    {first}
+    %r1 = stablehlo.reshape %y1 : (tensor<2x4x2xf32>) -> {values}
+    return {result}, %r1 : tensor<2x4x2xf32>, {values}
+  }}"""
+    by_twins = found(text, monkeypatch, each=False)
+    assert by_twins == found(text, monkeypatch, each=True)
+    assert [one[0][0] for one in by_twins[0]] == ["rope"]
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_who_else_takes_a_value_of_all_layers_is_looked_at(monkeypatch, number):
+    """A matcher may ask for all that take a value which layers share: the answer does not move along with the layer."""
+    asking = Matchers()
+
+    @asking.finds("silu", at=("stablehlo.tanh",))
+    def one_sine(anchor):
+        assert anchor.only_user.operands[0].op == "sine"
+        sines = [user for user in anchor.operands[0].users if user.op == "sine"]
+        return NearMiss("silu", Code.NAMED_OP_LACKS(""), sines[number])
+
+    layer = "%s{n} = stablehlo.sine %x : tensor<f32>\n%t{n} = stablehlo.tanh %x : tensor<f32>\n"
+    layer += "%u{n} = stablehlo.add %s{n}, %t{n} : tensor<f32>\n"
+    results = ", ".join(["tensor<f32>"] * 4)
+    text = f"func.func public @main(%x: tensor<f32>) -> ({results}) {{\n"
+    text += "".join(layer.format(n=n) for n in range(4)) + f"return %u0, %u1, %u2, %u3 : {results}\n}}"
+    monkeypatch.setattr(listing, "NEAR", 6)
+    told = []
+    for listed in (raised.listing_of, lambda *_: None):
+        monkeypatch.setattr(raised, "listing_of", listed)
+        graph = read(text)
+        with mlir.active(graph.context):
+            told.append([place_of(miss.at.surface) for miss in find_named(graph, asking).misses])
+    assert told[0] == told[1]
+    assert len(told[0]) == 4
+    assert one_sine is not None
 
 
 @pytest.mark.sweep

@@ -1,25 +1,23 @@
 """An op of complex numbers on their real and imaginary parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.graph import Block, Builder, Graph, Node, Value
-from hlo_lower.lowerings.carried.carrier import PARTS, Form
+from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.lowerings.carried.carrier import PARTS
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
 from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
+from hlo_lower.lowerings.carried.regions_of_pairs import Body, flat, flat_types, is_pair, joined, with_region
 from hlo_lower.registry import DoesNotApply
 
 PRODUCTS = ("dot_general", "convolution")
 """Ops that are linear in both their operands."""
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
-
-Body = Callable[[Block, Sequence[Value], Carrying], list[Value]]
-"""Builds what a block returns, of arguments on their carriers."""
 
 
 def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
@@ -72,34 +70,12 @@ def _pair(c: Carrying, value: Value) -> Pair:
     return split(c.build, value)
 
 
-def _is_pair(c: Carrying, value: Value) -> bool:
-    carrier = c.carrier(value)
-    return carrier is not None and carrier.form is Form.PARTS
-
-
 def _part_type(value: Value) -> mlir.RawType:
     return mlir.tensor_type(value.shape, PARTS[value.element_type])
 
 
 def _part_of(node: Node) -> str:
     return PARTS[node.result().element_type]
-
-
-def _flat(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-    """Values on their carriers, those of complex numbers as two."""
-    pairs = zip(owners, values, strict=True)
-    return [one for owner, value in pairs for one in (_pair(c, value) if _is_pair(c, owner) else (value,))]
-
-
-def _joined(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-    """The other way round."""
-    left = iter(values)
-    return [join(c.build, (next(left), next(left))) if _is_pair(c, owner) else next(left) for owner in owners]
-
-
-def _flat_types(c: Carrying, owners: Sequence[Value]) -> list[mlir.RawType]:
-    found = ([_part_type(v)] * 2 if _is_pair(c, v) else [c.carried_type(v.raw.type)] for v in owners)
-    return [raw_type for types in found for raw_type in types]
 
 
 # --- moves, conversions, comparisons, products ---
@@ -109,11 +85,13 @@ def _by_part(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
     """The op itself on each part; of several results the op once, on all parts."""
     attributes = mlir.attributes_of(node.raw)
     if len(node.results) != 1:
-        types = _flat_types(c, node.results)
-        made = c.build.op(node.name, _flat(c, node.operands, operands), types, attributes)
-        return _joined(c, node.results, made.results)
-    owners = [(value, _is_pair(c, owner)) for value, owner in zip(operands, node.operands, strict=True)]
-    parts = [_pair(c, value) if is_pair else (value, value) for value, is_pair in owners]
+        types = flat_types(c, node.results)
+        made = c.build.op(node.name, flat(c, node.operands, operands), types, attributes)
+        return joined(c, node.results, made.results)
+    parts = [
+        _pair(c, value) if is_pair(c, owner) else (value, value)
+        for value, owner in zip(operands, node.operands, strict=True)
+    ]
     raw_type = _part_type(node.result())
     first, second = (c.build.op(node.name, [p[k] for p in parts], [raw_type], attributes).result() for k in (0, 1))
     return [join(c.build, (first, second))]
@@ -126,9 +104,9 @@ def _with_zero(c: Carrying, real: Value) -> Value:
 def _converted(c: Carrying, node: Node, x: Value) -> Value:
     """To another precision by parts; a real number has no imaginary part, and a complex one made real loses it."""
     after = node.result().element_type
-    if not _is_pair(c, node.operand(0)):
+    if not is_pair(c, node.operand(0)):
         return _with_zero(c, c.build.convert(x, PARTS[after]))
-    if not _is_pair(c, node.result()):
+    if not is_pair(c, node.result()):
         if after in PARTS or after == "i1" or after in c.scheme:
             raise DoesNotApply(f"it makes {after} of a complex number")
         return c.build.convert(_pair(c, x)[0], after)
@@ -149,7 +127,7 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
     """ac - bd and ad + bc of matrices: their sums are in another order, and rounded apart."""
     if not c.reassociated:
         raise DoesNotApply(NOT_EXACT)
-    if not all(_is_pair(c, value) for value in node.operands):
+    if not all(is_pair(c, value) for value in node.operands):
         raise DoesNotApply("of a real and a complex operand")
     (a, b), (x, y) = _pair(c, left), _pair(c, right)
     attributes, raw_type = mlir.attributes_of(node.raw), _part_type(node.result())
@@ -165,33 +143,11 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
 
 
 def _with_region(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
-    """An op with a body, each complex operand as two; a sum, which does not mix the parts, once for each."""
+    """An op with a body; a sum, which does not mix the parts, once for each."""
     [block] = node.blocks
     if len(node.results) == 1 and _is_sum(block):
         return [join(c.build, _sums(c, node, [_pair(c, value) for value in operands]))]
-    flat = _flat(c, node.operands, operands)
-    types = _flat_types(c, node.results)
-    made = c.build.op(node.name, flat, types, mlir.attributes_of(node.raw), regions=1)
-    order = _order(c, node, block)
-
-    def inside(build: Builder, arguments: tuple[Value, ...]) -> Sequence[Value]:
-        inner = c.inside(build)
-        ordered = [arguments[order.index(k)] for k in range(len(arguments))]
-        found = body(block, _joined(inner, block.arguments, ordered), inner)
-        return _flat(inner, block.terminator.operands, found)
-
-    listed = _flat_types(c, block.arguments)
-    c.build.region(made, 0, [listed[k] for k in order], inside)
-    return _joined(c, node.results, made.results)
-
-
-def _order(c: Carrying, node: Node, block: Block) -> list[int]:
-    """The parts of a body's arguments in the order of the flat op: a sort has two arguments of each operand."""
-    counts = [2 if _is_pair(c, value) else 1 for value in block.arguments]
-    starts = [sum(counts[:k]) for k in range(len(counts))]
-    group = 2 if node.name == "stablehlo.sort" else 1
-    groups = range(0, len(counts), group)
-    return [starts[g + k] + part for g in groups for part in range(counts[g]) for k in range(group)]
+    return with_region(c, node, operands, body)
 
 
 def _is_sum(block: Block) -> bool:

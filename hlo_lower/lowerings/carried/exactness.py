@@ -119,7 +119,7 @@ TABLE: Mapping[str, Exactness] = {
     "stablehlo.subtract": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
     "stablehlo.multiply": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
     "stablehlo.dot_general": Exactness(
-        _S, _T, _T, f"{_RING}; products of F are exact in f32, where XLA adds them", parts=_W
+        _S, _T, _T, f"{_RING}; products of F are exact in f32, where XLA adds them", parts=_W, bits=_W
     ),
     "stablehlo.negate": Exactness(_S, _T, _S, "modulo 2^w; of F the sign bit alone", bits=_W, parts=_W),
     "stablehlo.and": Exactness(_S, _S, _N, _BITS, bits=_S, itself=_W),
@@ -167,7 +167,9 @@ TABLE: Mapping[str, Exactness] = {
         _W, _W, _W, "the body on carriers; of a sum or product the result is settled once", parts=_W, bits=_W
     ),
     "stablehlo.reduce_window": Exactness(_W, _W, _W, "as a reduce", parts=_W, bits=_W),
-    "stablehlo.sort": Exactness(_W, _W, _W, "elements are moved, in the order of the comparator on carriers", parts=_W),
+    "stablehlo.sort": Exactness(
+        _W, _W, _W, "elements are moved, in the order of the comparator on carriers", parts=_W, bits=_W
+    ),
     **{
         f"stablehlo.{name}": Exactness(_N, _N, _S, f"{_WHOLE}: F has every integer up to its precision")
         for name in ("floor", "ceil", "round_nearest_even", "round_nearest_afz", "reduce_precision")
@@ -183,6 +185,8 @@ TABLE: Mapping[str, Exactness] = {
         f"stablehlo.{name}": Exactness(_N, _N, _N, "the parts are what carries C", parts=_W)
         for name in ("real", "imag", "complex")
     },
-    "stablehlo.convolution": Exactness(_N, _N, _N, "linear in both operands, so in their parts", parts=_W),
+    "stablehlo.convolution": Exactness(
+        _N, _N, _N, "linear in both operands, so in their parts and digits", parts=_W, bits=_W
+    ),
 }
 """Each op that can be carried."""

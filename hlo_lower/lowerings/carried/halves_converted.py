@@ -1,7 +1,15 @@
 """Conversions between 64-bit integers on their halves and other types."""
 
 from hlo_lower.graph import Node, Value
-from hlo_lower.lowerings.carried.carrier import bits_of, is_float, is_integer, is_unsigned
+from hlo_lower.lowerings.carried.carrier import (
+    FLOATS,
+    Carrier,
+    Form,
+    bits_of,
+    is_float,
+    is_integer,
+    is_unsigned,
+)
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.halves import (
     HALF,
@@ -26,21 +34,36 @@ def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
     """
     before, after = node.operand(0).element_type, node.result().element_type
     if is_float(after):
-        return _to_float(c, split(c, x), after, unsigned=is_unsigned(before))
+        return _in_float(c, split(c, x), node)
     if is_float(before):
         return join(c, _from_float(c, x, unsigned=is_unsigned(after)))
     if not is_integer(before) or not is_integer(after):
         raise DoesNotApply("a number that is neither an integer nor a float")
     if bits_of(before) == 64 == bits_of(after):
         return x
-    if bits_of(after) < 64:
-        low, high = split(c, x)
-        if after != "i1":
-            return c.build.convert(low, after)
-        return c.build.select(c.holds(high, "EQ", 0), c.holds(low, "NE", 0), c.holds(high, "NE", 0))
+    if bits_of(after) == 64:
+        return join(c, _from_narrow(c, x, c.carrier(node.operand(0)), before))
+    return _narrowed(c, split(c, x), c.carrier(node.result()), after)
+
+
+def _from_narrow(c: Carrying, x: Value, given: Carrier | None, element: str) -> Pair:
+    """A narrow integer: the upper half is its sign, of an unsigned one 0."""
     low = c.build.convert(x, HALF)
+    if given is not None and given.form is Form.SIGNED:
+        low = c.settle(low, element)
     zero = c.number(0, low)
-    return join(c, (low, zero if is_unsigned(before) else c.choose(c.holds(low, "LT", 0), -1, zero)))
+    return low, zero if is_unsigned(element) else c.choose(c.holds(low, "LT", 0), -1, zero)
+
+
+def _narrowed(c: Carrying, x: Pair, wanted: Carrier | None, element: str) -> Value:
+    """The lower bits; of a predicate whether any bit is 1."""
+    low, high = x
+    if element == "i1":
+        found = c.build.select(c.holds(high, "EQ", 0), c.holds(low, "NE", 0), c.holds(high, "NE", 0))
+        return found if wanted is None else c.build.convert(found, wanted.after)
+    if wanted is None or wanted.form is Form.SIGNED:
+        return c.build.convert(low, element if wanted is None else wanted.after)
+    return c.settle(c.build.convert(low, wanted.after), element)
 
 
 # --- from floats ---
@@ -89,6 +112,15 @@ def _word(c: Carrying, x: Value) -> Value:
 # --- to floats ---
 
 
+def _in_float(c: Carrying, x: Pair, node: Node) -> Value:
+    """A number as a float, on its carrier; a narrow one is made of f32, as XLA does."""
+    before, after = node.operand(0).element_type, node.result().element_type
+    if after not in ("f32", "f64", *FLOATS):
+        raise DoesNotApply(f"{after} is not computed with")
+    found = _to_float(c, x, "f32" if after in FLOATS else after, unsigned=is_unsigned(before))
+    return c.to(c.build.convert(found, after))
+
+
 def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool) -> Value:
     """A number of 64 bits as a float: a sum of two exact floats, which is rounded once.
 
@@ -99,8 +131,6 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool) -> Value:
     Of f32 the first part has 24 bits in both cases. In the second one it is at least 2, so that its last digit is 2^18
     at least; the rest in units of 2^16 is below half of it, is half of it, or is more, just as before it was cut.
     """
-    if element not in ("f32", "f64"):
-        raise DoesNotApply(f"{element} would be rounded twice")
     if element == "f64":
         high = _unsigned_float(c, x[1], element) if unsigned else c.build.convert(x[1], element)
         return c.do("add", _times(c, high, 32), _unsigned_float(c, x[0], element))

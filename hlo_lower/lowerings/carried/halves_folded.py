@@ -8,7 +8,6 @@ from hlo_lower.graph import Block, Node, Value
 from hlo_lower.lowerings.carried.carrier import is_unsigned, least_of, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.halves import HALF, Pair, add, choose, is_less, join, left, right, sixteen, split
-from hlo_lower.registry import DoesNotApply
 
 FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 """Bodies of a reduction that are one op of both arguments."""
@@ -27,22 +26,25 @@ def fold_of(body: Block) -> str:
     return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
 
 
-def folded_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
-    """A reduction by one op.
+def is_folded(c: Carrying, node: Node) -> bool:
+    """Whether an op with a body is a reduction by one op that has a form without pairs of results."""
+    fold = fold_of(node.blocks[0]) if len(node.results) == 1 and node.name != "stablehlo.sort" else ""
+    if fold == "add":
+        return _digit_bits(node) > 0
+    is_end = fold in ("minimum", "maximum") and node.name == "stablehlo.reduce"
+    return fold in ("and", "or", "xor") or (is_end and 0 not in node.operand(0).static_shape)
 
-    Raises:
-      DoesNotApply: its body is another one, or it sums too many elements.
-    """
-    fold = fold_of(node.blocks[0]) if len(node.results) == 1 else ""
-    value, start = (split(c, operand) for operand in operands[:2]) if fold else ((), ())
+
+def folded_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
+    """A reduction by one op, of those that `is_folded` names."""
+    fold = fold_of(node.blocks[0])
+    value, start = (split(c, operand) for operand in operands[:2])
     if fold == "add":
         found = _sum(c, node, value, start)
-    elif fold in ("and", "or", "xor"):
-        found = tuple(_folded(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
-    elif fold in ("minimum", "maximum") and node.name == "stablehlo.reduce":
+    elif fold in ("minimum", "maximum"):
         found = _end(c, node, fold, value, start)
     else:
-        raise DoesNotApply("a body that is no sum, bit operation, minimum or maximum has no form on halves")
+        found = tuple(_folded(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
     return join(c, (found[0], found[1]))
 
 
@@ -64,24 +66,29 @@ def _count(node: Node) -> int:
 
 def _sum(c: Carrying, node: Node, value: Sequence[Value], start: Sequence[Value]) -> Pair:
     """The sum modulo 2^64: sums of digits, none of which overflows, each in its place."""
-    bits = next((bits for bits, most in DIGITS if _count(node) <= most), 0)
-    if not bits:
-        raise DoesNotApply("a sum of more than 2^23 elements")
-    total: Pair | None = None
-    digits = ([part for half in pair for part in _digits(c, half, bits)] for pair in (value, start))
-    for place, (x, s) in enumerate(zip(*digits, strict=True)):
-        found = _folded(c, node, "add", x, s)
-        put = _in_place(c, found, place * bits)
-        total = put if total is None else add(c, total, put)
-    assert total is not None
+    bits = _digit_bits(node)
+    digits = (digits_of(c, pair, bits) for pair in (value, start))
+    found = [_folded(c, node, "add", x, s) for x, s in zip(*digits, strict=True)]
+    return sum_of_places(c, [(one, place * bits) for place, one in enumerate(found)])
+
+
+def _digit_bits(node: Node) -> int:
+    """How many bits a digit has so that a sum of all elements does not overflow; 0 where there are too many."""
+    return next((bits for bits, most in DIGITS if _count(node) <= most), 0)
+
+
+def sum_of_places(c: Carrying, parts: Sequence[tuple[Value, int]]) -> Pair:
+    """The sum modulo 2^64 of numbers of 31 bits, each times a power of two below 2^64."""
+    total, *rest = (_in_place(c, number, place) for number, place in parts)
+    for put in rest:
+        total = add(c, total, put)
     return total
 
 
-def _digits(c: Carrying, half: Value, bits: int) -> list[Value]:
-    parts = sixteen(c, half)
-    if bits == 16:
-        return list(parts)
-    return [digit for part in parts for digit in _eight(c, part)]
+def digits_of(c: Carrying, x: Sequence[Value], bits: int) -> list[Value]:
+    """The digits of 16 or of 8 bits of both halves, the lower ones first."""
+    parts = [part for half in x for part in sixteen(c, half)]
+    return parts if bits == 16 else [digit for part in parts for digit in _eight(c, part)]
 
 
 def _eight(c: Carrying, part: Value) -> Pair:
@@ -113,8 +120,6 @@ def _end(c: Carrying, node: Node, fold: str, value: Sequence[Value], start: Sequ
     beside = c.build.select(c.holds(high, "EQ", spread), low, c.number(end, low))
     lower = _folded(c, node, fold, beside, first)
     found = (c.flip(lower), c.flip(upper) if unsigned else upper)
-    if 0 in shape:
-        raise DoesNotApply("of nothing")
     begun = (c.build.broadcast(start[0], upper.static_shape), c.build.broadcast(start[1], upper.static_shape))
     direction = "LT" if fold == "minimum" else "GT"
     return choose(c, is_less(c, begun, found, unsigned=unsigned, direction=direction), begun, found)

@@ -10,7 +10,7 @@ from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_ops import on_parts
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.lowerings.carried.halves_folded import fold_of
-from hlo_lower.lowerings.carried.on_halves import is_by_known_amount, on_halves
+from hlo_lower.lowerings.carried.on_halves import EACH, is_by_known_amount, on_halves
 from hlo_lower.lowerings.carried.pairs import erase_unread
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS, ON_SIGNED, ON_WIDER, clamped_index, converted
 from hlo_lower.registry import DoesNotApply
@@ -61,8 +61,9 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
         return [c.to(node.result())], True
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
-    if how is How.WRITTEN and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
-        return on_halves(c, node, operands), True
+    is_written = how is How.WRITTEN or (c.is_nested and name.removeprefix("stablehlo.") in EACH)
+    if is_written and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
+        return on_halves(c, node, operands, _body), True
     if name == "stablehlo.convert":
         value, is_exact = converted(c, node, operands[0])
         return [value], is_exact
@@ -107,9 +108,9 @@ def _is_carried_as_other(value: Value, c: Carrying) -> bool:
 
 
 def _main(node: Node, c: Carrying) -> Carrier:
-    """The carrier that decides what an op needs: that of complex numbers, of an operand, else of a result."""
+    """The carrier that decides what an op needs: that of what is two, of an operand, else of a result."""
     found = [c.carrier(value) for value in (*node.operands, *node.results)]
-    carriers = sorted((carrier for carrier in found if carrier is not None), key=lambda one: one.form is not Form.PARTS)
+    carriers = sorted((carrier for carrier in found if carrier is not None), key=lambda one: one.shape_of(()) == ())
     carrier = next(iter(carriers), None)
     if carrier is None:
         raise DoesNotApply("no operand or result is carried")

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import MARK, is_unsigned
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.exactness import ON_HALVES
 from hlo_lower.lowerings.carried.halves import (
+    HALF,
     Pair,
     add,
     choose,
@@ -25,14 +27,22 @@ from hlo_lower.lowerings.carried.halves import (
     subtract,
 )
 from hlo_lower.lowerings.carried.halves_converted import converted_halves
-from hlo_lower.lowerings.carried.halves_folded import folded_halves
+from hlo_lower.lowerings.carried.halves_folded import folded_halves, is_folded
 from hlo_lower.lowerings.carried.halves_moved import BY_PARTS, iota, moved_by_parts, moved_rows
+from hlo_lower.lowerings.carried.halves_products import PRODUCTS, product_of_halves
 from hlo_lower.lowerings.carried.halves_quotients import divide, remainder
+from hlo_lower.lowerings.carried.regions_of_pairs import Body, is_pair, with_region
 from hlo_lower.registry import DoesNotApply
 
 
-def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
+def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op of 64-bit integers on halves.
+
+    Args:
+      c: builds.
+      node: the op.
+      operands: those of the op, on their carriers.
+      body: for its region.
 
     Raises:
       DoesNotApply: it has no such form.
@@ -40,14 +50,18 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]
     name = node.name.removeprefix("stablehlo.")
     if name == "convert":
         return [converted_halves(c, node, operands[0])]
+    if name in EACH and c.is_nested:
+        return [on_each_half(c, node, operands)]
     if name in ON_HALVES:
         return [moved_rows(c, node, operands)]
     if name in BY_PARTS:
         return [moved_by_parts(c, node, operands)]
     if name == "iota":
         return [iota(c, node)]
-    if name in ("reduce", "reduce_window"):
-        return [folded_halves(c, node, operands)]
+    if node.has_regions:
+        return [folded_halves(c, node, operands)] if is_folded(c, node) else with_region(c, node, operands, body)
+    if name in PRODUCTS:
+        return [product_of_halves(c, node, operands)]
     unsigned = is_unsigned(node.operand(0).element_type)
     if name in SHIFTS:
         return [join(c, _shifted(c, node, operands))]
@@ -59,6 +73,19 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]
     if name in WITH_SIGN:
         return [join(c, WITH_SIGN[name](c, unsigned, *pairs))]
     raise DoesNotApply(f"{node.name} has no form on halves")
+
+
+EACH = ("and", "or", "xor", "not", "select")
+"""Ops that are those of both halves: of both in one tensor, but in a body, which is of scalars."""
+
+
+def on_each_half(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
+    """The op on the lower halves, and on the upper ones."""
+    owners = zip(operands, node.operands, strict=True)
+    parts = [split(c, value) if is_pair(c, owner) else (value, value) for value, owner in owners]
+    raw_type = mlir.tensor_type(node.result().shape, HALF)
+    low, high = (c.build.op(node.name, [part[k] for part in parts], [raw_type]).result() for k in (0, 1))
+    return join(c, (low, high))
 
 
 # --- order and sign ---

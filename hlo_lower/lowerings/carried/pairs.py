@@ -57,9 +57,9 @@ def _constant(build: Builder, values: "np.ndarray[tuple[int, ...], np.dtype[np.g
     return build.op("stablehlo.constant", [], [raw_type], {"value": mlir.dense_attribute(values, raw_type)}).result()
 
 
-def erase_unread(build: Builder, kept: Sequence[Value]) -> None:
-    """Erase what was built and nothing reads: what was put together and then taken apart."""
-    for node in reversed(list(build.built)):
+def erase_unread(build: Builder, kept: Sequence[Value], since: int = 0) -> None:
+    """Erase what was built and nothing reads, after so many nodes: what was put together and then taken apart."""
+    for node in reversed(build.built[since:]):
         is_read = any(value.is_used or value in kept for value in node.results)
         if not is_read and node.name in PURE_OPS and node.results and not node.has_regions:
             build.forget(node)

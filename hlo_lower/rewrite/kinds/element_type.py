@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph, Node
+from hlo_lower.graph import Node
 from hlo_lower.lowerings import element_type
 from hlo_lower.lowerings.carried.carrier import PAIRED, PARTS, Carrier, Form, carriers_of
 from hlo_lower.lowerings.carried.exactness import TABLE, How
@@ -27,15 +27,15 @@ from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands
-from hlo_lower.rewrite.legality import PART_OPS, Refusal, dtypes_on, refused_of
+from hlo_lower.rewrite.legality import PART_OPS, dtypes_on
 from hlo_lower.targets import Target
 
 CARRIED_OVER = frozenset({SHARDY, GSPMD, FRONTEND})
 WITH_BODIES = frozenset({"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.sort"})
 """Ops whose body is lowered with them."""
 
-OF_COMPLEX = frozenset({*PART_OPS, "stablehlo.convolution"})
-"""Ops that are looked at for complex numbers only."""
+OF_FEW = frozenset({*PART_OPS, "stablehlo.convolution"})
+"""Ops that are looked at only on types that they have a form for."""
 
 RULED = frozenset(op.value for op in PlainOp)
 """Ops for which there are rules, once they are of real numbers."""
@@ -63,8 +63,8 @@ class ElementTypeKind(Kind):
         target = context.target
         if node.name not in TABLE or is_refused_by_name(target, node):
             return None
-        refused = refused_types(target, node.name, dtypes_on(node))
-        if node.name in OF_COMPLEX and not any(element in PARTS for element in refused):
+        refused = self.carried(refused_types(target, node.name, dtypes_on(node)))
+        if node.name in OF_FEW and not any(_has_form(node.name, element) for element in refused):
             return None
         parent = node.parent
         if not refused or parent is None or parent.name not in HOLDERS:
@@ -77,16 +77,22 @@ class ElementTypeKind(Kind):
         told = f"element types {', '.join(refused)}"
         return Subject(self, node, node.name, candidates, as_it_stands(context, node), told=told)
 
+    def carried(self, refused: list[str]) -> list[str]:
+        """Those of the refused types of an op that are carried now."""
+        return refused
+
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - CARRIED_OVER
 
-    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        """What the target refuses but casts of types that it has no room for, which are gone in the end."""
-        return refused_of(target, graph, [node for node in built if not is_cast_of_storage(target, node)])
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All but casts of types that it has no room for, which are gone in the end."""
+        return [node for node in built if not is_cast_of_storage(target, node)]
 
     def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
         types = refused_types(context.target, subject.node.name, dtypes_on(subject.node))
-        return Code.ON_TYPES(tuple(types), super().left(context, subject, refused))
+        name = context.target.name
+        why = super().left(context, subject, refused) if subject.candidates else Code.NO_FORM_TAKEN(name, ())
+        return Code.ON_TYPES(tuple(types), why)
 
     def title(self, rule: Rule) -> str:
         [form] = rule.constraints["carried"]
@@ -117,9 +123,13 @@ class ComplexTypeKind(ElementTypeKind):
     families = (element_type.complex_rules,)
     forms = frozenset({Form.PARTS})
 
-    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        """What the target refuses but casts, and ops that there are rules for."""
-        return refused_of(target, graph, [node for node in built if not _is_lowered_later(target, node)])
+    def carried(self, refused: list[str]) -> list[str]:
+        """Complex ones alone: what is left of the op, on their parts, the stage of element types looks at."""
+        return [element for element in refused if element in PARTS]
+
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All but casts, and ops that there are rules for."""
+        return [node for node in built if not _is_lowered_later(target, node)]
 
 
 def _is_lowered_later(target: Target, node: Node) -> bool:
@@ -168,6 +178,10 @@ def storage_of(target: Target, element: str) -> Carrier | None:
         return None
     found = (carrier for carrier in carriers_of(element) if carrier.form in STORED)
     return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
+
+
+def _has_form(name: str, element: str) -> bool:
+    return any(TABLE[name].on(carrier.form) is not How.NONE for carrier in carriers_of(element))
 
 
 def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapping[str, Carrier]]:

@@ -18,7 +18,6 @@ from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Kept, Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
-from hlo_lower.rewrite.legality import Refusal
 from hlo_lower.rewrite.native import has_safe_rows, kept_by
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify
@@ -108,11 +107,10 @@ class ScatterKind(Kind):
         record = read.record
         return self._subject(context, node, read, lambda: record)
 
-    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
-        """What the target refuses of what a rule built; of a target with a safe scatter that is not the scatter."""
-        if any(native.when == "safe" for native in target.keep):
-            built = [node for node in built if node.name != SCATTER]
-        return super().refusal(target, graph, built)
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All that a rule built; of a target with a safe scatter all but the scatter."""
+        is_safe = any(native.when == "safe" for native in target.keep)
+        return [node for node in built if node.name != SCATTER] if is_safe else built
 
     def _subject(
         self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]

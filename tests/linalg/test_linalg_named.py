@@ -1,0 +1,256 @@
+"""Named ops of linalg: which there are, that a reader reads what was written, and that generic ops are the same."""
+
+import re
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower import mlir
+from hlo_lower.targets import target_of
+
+SUMMED = {
+    "ij,jk->ik": "linalg.matmul",
+    "ij,kj->ik": "linalg.matmul indexing_maps",
+    "ji,kj->ik": "linalg.matmul indexing_maps",
+    "bij,bkj->bik": "linalg.batch_matmul indexing_maps",
+    "bhqd,bhkd->bhqk": "linalg.contract",
+    "bqhd,bkhd->bhqk": "linalg.contract",
+    "bij,jk->bik": "linalg.contract",
+    "bi,bi->b": "linalg.contract",
+    "ij,j->i": "linalg.matvec",
+    "i,j->ij": "linalg.generic",
+}
+SIZES = dict(zip("ijkbhqd", (4, 5, 3, 2, 3, 4, 5), strict=True))
+
+
+def convolved(letters, x, kernel, **how):
+    """A convolution with axes as XLA names them; the steps of the two spatial axes differ."""
+
+    def function(a, b):
+        return jax.lax.conv_general_dilated(a, b, padding="VALID", dimension_numbers=tuple(letters.split()), **how)
+
+    return function, x, kernel
+
+
+STEPS = {"window_strides": (1, 2), "rhs_dilation": (2, 1)}
+CONVOLUTIONS = {
+    "linalg.conv_2d_nhwc_hwcf": convolved("NHWC HWIO NHWC", (1, 8, 9, 3), (3, 2, 3, 4), **STEPS),
+    "linalg.conv_2d_nchw_fchw": convolved("NCHW OIHW NCHW", (1, 3, 8, 9), (4, 3, 3, 2), **STEPS),
+    "linalg.conv_1d_ncw_fcw": convolved("NCW OIW NCW", (2, 3, 9), (4, 3, 3), window_strides=(2,)),
+    "linalg.conv_3d_ncdhw_fcdhw": convolved(
+        "NCDHW OIDHW NCDHW", (1, 2, 4, 5, 6), (3, 2, 2, 1, 3), window_strides=(1, 2, 3)
+    ),
+    "linalg.conv_2d_ngchw_gfchw": convolved(
+        "NCHW OIHW NCHW", (1, 4, 6, 6), (6, 2, 3, 2), window_strides=(1, 2), feature_group_count=2
+    ),
+}
+
+
+def pooled(op, first, x, window, steps):
+    """A reduction of windows."""
+    return lambda a: jax.lax.reduce_window(a, first, op, window, steps, "SAME"), x
+
+
+POOLINGS = {
+    "linalg.pooling_nhwc_max": pooled(jax.lax.max, -jnp.inf, (1, 8, 9, 3), (1, 3, 2, 1), (1, 1, 2, 1)),
+    "linalg.pooling_nchw_max": pooled(jax.lax.max, -jnp.inf, (1, 3, 8, 9), (1, 1, 3, 2), (1, 1, 2, 1)),
+    "linalg.pooling_nchw_sum": pooled(jax.lax.add, 0.0, (1, 3, 8, 9), (1, 1, 3, 2), (1, 1, 2, 1)),
+    "linalg.pooling_nwc_min": pooled(jax.lax.min, jnp.inf, (2, 9, 3), (1, 3, 1), (1, 2, 1)),
+}
+
+
+def summed(spec):
+    """An einsum and the shapes of its operands."""
+    operands = spec.split("->")[0].split(",")
+    return (lambda a, b: jnp.einsum(spec, a, b), *(tuple(SIZES[letter] for letter in one) for one in operands))
+
+
+CASES = {spec: (name, *summed(spec)) for spec, name in SUMMED.items()}
+CASES |= {name: (name, *case) for name, case in chain(CONVOLUTIONS.items(), POOLINGS.items())}
+
+
+def all_cases():
+    """One function of all cases and its arguments: small whole numbers, of which every order gives the same sums."""
+    rng = np.random.default_rng(0)
+    given = [[rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes] for _, _, *shapes in CASES.values()]
+
+    def function(*arguments):
+        left = iter(arguments)
+        return [case[1](*(next(left) for _ in case[2:])) for case in CASES.values()]
+
+    return function, list(chain.from_iterable(given))
+
+
+def both_forms(source):
+    """The module in named ops and in generic ones."""
+    return [hl.lower(source, target="linalg", linalg_ops=form) for form in ("named", "generic")]
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """The module of all cases in both forms, its arguments, and what XLA gives."""
+    function, arguments = all_cases()
+    source = hl.export(function, *arguments)
+    return both_forms(source), arguments, [np.asarray(x) for x in jax.jit(function)(*arguments)]
+
+
+def read_again(text):
+    """A text of linalg read by jaxlib, with regions and maps that the text leaves out."""
+    context = mlir.make_context()
+    with mlir.active(context):
+        empty = mlir.parse_module("module {}", context)
+        mlir.run_pass(empty.operation, "builtin.module(stablehlo-legalize-to-linalg)")  # it loads the dialect
+        return mlir.parse_module(text, context).operation.get_asm(print_generic_op_form=True)
+
+
+def without_notes(text):
+    """A text without the maps that MLIR notes down beside an op's own, and without empty attributes."""
+    return re.sub(r"( attrs = )? \{linalg\.memoized_indexing_maps = \[[^]]*\]\}|arg_attrs = [^\]]*\], ", "", text)
+
+
+def test_what_has_a_name_is_written_by_it(cases):
+    """Products, convolutions and poolings in several orders of axes have their names; an outer product has none."""
+    named, generic = (one.text for one in cases[0])
+    for name, *_ in CASES.values():
+        assert re.search(rf"{name}\b", named), name
+    assert named.count("linalg.generic") == 1
+    assert set(re.findall(r"linalg\.[a-z]\w*(?= [{i(])", generic)) == {"linalg.generic"}
+
+
+def test_a_reader_makes_of_the_text_what_was_written(cases):
+    """Regions that a name stands for are those that the ops had: text and bytecode are the same module."""
+    for one in cases[0]:
+        assert without_notes(read_again(one.text)) == without_notes(read_again(one.bytecode()))
+
+
+def test_a_softmax_is_one_op():
+    """A softmax along any axis leaves as `linalg.softmax`; one of other rows' maxima, or of f16, as plain ops."""
+
+    def function(x, y):
+        far = jnp.exp(x - x.max()) / jnp.exp(x - x.max()).sum(1, keepdims=True)
+        return jax.nn.softmax(x, axis=-1), jax.nn.softmax(x, axis=0), far, jax.nn.softmax(y)
+
+    x = np.ones((4, 8), np.float32)
+    named, generic = (one.text for one in both_forms(hl.export(function, x, x.astype(np.float16))))
+    assert re.findall(r"linalg\.softmax dimension\(\d\)", named) == [f"linalg.softmax dimension({n})" for n in (1, 0)]
+    assert "linalg.softmax" not in generic
+
+
+def test_a_softmax_that_was_raised_before_leaves_as_one_op():
+    """The composite of `hlo-lower raise --target linalg` is kept, and written out where generic ops are asked for."""
+    raised = hl.raise_named(hl.export(jax.nn.softmax, np.ones((4, 8), np.float32)), target="linalg").text
+    assert 'composite "linalg.softmax"' in raised
+    named, generic = (one.text for one in both_forms(raised))
+    assert "linalg.softmax dimension(1)" in named
+    assert "linalg.softmax dimension" not in generic
+
+
+def test_sums_in_another_order_have_no_name():
+    """jaxlib's loops over OHWI sum channels outermost, `linalg.conv_2d_nhwc_fhwc` innermost: it stays generic."""
+    function, *shapes = convolved("NHWC OHWI NHWC", (1, 8, 9, 3), (4, 3, 2, 3), window_strides=(1, 1))
+    text = both_forms(hl.export(function, *(np.ones(shape, np.float32) for shape in shapes)))[0].text
+    assert "linalg.generic" in text
+    assert "conv_2d" not in text
+
+
+def test_generic_is_what_mlir_makes_of_named(cases):
+    """`--linalg-generalize-named-ops` of the named form is the generic form, letter by letter."""
+    from iree_runs import generalized, printed
+
+    named, generic = (one.text for one in cases[0])
+    assert without_notes(generalized(named)) == printed(generic)
+
+
+CORPUS = sorted((Path(__file__).parents[3] / "shared" / "corpus" / "modules").glob("*/*.mlir"))
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not CORPUS, reason="the corpus is not there")
+def test_generic_is_what_mlir_makes_of_named_in_the_corpus():
+    """So it is in each module that is linalg in the end, a softmax in plain ops in both."""
+    from iree_runs import generalized, printed
+
+    plain = replace(target_of("linalg"), named=(), composites=())
+    complete, other = 0, []
+    for path in CORPUS:
+        both = [hl.lower(path, target=plain, linalg_ops=form, keep_unsupported=True) for form in ("named", "generic")]
+        if both[0].linalg.is_complete:
+            complete += 1
+            if without_notes(generalized(both[0].text)) != printed(both[1].text):
+                other.append(str(path))
+    assert complete > 200
+    assert other == []
+
+
+@pytest.mark.sweep
+def test_both_forms_give_the_bits_of_xla(cases):
+    """On IREE all cases give what XLA gives: strides, dilations and axes are those of the module."""
+    from iree_runs import run_on_iree
+
+    both, arguments, expected = cases
+    for one in both:
+        for name, wanted, found in zip(CASES, expected, run_on_iree(one.text, arguments), strict=True):
+            assert np.array_equal(wanted, found), name
+
+
+@pytest.mark.sweep
+def test_a_wrong_step_is_found():
+    """The comparison can fail: strides in the place of dilations are other windows."""
+    from iree_runs import run_on_iree
+
+    x, right, wrong = np.arange(72, dtype=np.float32).reshape(1, 1, 8, 9), (1, 1, 2, 1), (1, 1, 1, 2)
+
+    def pooled_by(steps):
+        return lambda a: jax.lax.reduce_window(a, -jnp.inf, jax.lax.max, (1, 1, 3, 2), steps, "VALID")
+
+    expected, other = pooled_by(right)(x), pooled_by(wrong)(x)
+    source = hl.export(pooled_by(right), x)
+    text = hl.lower(source, target="linalg").text
+    moved = text.replace("dense<[2, 1]>", "dense<[1, 2]>").replace(
+        "x".join(map(str, expected.shape)), "x".join(map(str, other.shape))
+    )
+    assert moved != text
+    assert np.array_equal(run_on_iree(text, [x])[0], expected)
+    assert not np.array_equal(run_on_iree(moved, [x])[0].ravel()[:20], np.asarray(expected).ravel()[:20])
+
+
+ROWS = {
+    "numbers": lambda rng: rng.normal(size=(16, 80)) * 4,
+    "an infinity": lambda rng: np.where(np.arange(80) == 3, np.inf, rng.normal(size=(16, 80))),
+    "nothing but -inf": lambda rng: np.where(np.arange(16)[:, None] == 2, -np.inf, rng.normal(size=(16, 80))),
+    "a NaN": lambda rng: np.where(np.arange(80) == 7, np.nan, rng.normal(size=(16, 80))),
+    "zeros of both signs": lambda rng: np.where(rng.normal(size=(16, 80)) > 0, 0.0, -0.0),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("axis", [1, 0])
+@pytest.mark.sweep
+def test_named_and_generic_softmax_have_the_same_bits(axis, rows, softmax_on_iree):
+    """IREE computes the op as it computes the plain ops, rows without a finite maximum included."""
+    x = rows(np.random.default_rng(1)).astype(np.float32)
+    named, generic = (run([x])[0] for run in softmax_on_iree(axis))
+    assert np.array_equal(named, generic, equal_nan=True)
+    np.testing.assert_allclose(named, jax.nn.softmax(x, axis=axis), rtol=1e-5, atol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def softmax_on_iree():
+    """Both forms of a softmax, compiled once for each axis."""
+    from iree_runs import compiled
+
+    made = {}
+
+    def of(axis):
+        if axis not in made:
+            source = hl.export(lambda x: jax.nn.softmax(x, axis=axis), np.ones((16, 80), np.float32))
+            made[axis] = [compiled(one.text) for one in both_forms(source)]
+        return made[axis]
+
+    return of
