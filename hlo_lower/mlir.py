@@ -496,6 +496,8 @@ class ConvolutionNumbers:
     kernel_output_feature: int
     output_batch: int
     output_feature: int
+    input_feature: int
+    kernel_input_feature: int
 
 
 def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers:
@@ -506,6 +508,8 @@ def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers
         int(read.kernel_output_feature_dimension),
         int(read.output_batch_dimension),
         int(read.output_feature_dimension),
+        int(read.input_feature_dimension),
+        int(read.kernel_input_feature_dimension),
     )
 
 
@@ -517,6 +521,15 @@ def convolution_spatial_dimensions(operation: RawOperation) -> tuple[tuple[int, 
     read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
     lists = (read.input_spatial_dimensions, read.kernel_spatial_dimensions, read.output_spatial_dimensions)
     return tuple((int(a), int(b), int(c)) for a, b, c in zip(*lists, strict=True))
+
+
+def plain_convolution_numbers(operation: RawOperation) -> RawAttribute:
+    """The same dimension numbers with batch, spatial dims and features of input and output in this order."""
+    read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    spatial = list(range(1, len(read.input_spatial_dimensions) + 1))
+    kernel = read.kernel_input_feature_dimension, read.kernel_output_feature_dimension, read.kernel_spatial_dimensions
+    ends = 0, len(spatial) + 1, spatial
+    return cast(Any, stablehlo).ConvDimensionNumbers.get(*ends, *kernel, *ends)
 
 
 def _location_kind(location: Any) -> str:

@@ -19,6 +19,7 @@ from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
 from hlo_lower.lowerings.carried.pairs import realize
+from hlo_lower.lowerings.plain_op import PLAIN
 from hlo_lower.naming import raise_named
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.plugins import registry_of
@@ -28,14 +29,20 @@ from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report.notebook import Records, notebook_html
 from hlo_lower.rewrite.branch_captures import read_once
 from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.forms_of_ops import refuses_forms
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.rank import join_reshapes
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
+from hlo_lower.rewrite.known_starts import hide_starts
 from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage, run_to_the_end
+
+MOST_FORMS = 8
+"""More forms than any op stands in at once."""
 
 
 @dataclass(frozen=True)
@@ -324,12 +331,36 @@ def lower_stages(
     changes += run_stage(Context(graph, options, registry), kinds_of(Stage.LOWERED))
     scatters = lower_scatters(Context(graph, options, registry), is_trial=is_trial)
     changes += lower_sorts(Context(graph, options, registry))
+    changes += _lower_forms(graph, options, registry)
     given = graph.exported
     more, storage = _lower_types(Context(graph, options, registry))
-    changes = (*changes, *more)
+    changes = (*changes, *more, *_lower_ranks(Context(graph, options, registry)))
     if call_bodies(graph, options.target):
         changes = tuple(map(in_calls, changes))
     return LoweredStages(scatters, changes, storage, given)
+
+
+def _lower_forms(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
+    """Lower pads and convolutions in forms that the target refuses, in place: those that rules built as well.
+
+    One may stand in several forms, each of which is lowered by itself; what is built has one form less.
+    """
+    lowered: tuple[Change, ...] = ()
+    kinds = [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
+    for _ in range(MOST_FORMS if refuses_forms(options.target) else 0):
+        done = _lowered(run_stage(Context(graph, options, registry), kinds))
+        lowered += done
+        if not done:
+            break
+    return lowered
+
+
+def _lower_ranks(context: Context) -> tuple[Change, ...]:
+    """Do what has more dims than the target takes on fewer, in place."""
+    changes = run_stage(context, kinds_of(Stage.RANKS))
+    if changes:
+        join_reshapes(context.graph)
+    return changes
 
 
 def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]:
@@ -354,6 +385,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
             changes = (*_lowered(changes), *others, *again)
     storage = store(context.graph, context.target)
     read_once(context.graph, context.target)
+    hide_starts(context.graph, context.target)
     if changes or of_parts:
         realize(context.graph)
         unmark(context.graph)

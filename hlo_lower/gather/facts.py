@@ -22,6 +22,7 @@ class TakenGather(Enum):
 
     WHOLE = "whole"
     IN_BOUNDS = "in bounds"  # it is right once its starts are in bounds
+    ORDERED = "in order"  # it is right once its positions and windows stand in one order
     NOT = "not"
 
 
@@ -71,7 +72,7 @@ def gather_facts(
       takes: which gathers the target takes: all, those in bounds, or none.
       costs: the target's table.
     """
-    in_bounds = takes is not TakenGather.WHOLE and is_inside(gather, analysis)
+    in_bounds = takes not in (TakenGather.WHOLE, TakenGather.ORDERED) and is_inside(gather, analysis)
     taken = TakenGather.WHOLE if takes is TakenGather.IN_BOUNDS and in_bounds else takes
     strategies = _costs(gather, costs)
     return GatherFacts(taken, next(iter(strategies)), in_bounds, strategies)

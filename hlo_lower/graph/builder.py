@@ -252,6 +252,21 @@ class Builder:
             },
         )
 
+    def gather_window(self, value: Value, start: Value, dims: Sequence[int]) -> Value:
+        """The window at a start [len(dims)] in these dims, of extent 1 there, which are left out; all of the others."""
+        shape, others = value.static_shape, [d for d in range(len(value.static_shape)) if d not in dims]
+        numbers = f"offset_dims = {list(range(len(others)))}, collapsed_slice_dims = {list(dims)}, "
+        numbers += f"start_index_map = {list(dims)}, index_vector_dim = 0"
+        return self._value(
+            "stablehlo.gather",
+            [value, start],
+            mlir.tensor_type([shape[d] for d in others], mlir.tensor_element(value.raw.type)),
+            {
+                "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}>"),
+                "slice_sizes": mlir.dense_i64([1 if d in dims else n for d, n in enumerate(shape)]),
+            },
+        )
+
     # --- elementwise ---
 
     def elementwise(self, name: str, *operands: Value) -> Value:

@@ -1,11 +1,12 @@
-"""`stablehlo.dot_general` of integers, for consumers that multiply matrices of floats only."""
+"""`stablehlo.dot_general` for consumers that multiply matrices of floats only, or not with dims in another order."""
 
 from collections.abc import Sequence
 from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp, Whole, must_not_round_otherwise
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import DoesNotApply, RuleList, When
 
 MOST_PRODUCTS = 256
@@ -24,6 +25,7 @@ def summed_over(node: Node) -> int:
     PLAIN,
     named={PlainOp.DOT_GENERAL},
     elements={Elements.SIGNED, Elements.UNSIGNED},
+    needs={Whole.WHOLE},
     when=When(f"sums of {MOST_PRODUCTS} products at most", lambda facts: facts.summed <= MOST_PRODUCTS),
     form="x[..., 0] * y[0, ...] + x[..., 1] * y[1, ...] + ...",
 )
@@ -64,3 +66,49 @@ def _matrices(
     parts = [list(batch), free, list(contracting)] if is_left else [list(batch), list(contracting), free]
     moved = build.transpose(value, [d for part in parts for d in part])
     return build.reshape(moved, [prod(shape[d] for d in part) for part in parts])
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.DOT_GENERAL},
+    needs={RefusedForm.CONTRACTED_APART},
+    form="the right operand transposed, so that its contracting dims are in the order of the left one's",
+)
+def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
+    """Move the contracting dims of the right operand into the order of those of the left one.
+
+        dot_general %x[3, 4, 5], %y[5, 4, 2], contracting [1, 2] x [1, 0]
+        ->
+        dot_general %x[3, 4, 5], transpose(%y)[4, 5, 2], contracting [1, 2] x [0, 1]
+
+    Equal: each element is the sum of the same products. In which order is XLA's own, by shape: of integers that is no
+    matter, floats may be rounded otherwise (float mode reassociate).
+    """
+    must_not_round_otherwise(op)
+    node, numbers = op.node, mlir.dot_dimension_numbers(op.node.raw)
+    pairs = sorted(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
+    left, right = node.operands
+    places, order = sorted(d for _, d in pairs), list(range(len(right.static_shape)))
+    for place, (_, dim) in zip(places, pairs, strict=True):
+        order[place] = dim
+    moved = op.build.transpose(right, order)
+    attributes = mlir.attributes_of(node.raw)
+    batch = f"lhs_batching_dimensions = {list(numbers.lhs_batching_dimensions)}, "
+    batch += f"rhs_batching_dimensions = {list(numbers.rhs_batching_dimensions)}"
+    contracted = f"lhs_contracting_dimensions = {[d for d, _ in pairs]}, rhs_contracting_dimensions = {places}"
+    attributes["dot_dimension_numbers"] = mlir.parse_attribute(f"#stablehlo.dot<{batch}, {contracted}>")
+    return op.build.op(node.name, [left, moved], [node.result().raw.type], attributes).results
+
+
+@rules.lowers(PLAIN, named={PlainOp.DOT_GENERAL}, needs={RefusedForm.EMPTY_SUM}, form="zeros")
+def dot_to_zeros(op: PlainLowering) -> Sequence[Value]:
+    """Give zeros for what sums nothing. Equal: a sum begins with zero."""
+    result = op.node.result()
+    return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
+
+
+def has_contracted_apart(node: Node) -> bool:
+    """Whether the contracting dims of a `dot_general` are in another order on its right side."""
+    numbers = mlir.dot_dimension_numbers(node.raw)
+    pairs = sorted(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
+    return [d for _, d in pairs] != sorted(d for _, d in pairs)

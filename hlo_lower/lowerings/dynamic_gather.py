@@ -1,4 +1,4 @@
-"""A `stablehlo.gather` whose shapes are known at run time only, for consumers that do not clamp its starts."""
+"""Gathers whose shapes are known at run time only, for consumers that do not clamp starts; sizes given as a value."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,15 @@ from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
-from hlo_lower.gather import TakenGather
+from hlo_lower.gather import TakenGather, read_gather
+from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.extents import Extent, broadcast_like, extent_of, scalar, vector
 from hlo_lower.lowerings.op import OpLowering
-from hlo_lower.registry import FactsByName, RuleList
+from hlo_lower.lowerings.plain_op import PLAIN, PlainLowering, PlainOp
+from hlo_lower.registry import DoesNotApply, FactsByName, RuleList
 
-rules = RuleList()
+rules, plain_rules = RuleList(), RuleList()
 
 DYNAMIC_GATHER = "stablehlo.gather of dynamic shape"
 """The op name under which rules for these are registered."""
@@ -61,6 +63,29 @@ def dynamic_shape_gather_to_clamped_gather(op: OpLowering[DynamicGatherFacts]) -
         bound = broadcast_like(build, bound, indices, [] if is_implicit else [numbers.index_vector_dim])
         indices = build.elementwise("minimum", indices, bound)
     return build.clone(node, [operand, indices], [result.raw.type for result in node.results]).results
+
+
+@plain_rules.lowers(PLAIN, named={PlainOp.DYNAMIC_GATHER}, form="gather with these sizes as an attribute")
+def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
+    """Make an attribute of sizes that are a constant, and clamp the starts, which not every consumer does.
+
+    Equal: the sizes are the only difference between the two ops, and clamping twice is clamping once.
+    """
+    build, node = op.build, op.node
+    operand, indices, sizes = node.operands
+    found = sizes.node.constant() if sizes.node is not None and sizes.node.name == "stablehlo.constant" else None
+    if found is None:
+        raise DoesNotApply("its sizes are no constant")
+    attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}
+    made = build.op(GATHER, [operand, indices], [node.result().raw.type], attributes)
+    gather = read_gather(made)
+    if gather is None:
+        raise DoesNotApply("it has no canonical form")
+    inside = gather.clamped(build)
+    clamped = build.clone(made, [operand, inside], [node.result().raw.type])
+    build.forget(made)
+    made.raw.erase()
+    return clamped.results
 
 
 def _limit(build: Builder, operand: Value, dim: int, window: int, element: str, high: int) -> Extent:

@@ -12,6 +12,7 @@ from math import prod
 from hlo_lower import mlir
 from hlo_lower.gather import CanonicalGather, GatherFacts, GatherStrategy, TakenGather
 from hlo_lower.gather.facts import GATHER
+from hlo_lower.gather.window_order import gathered_in_order
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
 from hlo_lower.loop import StructuredLoop
@@ -62,6 +63,18 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     node = op.gather.node
     inside = op.gather.clamped(op.build)
     return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
+
+
+@rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions where the axis stood; transpose")
+def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
+    """Gather whole rows in the order of `numpy.take`, and move dims afterwards.
+
+        %r = gather %operand, %indices, offset_dims = [0]   ->   transpose(gather %operand, %indices, offset_dims = [1])
+
+    Equal: `offset_dims` only say which dims of the result are those of the window. Index vectors are moved last, which
+    says nothing but where they stand.
+    """
+    return [gathered_in_order(op.build, op.gather)]
 
 
 @rules.lowers(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.lowerings.op import OpLowering
-from hlo_lower.registry import FactsByName
+from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.registry import DoesNotApply, FactsByName
 
 PLAIN = "op"
 """The name under which rules for these ops are registered."""
@@ -24,13 +25,16 @@ class PlainOp(Enum):
     BATCH_NORM_TRAINING = "stablehlo.batch_norm_training"
     CBRT = "stablehlo.cbrt"
     CLAMP = "stablehlo.clamp"
+    CONVOLUTION = "stablehlo.convolution"
     COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
     DOT_GENERAL = "stablehlo.dot_general"
+    DYNAMIC_GATHER = "stablehlo.dynamic_gather"
     EXPM1 = "stablehlo.exponential_minus_one"
     FFT = "stablehlo.fft"
     IS_FINITE = "stablehlo.is_finite"
     LOG1P = "stablehlo.log_plus_one"
     LOGISTIC = "stablehlo.logistic"
+    PAD = "stablehlo.pad"
     POPCNT = "stablehlo.popcnt"
     REDUCE_PRECISION = "stablehlo.reduce_precision"
     REDUCE = "stablehlo.reduce"
@@ -63,7 +67,18 @@ class Numbers(Enum):
     BOUNDED = "bounded"
 
 
-PLAIN_DOMAINS: Mapping[str, Iterable[Enum]] = {"named": PlainOp, "elements": Elements, "numbers": Numbers}
+class Whole(Enum):
+    """What an op is refused for that is refused in every form."""
+
+    WHOLE = "whole"
+
+
+PLAIN_DOMAINS: Mapping[str, Iterable[Enum]] = {
+    "named": PlainOp,
+    "elements": Elements,
+    "numbers": Numbers,
+    "needs": (*Whole, *RefusedForm),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class PlainFacts(FactsByName):
     """The facts of one op of static shape.
 
     Attributes:
-      named, elements, numbers: the facts that rules constrain.
+      named, elements, numbers, needs: the facts that rules constrain; `needs` is the form that the target refuses.
       is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
       window: elements of a window; 0 where there is none.
       summed: numbers that each element of a product is the sum of.
@@ -82,12 +97,26 @@ class PlainFacts(FactsByName):
     named: PlainOp
     elements: Elements
     numbers: Numbers
+    needs: Enum = Whole.WHOLE
     is_safe_divisor: bool = False
     window: int = 0
     summed: int = 0
 
 
 PlainLowering = OpLowering[PlainFacts]
+
+
+def must_not_round_otherwise(op: PlainLowering) -> None:
+    """Say that an op may add the same products in another order.
+
+    Raises:
+      DoesNotApply: they are floats, and that is not allowed.
+    """
+    if op.facts.elements not in (Elements.SIGNED, Elements.UNSIGNED) and op.facts.numbers is not Numbers.BOUNDED:
+        raise DoesNotApply(
+            "XLA may add the products in another order, which has to be allowed: --float-mode reassociate"
+        )
+
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 

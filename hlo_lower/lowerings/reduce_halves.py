@@ -1,19 +1,26 @@
 """`stablehlo.reduce` of any region and of several results, as a tree of halves."""
 
 from collections.abc import Sequence
+from math import prod
 
+from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Node, Value
 from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.elementwise_region import on_tensors
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp, Whole
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import DoesNotApply, RuleList
+from hlo_lower.scatter.combine import identity
 
 MOST_ONE_BY_ONE = 64
+
+ANY = frozenset({Whole.WHOLE, RefusedForm.FOLD})
+"""What a reduction is taken apart for."""
 
 rules = RuleList()
 
 
-@rules.lowers(PLAIN, named={PlainOp.REDUCE}, form="slices along the dims, combined one after the other")
+@rules.lowers(PLAIN, named={PlainOp.REDUCE}, needs=ANY, form="slices along the dims, combined one after the other")
 def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     """Combine the elements of each dim in their order.
 
@@ -25,9 +32,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     node, build = op.node, op.build
     values, starts, dims = _parts(node)
     shape = values[0].static_shape
-    count = 1
-    for dim in dims:
-        count *= shape[dim]
+    count = _count(node)
     if count > MOST_ONE_BY_ONE:
         raise DoesNotApply(f"{count:,} elements, more than {MOST_ONE_BY_ONE}, would be combined one by one")
     others = [d for d in range(len(shape)) if d not in dims]
@@ -43,6 +48,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
 @rules.lowers(
     PLAIN,
     named={PlainOp.REDUCE},
+    needs=ANY,
     elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
     form="one half with the other half, until one is left, dim by dim",
 )
@@ -60,6 +66,7 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
 @rules.lowers(
     PLAIN,
     named={PlainOp.REDUCE},
+    needs=ANY,
     elements={Elements.FLOAT},
     numbers={Numbers.BOUNDED},
     form="the same of floats, sums in another order",
@@ -70,7 +77,38 @@ def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     Equal up to the order of sums and products; maxima and minima bit for bit. A sum of n has log2(n) roundings behind
     each other instead of n.
     """
+    if op.facts.needs is RefusedForm.FOLD and _count(op.node) <= MOST_ONE_BY_ONE:
+        raise DoesNotApply("few elements are combined in their order")
     return _halved(op)
+
+
+def _count(node: Node) -> int:
+    """How many elements each one of the result is made of."""
+    shape = node.operand(0).static_shape
+    return prod(shape[dim] for dim in node.integers("dimensions"))
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.REDUCE},
+    needs={RefusedForm.FOLD_START},
+    form="the same from the least or greatest number there is, and the start then",
+)
+def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
+    """Reduce from what changes nothing, and combine that with the start.
+
+        maximum of %x from %s   ->   maximum(%s, maximum of %x from -Inf)
+
+    Equal: a maximum and a minimum may be taken in any order, and of -Inf and a number it is the number, of a NaN that.
+    """
+    build, [value, start] = op.build, op.node.operands
+    name = next(iter(op.node.blocks[0].nodes)).name
+    least = identity(build, MOST[name], start.element_type)
+    found = build.copy_on(op.node, [value, least], [op.node.result().raw.type], {}).result()
+    return [build.elementwise(name.removeprefix("stablehlo."), build.broadcast(start, found.static_shape), found)]
+
+
+MOST = {"stablehlo.maximum": Combiner.MAX, "stablehlo.minimum": Combiner.MIN}
 
 
 def _halved(op: PlainLowering) -> list[Value]:

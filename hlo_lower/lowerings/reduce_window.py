@@ -96,10 +96,10 @@ def _padding(op: PlainLowering, start: Value) -> Value:
     name, element = next(iter(body.nodes)).name.removeprefix("stablehlo."), start.element_type
     if element not in SUMMED_FLOATS and type_range(element) is None:
         return start
-    return start if _is_identity(start, name) else identity(op.build, COMBINERS[name], element)
+    return start if is_identity(start, name) else identity(op.build, COMBINERS[name], element)
 
 
-def _is_identity(start: Value, name: str) -> bool:
+def is_identity(start: Value, name: str) -> bool:
     """Whether a start changes nothing; of a sum a zero of either sign is one: after a start of 0.0 no zero shows."""
     given = start.node.constant() if start.node is not None and start.node.name == CONSTANT else None
     low, high = type_range(start.element_type) or (-inf, inf)

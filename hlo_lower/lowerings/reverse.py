@@ -19,6 +19,7 @@ class Axes(Enum):
 
     SHORT = "short"
     LONG = "long"
+    APART = "apart"  # the target takes it of neighbouring dims only
 
 
 REVERSE_DOMAINS: Mapping[str, Iterable[Enum]] = {"axes": Axes}
@@ -75,6 +76,15 @@ def reverse_to_slices(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
         shape = value.static_shape
         parts = [slice_along(op.build, value, dim, k, 1) for k in reversed(range(shape[dim]))]
         value = op.build.concatenate(parts, dim)
+    return [value]
+
+
+@rules.lowers(REVERSE, axes={Axes.APART}, form="a reverse of each dim")
+def reverse_to_reverses(op: OpLowering[ReverseFacts]) -> Sequence[Value]:
+    """Reverse the dims one after the other. Equal: they are independent of each other."""
+    value = op.node.operand(0)
+    for dim in op.facts.dims:
+        value = op.build.reverse(value, [dim])
     return [value]
 
 

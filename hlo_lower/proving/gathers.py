@@ -7,6 +7,7 @@ from itertools import product
 from hlo_lower.gather import GatherStrategy, TakenGather
 from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 
@@ -93,6 +94,8 @@ def gather_cases(rule: Rule) -> Iterator[ProofCase]:
     [*forms] = rule.constraints.get("strategy", [GatherStrategy.MANY])
     is_not_taken = TakenGather.NOT in rule.constraints["taken"]
     target = TARGETS[GatherStrategy(forms[0])] if is_not_taken else _CLAMPS_NOT
+    if TakenGather.ORDERED in rule.constraints["taken"]:
+        target = Target("npu", refused_forms=[RefusedForm.ORDERED_WINDOWS.value])
     is_clamped = TakenGather.WHOLE in rule.constraints["taken"]
     for shape, index, element in product(shapes(), ("i8", "i32", "ui8"), ("f32", "i8", "i1")):
         yield gather_case(shape, index, element, target, is_clamped=is_clamped)

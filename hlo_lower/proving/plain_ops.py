@@ -21,7 +21,7 @@ def has_plain_cases(rule: Rule) -> bool:
     [named] = rule.constraints["named"]
     elements = rule.constraints.get("elements")
     if elements is None:
-        return named is PlainOp.CLAMP
+        return named in (PlainOp.CLAMP, PlainOp.PAD)
     return named in PROVED and not elements.isdisjoint(TYPES) and "numbers" not in rule.constraints
 
 
@@ -45,6 +45,10 @@ def _texts(named: PlainOp, element: str) -> Iterator[tuple[str, str]]:
         a, b, c = typed((2, 3), element), typed((3, 2), element), typed((2, 2), element)
         line = f"%r = {op} %x, %y, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}"
         yield op, f"func.func public @main(%x: {a}, %y: {b}) -> {c} {{\n{line}\nreturn %r : {c}\n}}\n"
+    elif named is PlainOp.PAD:
+        a, b, value = typed((2, 3), element), typed((3, 5), element), typed((), element)
+        line = f"%r = {op} %x, %v, low = [2, -1], high = [-1, 1], interior = [0, 1] : ({a}, {value}) -> {b}"
+        yield op, f"func.func public @main(%x: {a}, %v: {value}) -> {b} {{\n{line}\nreturn %r : {b}\n}}\n"
     elif named is PlainOp.REDUCE:
         a, start = typed((5, 2), element), typed((), element)
         line = (

@@ -6,6 +6,7 @@ from itertools import chain, combinations
 from hlo_lower.lowerings.reverse import REVERSE, Axes
 from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import Target
@@ -18,6 +19,8 @@ def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
     few = 64 if Axes.SHORT in rule.constraints.get("axes", ()) else 1
     refused = {REVERSE: "none", "stablehlo.scatter": "lowered"}
     target = Target("no_reverse", refused=refused, costs=COSTS.with_entry("few_windows", few))
+    if Axes.APART in rule.constraints.get("axes", ()):
+        target = Target("npu", refused_forms=[RefusedForm.REVERSED_APART.value])
     for shape in SHAPES:
         for dims in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
             for element in ("f32", "i8"):

@@ -27,11 +27,10 @@ def read_once(graph: Graph, target: Target) -> None:
     if RefusedForm.TWICE.value not in target.refused_forms:
         return
     with mlir.active(graph.context):
-        for raw in mlir.walked(graph.module.operation):
-            if raw.name == CASE:
-                for block in Node(raw).blocks:
-                    for values in _taken_twice(block):
-                        _read_once(block, values)
+        cases = [raw for raw in mlir.walked(graph.module.operation) if raw.name == CASE]  # constants are erased
+        for block in (block for raw in cases for block in Node(raw).blocks):
+            for values in _taken_twice(block):
+                _read_once(block, values)
     graph.forget()
 
 

@@ -11,11 +11,13 @@ _TABLE = """\
 bits_to_sums: add compare constant maximum select shift_right_logical subtract xor
 atan2_to_polynomial: abs add compare constant divide maximum minimum multiply negate or select subtract
 barrier_to_operands:
+batch_groups_to_feature_groups: convolution reshape transpose
 batch_norm_grad_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
 batch_norm_inference_to_elementwise: add broadcast_in_dim constant multiply rsqrt subtract
 batch_norm_training_to_reduce: add broadcast_in_dim constant divide multiply reduce rsqrt subtract
 branches_to_selects: compare constant select
 branches_to_taken:
+broadcast_to_steps: broadcast_in_dim reshape
 cbrt_to_power: abs compare constant divide negate power select subtract
 chlo_to_stablehlo: multiply
 cholesky_to_columns: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select sqrt
@@ -27,9 +29,16 @@ composite_to_call: func.call
 composite_to_softmax: add broadcast_in_dim constant divide exponential maximum reduce subtract
 constant_gather: broadcast_in_dim constant gather reshape select
 constant_slices: constant dynamic_update_slice reshape reverse slice
+constant_to_row: constant reshape
 count_leading_zeros_to_sums: add and broadcast_in_dim constant not or shift_right_logical subtract
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
+dilated_kernel_to_batches: constant convolution pad reshape slice transpose
+dilated_operand_to_spread: broadcast_in_dim concatenate constant convolution reshape slice
+dot_to_batches: dot_general reshape transpose
+dot_to_ordered_dot: dot_general transpose
+dot_to_zeros: broadcast_in_dim constant
+dynamic_gather_to_gather: constant gather maximum minimum
 dynamic_shape_gather_to_clamped_gather: concatenate constant dynamic_broadcast_in_dim gather get_dimension_size
     maximum minimum reshape subtract
 dynamic_shape_operand:
@@ -43,6 +52,8 @@ dynamic_shape_window: clamp compare constant dynamic_slice dynamic_update_slice 
     subtract
 dynamic_update_slice: constant dynamic_update_slice reshape
 elementwise:
+elementwise_to_row: negate reshape
+feature_groups_to_convolutions: concatenate convolution slice
 fft_to_dot_general: complex constant dot_general
 float_to_f32: add convert
 expm1_to_exponential: abs add compare constant exponential multiply select subtract
@@ -52,6 +63,7 @@ gather_to_compare_sum: add bitcast_convert broadcast_in_dim compare constant iot
     select
 gather_to_dynamic_slices: concatenate constant dynamic_slice maximum minimum reshape slice
 gather_to_nothing: broadcast_in_dim constant
+gather_to_ordered_gather: gather reshape transpose
 gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_update_slice maximum minimum reshape
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
@@ -74,7 +86,9 @@ odd_function_to_magnitude: abs compare negate select sine
 one_hot_dot: and broadcast_in_dim compare concatenate constant convert dot_general iota is_finite or reduce reshape
     select slice
 only_writer: and broadcast_in_dim compare constant gather iota maximum reduce reshape select
+op_to_three_dims: reshape slice
 operand:
+pad_to_concatenate: broadcast_in_dim concatenate reshape slice
 permuted: broadcast_in_dim compare constant gather iota reshape sort
 popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
 power_to_magnitude: abs add and compare constant divide floor multiply negate not or power select subtract
@@ -83,6 +97,8 @@ qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slic
 reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical
 reduce_to_float_halves: concatenate reshape slice
 reduce_to_halves: concatenate reshape slice
+reduce_to_reduce_and_start: broadcast_in_dim constant reduce
+reduce_to_rows: reduce reshape transpose
 reduce_to_slices: reshape slice
 reduce_window_to_doublings: broadcast_in_dim pad slice
 reduce_window_to_float_doublings: broadcast_in_dim pad slice
@@ -92,7 +108,9 @@ reflections_to_q: add broadcast_in_dim compare constant dynamic_slice iota multi
 remainder_to_divide: broadcast_in_dim compare constant divide multiply select subtract
 remainder_to_subtractions: abs add and compare constant divide multiply negate select subtract
 reverse_to_gather: constant gather
+reverse_to_reverses: reverse
 reverse_to_slices: concatenate slice
+reversed_kernel_to_reverse: convolution reverse
 round_afz_to_floor: abs add compare constant floor negate select subtract
 round_even_to_floor: abs add compare constant floor multiply negate select subtract
 rounds: and broadcast_in_dim compare constant gather iota maximum minimum or pad reduce reshape select slice sort
@@ -133,6 +151,7 @@ strided_insert_slice: composite reshape
 strided_select: broadcast_in_dim constant pad reshape select
 tan_to_sine: cosine divide sine
 total_order_to_bits: bitcast_convert compare constant select xor
+transpose_to_moves: reshape transpose
 triangular_solve_to_rows: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select
     subtract transpose while
 unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice

@@ -20,7 +20,7 @@ from hlo_lower.rewrite.replay import Recipe, recipe_of
 
 Tell = Callable[[Decision], None]
 
-NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES)
+NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES, Stage.RANKS)
 """Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
 
 

@@ -6,6 +6,7 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings.below_zero import has_no_sign
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.branch_captures import reads_twice
+from hlo_lower.rewrite.forms_of_ops import refused_op_form
 from hlo_lower.rewrite.loops_of_calls import WHILE, is_of_calls
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
@@ -56,6 +57,8 @@ def refused_form(target: Target, node: Node) -> RefusedForm | None:
     A consumer knows a maximum or a minimum by what it begins with, and one of several results (the place of a maximum)
     as a whole; so a constant that only such reductions begin with is taken.
     """
+    if (in_op := refused_op_form(target, node)) is not None:
+        return in_op
     found = form_of(node)
     if found is None or found.value not in target.refused_forms:
         return None

@@ -30,6 +30,7 @@ class Stage(Enum):
     SORTED = "sorted"  # what indices of scatters may be told to be distinct by, and so after them
     COMPLEX = "complex"  # complex numbers that a target does not take; what that builds may be lowered, too
     TYPES = "types"  # element types that a target does not take, after all rules that build ops
+    RANKS = "ranks"  # tensors of more dims than it takes; what is built holds the types that are there
 
 
 @dataclass(frozen=True)

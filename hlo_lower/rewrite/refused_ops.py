@@ -12,6 +12,7 @@ from hlo_lower.rewrite.form_of import note_of, refused_form
 from hlo_lower.rewrite.inner_branches import is_refused_inner
 from hlo_lower.rewrite.legality import RETURNS, dtypes_on, type_refusal
 from hlo_lower.rewrite.loops_of_calls import is_of_calls
+from hlo_lower.rewrite.refused_rank import refused_rank
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import Target
 
@@ -64,6 +65,12 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
         form = RefusedForm.INNER if is_refused_inner(graph, target, node) else form
         if form is not None:
             yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), note_of(form))
+        if (ranks := refused_rank(target, node)) is not None:
+            yield (
+                node,
+                node.name,
+                Code.REFUSES_OPS(target.name, (node.name,), "on {} dims, more than {}".format(*ranks)),
+            )
         if is_of_calls(node) and RefusedForm.LOOP.value in target.refused_forms:
             continue
         key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())

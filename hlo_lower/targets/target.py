@@ -62,6 +62,7 @@ class Target:
         Where `stablehlo.gather` is refused, gathers are read by other operations.
       refused_forms: forms of ops that it takes otherwise, "constant Inf" and "compare TOTALORDER": see
         `hlo_lower.refused_forms`.
+      max_rank: the most dims that a tensor on an operation may have, {"*": 5} on all others.
       named: the composites that it takes for named ops, which `raise` writes for it (docs/named-ops.md).
       demote_i64: whether 64-bit integers are to be made 32 bits wide for it.
 
@@ -94,6 +95,7 @@ class Target:
     gather: str = ""
     refused_forms: Collection[str] = frozenset()
     named: tuple[NamedOp, ...] = ()
+    max_rank: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
         """Take copies: whoever made the arguments may change them, and choices are remembered by target."""
@@ -111,6 +113,7 @@ class Target:
             "op_dtypes": op_dtypes,
             "keep": tuple(self.keep),
             "named": tuple(self.named),
+            "max_rank": dict(self.max_rank),
             "composites": _frozen("composites", self.composites),
             "refused_forms": _frozen("refused_forms", self.refused_forms),
         }
@@ -128,7 +131,7 @@ class Target:
 
     @cached_property
     def _hash(self) -> int:
-        maps = (self.refused, self.refused_dtypes, self.op_dtypes)
+        maps = (self.refused, self.refused_dtypes, self.op_dtypes, self.max_rank)
         plain = (self.name, self.description, self.ops, self.dtypes, self.costs, self.dialect, self.index_type)
         rest = (self.float_mode, self.keep, self.legalize, self.composites, self.demote_i64, self.gather)
         return hash((*plain, *rest, self.refused_forms, self.named, *(frozenset(m.items()) for m in maps)))
@@ -176,7 +179,7 @@ class Target:
     @property
     def restricts_only_scatter(self) -> bool:
         """Whether it takes every op but scatter, on every element type, in every form."""
-        is_free = self.ops is None and not self.restricts_dtypes and not self.refused_forms
+        is_free = self.ops is None and not self.restricts_dtypes and not self.refused_forms and not self.max_rank
         return is_free and self.refused.keys() <= {"stablehlo.scatter"}
 
     def refusal(self, op: str, dtypes: Collection[str] = ()) -> Cause | None:
@@ -233,5 +236,11 @@ def _check_parts(target: Target) -> None:
     if not is_listed(named) or not all(isinstance(op, NamedOp) for op in named):
         told = f"named is made of NamedOps, not {shown(named)}"
         raise InputError("", told, next_step='write named=(NamedOp("gelu", "my.gelu", ("x",)),)')
+    ranks: Any = target.max_rank
+    if not is_named(ranks) or not all(
+        type(most) is int and most >= 4 for most in cast(dict[str, object], ranks).values()
+    ):
+        told = f"max_rank maps operations to numbers of dims, 4 or more, not {shown(ranks)}"
+        raise InputError("", told, next_step='write max_rank={"*": 5}')
     for name in ("legalize", "demote_i64"):
         one_of(name, getattr(target, name), (False, True))

@@ -21,6 +21,9 @@ i64 = "32-bit addresses"
 [op_dtypes]                                        # what an operation is taken on, if that is less than dtypes
 "stablehlo.dot_general" = ["i32"]
 
+[max_rank]                                         # the most dims of a tensor, by operation
+"*" = 5                                            # of all others
+
 [[keep]]                                           # scatters that it takes as they are; see `NativeScatter`
 combiners = ["assign"]
 dtypes = ["i8"]
@@ -50,9 +53,12 @@ WORDS = {"dialect": DIALECTS, "index_type": INDEX_TYPES, "float_mode": FLOAT_MOD
 LISTS = ("ops", "dtypes", "composites", "refused_forms")
 FLAGS = ("legalize", "demote_i64")
 REASONS = ("refused", "refused_dtypes")
-KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "named", "costs")
+KEYS = (*TEXTS, *LISTS, *WORDS, *FLAGS, *REASONS, "op_dtypes", "keep", "named", "max_rank", "costs")
 
 KEEP_LISTS = ("combiners", "dtypes", "index_dtypes")
+
+LEAST_RANK = 4
+"""What rules need that do with fewer dims."""
 
 JSON_SUFFIX = ".json"
 
@@ -89,6 +95,11 @@ def read_target_unchecked(path: str) -> Target:
     fields["op_dtypes"] = {
         op: _names(path, f"op_dtypes: {op}", dtypes) for op, dtypes in _table(path, "op_dtypes", content).items()
     }
+    fields["max_rank"] = _table(path, "max_rank", content)
+    for op, most in fields["max_rank"].items():
+        if not isinstance(most, int) or isinstance(most, bool) or most < LEAST_RANK:
+            told = f"max_rank: {op}: a number of dims, {LEAST_RANK} or more, is wanted, not {most!r}"
+            raise InputError(path, told, next_step='write "*" = 5')
     fields["keep"] = _kept(path, content.get("keep", []))
     fields["named"] = named_entries(path, content.get("named", []))
     fields["costs"] = _costs(path, _table(path, "costs", content))

@@ -25,7 +25,13 @@ def test_every_op_with_rules_has_a_family():
     """A rule for another op would never be tried."""
     approximated = {"chlo.", "stablehlo.custom_call"}  # jaxlib's own pass, which is no rule of ours to prove
     # The bits of floats have no meaning to the prover; all 2^16 numbers are tried, and the edges of wider ones.
-    rounded = {"stablehlo. on floats", "stablehlo. on complex numbers", "op in a form", "linear algebra"}
+    rounded = {
+        "stablehlo. on floats",
+        "stablehlo. on complex numbers",
+        "op in a form",
+        "linear algebra",
+        "op of many dims",
+    }
     assert {kind.name for kind in KINDS} == {*FAMILIES, *approximated, *rounded}
     beyond = [rule for rule in default_registry().rules(PLAIN) if not has_plain_cases(rule)]  # of floats, and windows
     assert len(RULES) + len(beyond) == sum(len(default_registry().rules(op)) for op in FAMILIES)

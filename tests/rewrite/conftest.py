@@ -4,6 +4,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.lowerings.plain_op import PlainOp
+from hlo_lower.rewrite.forms_of_ops import WORDS as OP_FORMS
 from hlo_lower.scatter.costs import COSTS
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
@@ -32,6 +33,8 @@ TARGETS = {
     ),
     "finite": hl.Target("finite", refused=SCATTER, refused_forms=["constant Inf", "compare TOTALORDER"]),
     "positive": hl.Target("positive", refused=SCATTER, refused_forms=["sine or tangent below 0", "power below 0"]),
+    "no_forms": hl.Target("no_forms", refused=SCATTER, refused_forms=OP_FORMS),
+    "few_dims": hl.Target("few_dims", refused=SCATTER, max_rank={"*": 4}),
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 TARGETS |= {

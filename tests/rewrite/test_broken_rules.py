@@ -98,6 +98,10 @@ MODULES = {
         unary(f"stablehlo.constant dense<0x7F800000> : {F}"),
         {"refused_forms": ["constant Inf"]},
     ),
+    "op of many dims": (
+        unary(f"stablehlo.abs %x : {F}").replace("4xf32", "4x1x1x1x1xf32"),
+        {"max_rank": {"*": 4}},
+    ),
     "chlo.": (unary(f"chlo.square %x : {F} -> {F}"), {"legalize": True}),
     "stablehlo. on integers": (
         unary(f"stablehlo.abs %x : {F}").replace("f32", "i8"),
@@ -119,7 +123,11 @@ def op_of(kind):
     """The name of a kind's op, as it stands in its module."""
     begun = {"chlo.": "chlo.square", "stablehlo.": "stablehlo.abs"}
     others = {"control flow": "stablehlo.optimization_barrier", "op": "stablehlo.round_nearest_afz"}
-    others |= {"op in a form": "stablehlo.constant", "linear algebra": "stablehlo.cholesky"}
+    others |= {
+        "op of many dims": "stablehlo.abs",
+        "op in a form": "stablehlo.constant",
+        "linear algebra": "stablehlo.cholesky",
+    }
     others["stablehlo. on complex numbers"] = "stablehlo.negate"
     name = kind.partition(" ")[0]
     return others.get(kind) or begun.get(name, name)

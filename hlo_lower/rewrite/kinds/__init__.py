@@ -12,6 +12,7 @@ from hlo_lower.rewrite.kinds.element_type import ComplexTypeKind, FloatTypeKind,
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.linear_algebra import LinearAlgebraKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
+from hlo_lower.rewrite.kinds.rank import RankKind
 from hlo_lower.rewrite.kinds.refused_form import RefusedFormKind
 from hlo_lower.rewrite.kinds.reverse import ReverseKind
 from hlo_lower.rewrite.kinds.scatter import ScatterKind
@@ -34,6 +35,7 @@ KINDS: tuple[Kind, ...] = (
     ControlKind(),
     LinearAlgebraKind(),
     PlainOpKind(),
+    RankKind(),
 )
 
 

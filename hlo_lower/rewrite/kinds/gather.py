@@ -11,6 +11,7 @@ from hlo_lower.lowerings.gather import GatherLowering
 from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 from hlo_lower.targets import Target
@@ -26,7 +27,7 @@ class GatherKind(Kind):
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 
     def concerns(self, options: Options) -> bool:
-        return bool(options.target.gather) or super().concerns(options)
+        return bool(options.target.gather) or refuses_forms(options.target) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""
@@ -55,4 +56,6 @@ def taken_by(target: Target, node: Node) -> TakenGather:
     """How a target takes a gather."""
     if target.refusal(GATHER, dtypes_on(node)) is not None:
         return TakenGather.NOT
+    if node.is_static and refused_op_form(target, node) is not None:
+        return TakenGather.ORDERED
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE

@@ -7,20 +7,35 @@ from hlo_lower.causes import Cause
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import (
     batch_norm,
+    convolution,
     dot_of_integers,
+    dynamic_gather,
     fft,
     float_ops,
     integer_ops,
+    pad,
     reduce_halves,
     reduce_window,
     reduced_precision,
     remainder,
     select_and_scatter,
 )
-from hlo_lower.lowerings.plain_op import PLAIN, PLAIN_DOMAINS, Elements, Numbers, PlainFacts, PlainOp, elements_of
+from hlo_lower.lowerings.plain_op import (
+    PLAIN,
+    PLAIN_DOMAINS,
+    Elements,
+    Numbers,
+    PlainFacts,
+    PlainOp,
+    Whole,
+    elements_of,
+)
+from hlo_lower.options import Options
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
+from hlo_lower.rewrite.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.kinds.element_type import is_of_parts
 from hlo_lower.rewrite.legality import dtypes_on
@@ -44,23 +59,31 @@ class PlainOpKind(Kind):
         dot_of_integers.rules,
         reduce_halves.rules,
         fft.rules,
+        pad.rules,
+        convolution.rules,
+        dynamic_gather.plain_rules,
     )
+
+    def concerns(self, options: Options) -> bool:
+        return refuses_forms(options.target) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it.
 
-        An op that is refused for its element types alone is first computed on others, where that can be done; one of
-        complex numbers always is.
+        One that is taken is read, too, where it stands in a form that is not. An op that is refused for its element
+        types alone is first computed on others, where that can be done; one of complex numbers always is.
         """
-        if context.target.refusal(node.name, dtypes_on(node)) is None:
+        is_whole = context.target.refuses_op(node.name) is not None
+        form = None if is_whole else refused_op_form(context.target, node)
+        if form is None and context.target.refusal(node.name, dtypes_on(node)) is None:
             return None
-        if not context.is_carried and context.target.refuses_op(node.name) is None:
+        if form is None and not context.is_carried and not is_whole:
             return None
         if is_of_parts(context.target, node) and node.name != PlainOp.FFT.value:
             return None
         if not node.is_static:
             return Subject(self, node, node.name, (), nothing)
-        return Subject(self, node, node.name, [Candidate(_facts(context, node))], as_it_stands(context, node))
+        return Subject(self, node, node.name, [Candidate(_facts(context, node, form))], as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return OWNED
@@ -68,7 +91,8 @@ class PlainOpKind(Kind):
     def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
         """The rules for ops of its name."""
         facts, tried = subject.candidates[0].facts, {rule.name: why for rule, why in refused.nearest}
-        own = [r for r in context.registry.rules(PLAIN) if facts["named"] in r.constraints.get("named", ())]
+        known = context.registry.rules(PLAIN)
+        own = [r for r in known if all(facts[f] in r.constraints.get(f, {facts[f]}) for f in ("named", "needs"))]
         return [(rule, tried.get(rule.name) or rule.misses(facts)) for rule in own]
 
     def title(self, rule: Rule) -> str:
@@ -83,17 +107,20 @@ OWNED = frozenset(
         *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
         *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
         *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
+        *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
+        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal"),
     )
 )
 """Attributes that make an op what it is."""
 
 
-def _facts(context: Context, node: Node) -> PlainFacts:
+def _facts(context: Context, node: Node, form: RefusedForm | None) -> PlainFacts:
     named = PlainOp(node.name)
     return PlainFacts(
         named,
         elements_of(node.operand(0).element_type),
         Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
+        form or Whole.WHOLE,
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
         window=reduce_window.window_elements(node) if named in WINDOWED else 0,
         summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,

@@ -1,9 +1,13 @@
 """`stablehlo.reverse`, for targets that refuse it, whole or on some element types."""
 
+from dataclasses import replace
+
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import reverse
 from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, reverse_facts
+from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
+from hlo_lower.rewrite.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.legality import dtypes_on
 
@@ -20,14 +24,18 @@ class ReverseKind(Kind):
     families = (reverse.rules,)
     owned = frozenset({"dimensions"})
 
+    def concerns(self, options: Options) -> bool:
+        return refuses_forms(options.target) or super().concerns(options)
+
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where its shape is dynamic, None where the target takes it."""
-        if context.target.refusal(REVERSE, dtypes_on(node)) is None:
+        is_taken = context.target.refusal(REVERSE, dtypes_on(node)) is None
+        if is_taken and refused_op_form(context.target, node) is None:
             return None
         if not node.operand(0).is_static:
             return Subject(self, node, REVERSE, (), nothing)
         facts = reverse_facts(node, few=context.target.costs.few_windows)
-        candidates = [Candidate(facts)]
+        candidates = [Candidate(replace(facts, axes=Axes.APART))] if is_taken else [Candidate(facts)]
         if facts.axes is Axes.LONG and facts.slices <= MOST_SLICES:
             candidates.append(Candidate(facts.as_short()))
 

@@ -1,0 +1,248 @@
+"""Ops in forms that a target refuses though it takes the op: the same bits, and wrong ones are found."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+import hlo_lower as hl
+from hlo_lower.graph import Builder
+from hlo_lower.lowerings import convolution, pad, reduce_halves
+from hlo_lower.rewrite.forms_of_ops import WORDS
+from hlo_lower.rewrite.kinds import reverse as reverse_kind
+
+NPU = hl.Target(
+    "npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=WORDS
+)
+
+
+def lowered_of(function, *values, **options):
+    """A function's module, and what it becomes; nothing that is refused is left."""
+    source = hl.export(function, *values)
+    lowered = hl.lower(source, target=NPU, **options)
+    assert lowered.changes
+    assert not lowered.refused, lowered.notes
+    return source, lowered
+
+
+def assert_same(function, *values, **options):
+    """Both give the same bits."""
+    source, lowered = lowered_of(function, *values, **options)
+    for expected, found in zip(*(jax.tree.leaves(e.call(*values)) for e in (source, lowered.exported)), strict=True):
+        expected, found = np.asarray(expected), np.asarray(found)
+        assert (expected.shape, expected.tobytes()) == (found.shape, found.tobytes()), lowered.text
+
+
+def padded(x, value, low, high, interior):
+    """`stablehlo.pad` by its definition: element i stands at low + i * (interior + 1) of each dim, if inside."""
+    sizes = [lo + n + max(n - 1, 0) * gap + hi for n, lo, hi, gap in zip(x.shape, low, high, interior, strict=True)]
+    result = np.full(sizes, value, x.dtype)
+    for place in np.ndindex(*x.shape):
+        at = tuple(lo + i * (gap + 1) for i, lo, gap in zip(place, low, interior, strict=True))
+        if all(0 <= i < n for i, n in zip(at, sizes, strict=True)):
+            result[at] = x[place]
+    return result
+
+
+def some(count, now):
+    """Numbers of random cases, of which so many are run by default."""
+    return [k if k < now else pytest.param(k, marks=pytest.mark.sweep) for k in range(count)]
+
+
+@pytest.mark.parametrize("seed", some(100, 4))
+def test_a_pad_is_its_definition(seed):
+    """Of any rank, with values between, in front, behind, and elements cut at both ends."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 4))
+    x = rng.standard_normal(rng.integers(1, 5, rank)).astype([np.float32, np.int32][seed % 2])
+    low, high = rng.integers(-2, 4, (2, rank))
+    interior = rng.integers(0, 3, rank)
+    spread = np.asarray(x.shape) + (np.asarray(x.shape) - 1) * interior
+    high = np.maximum(high, -spread - low)
+    value = np.asarray(7, x.dtype)
+    dims = [tuple(map(int, three)) for three in zip(low, high, interior, strict=True)]
+    _, lowered = lowered_of(lambda v, p: lax.pad(v, p, dims), x, value)
+    [found] = jax.tree.leaves(lowered.exported.call(x, value))
+    np.testing.assert_array_equal(found, padded(x, value, low, high, interior))
+
+
+def random_convolution(seed):
+    """A convolution in some of the forms, as a function of an operand and a kernel, with whole numbers for both."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 4))
+    letters = "DHW"[-rank:]
+    orders = [list(rng.permutation(["N", "C", *letters])), list(rng.permutation(["I", "O", *letters]))]
+    groups, mode = int(rng.integers(2, 4)), ["batch", "feature", "none"][int(rng.integers(3))]
+    channels, outputs, batch = (int(n) for n in rng.integers(1, 3, 3))
+    inputs = channels * (groups if mode == "feature" else 1)
+    sizes = {"N": batch * (groups if mode == "batch" else 1), "C": inputs, "I": channels, "O": outputs * groups}
+    spatial = dict(zip(letters, rng.integers(3, 6, rank).tolist(), strict=True))
+    windows = dict(zip(letters, rng.integers(1, 3, rank).tolist(), strict=True))
+    x = rng.integers(-4, 5, [int((sizes | spatial)[d]) for d in orders[0]])
+    k = rng.integers(-4, 5, [int((sizes | windows)[d]) for d in orders[1]])
+    options = {
+        "window_strides": rng.integers(1, 3, rank).tolist(),
+        "padding": rng.integers(-1, 3, (rank, 2)).tolist(),
+        "lhs_dilation": rng.integers(1, 3, rank).tolist(),
+        "rhs_dilation": [2, *rng.integers(1, 3, rank - 1).tolist()],
+        "dimension_numbers": ("".join(orders[0]), "".join(orders[1]), "".join(rng.permutation(orders[0]))),
+        "feature_group_count": groups if mode == "feature" else 1,
+        "batch_group_count": groups if mode == "batch" else 1,
+    }
+    dtype = [np.float32, np.int32][seed % 2]
+    return lambda a, b: lax.conv_general_dilated(a, b, **options), x.astype(dtype), k.astype(dtype)
+
+
+@pytest.mark.parametrize("seed", some(200, 4))
+def test_a_convolution_is_the_same_sums(seed):
+    """In groups, dilated on either side, with strides and any order of dims; sums of whole numbers are exact."""
+    function, x, k = random_convolution(seed)
+    if 0 in jax.eval_shape(function, x, k).shape:
+        pytest.skip("it has no window")
+    assert_same(function, x, k, float_mode="reassociate")
+
+
+REVERSED = """func.func public @main(%x: tensor<2x5x4xi32>, %k: tensor<2x4x3xi32>) -> tensor<2x4x3xi32> {
+  %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {reverse = [true]}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x5x4xi32>, tensor<2x4x3xi32>) -> tensor<2x4x3xi32>
+  return %r : tensor<2x4x3xi32>
+}
+"""  # noqa: E501
+
+
+def test_floats_are_convolved_in_another_order_only_where_that_is_allowed():
+    """Else the convolution is left and the option is told."""
+    x, k = np.ones((1, 4, 2), np.float32), np.ones((2, 2, 3), np.float32)
+    order = ("NWC", "WIO", "NWC")
+    source = hl.export(lambda a, b: lax.conv_general_dilated(a, b, [1], [(0, 0)], [2], dimension_numbers=order), x, k)
+    lowered = hl.lower(source, target=NPU)
+    assert any("--float-mode reassociate" in note for note in lowered.notes)
+    assert [one.op for one in lowered.refused] == ["stablehlo.convolution"]
+
+
+def test_other_forms_are_the_same_bits():
+    """Products that contract dims in another order, maxima from a number, reductions of any region, reverses."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-9, 9, (3, 4, 5)), rng.integers(-9, 9, (5, 4, 2))
+    assert_same(
+        lambda a, b: lax.dot_general(a, b, (((1, 2), (1, 0)), ((), ()))), x.astype(np.int32), y.astype(np.int32)
+    )
+    assert_same(lambda a: a[:, :0] @ a[:0], np.ones((4, 4), np.float32))
+    z = rng.standard_normal((3, 5)).astype(np.float32)
+    assert_same(lambda a, s: lax.reduce(a, s, lax.max, (1,)), z, np.float32(0.5))
+    assert_same(lambda a: lax.reduce(a, np.int32(3), lax.min, (0,)), (z * 5).astype(np.int32))
+    assert_same(lambda a: lax.reduce(a, np.int32(0), lax.bitwise_xor, (1,)), (z * 5).astype(np.int32))
+    assert_same(lambda a: lax.reduce(a, np.float32(0), lambda p, q: p + q * np.float32(0.5), (1,)), z)
+    assert_same(lambda a: lax.rev(a, (0, 2)), x.astype(np.int32))
+
+
+@pytest.mark.parametrize("seed", some(100, 4))
+def test_a_gather_is_the_same_in_any_order(seed):
+    """Of rows along any axis, of points, in batches, with the windows anywhere in the result."""
+    rng = np.random.default_rng(seed)
+    rank, batches = int(rng.integers(2, 4)), int(rng.integers(0, 2))
+    shape = [int(n) for n in rng.integers(2, 5, rank)]
+    axes = sorted(rng.permutation(np.arange(batches, rank))[: int(rng.integers(1, rank - batches + 1))].tolist())
+    positions = [*shape[:batches], *(int(n) for n in rng.integers(1, 4, rng.integers(1, 3)))]
+    keeps = bool(rng.integers(2))
+    windows = [d for d in range(batches, rank) if keeps or d not in axes]
+    offsets = sorted(rng.permutation(len(positions) + len(windows))[: len(windows)].tolist())
+    numbers = lax.GatherDimensionNumbers(
+        *(tuple(offsets), () if keeps else tuple(axes), tuple(rng.permutation(axes).tolist())),
+        *(tuple(range(batches)), tuple(range(batches))),
+    )
+    sizes = [1 if d in axes or d < batches else n for d, n in enumerate(shape)]
+    x = rng.standard_normal(shape).astype(np.float32)
+    i = rng.integers(-1, 5, (*positions, len(axes))).astype(np.int32)
+    function = lambda a, b: lax.gather(a, b, numbers, sizes, mode="clip")  # noqa: E731
+    source = hl.export(function, x, i)
+    lowered = hl.lower(source, target=NPU)
+    assert not lowered.refused
+    np.testing.assert_array_equal(*(e.call(x, i) for e in (source, lowered.exported)))
+
+
+FORMS = {
+    "pad": (lambda x: lax.pad(x, np.int32(9), [(1, 0, 1), (0, 0, 0)]), (3, 4)),
+    "interleaved": (lambda x: convolved(x, np.arange(24).reshape(2, 4, 3), rhs_dilation=[2]), (2, 8, 4)),
+    "groups": (lambda x: convolved(x, np.arange(24).reshape(2, 2, 6), batch_group_count=2), (4, 5, 2)),
+    "start": (lambda x: lax.reduce(x, np.int32(3), lax.max, (1,)), (3, 4)),
+    "dims": (lambda x: lax.rev(x, (0, 2)), (2, 3, 4)),
+    "rows": (lambda x: gathered(x), (4, 4)),
+    "dot": (lambda x: lax.dot_general(x, x, (((1, 2), (2, 1)), ((), ()))), (2, 3, 3)),
+}
+
+
+def convolved(x, kernel, **options):
+    """A convolution of integers over one dim; its kernel is no constant."""
+    kernel = (kernel + x.reshape(-1)[0]).astype(np.int32)
+    return lax.conv_general_dilated(x, kernel, [1], [(0, 0)], dimension_numbers=("NWC", "WIO", "NWC"), **options)
+
+
+def gathered(x):
+    """Rows with the window in front."""
+    numbers = lax.GatherDimensionNumbers((0,), (0,), (0,))
+    return lax.gather(x, np.int32([[2], [0], [1], [1]]), numbers, (1, 4), mode="clip")
+
+
+def cut_in_front(own):
+    """A slice that begins one further, where there is one."""
+    return lambda b, v, axis, start, n: own(b, v, axis, min(start + 1, v.static_shape[axis] - n), n)
+
+
+def not_interleaved(_own):
+    """The sequences one after the other."""
+    return lambda b, v, _dim, step: b.reshape(v, (v.shape[0] // step, v.shape[1] * step, v.shape[2]))
+
+
+def groups_turned(own):
+    """The groups of the operand in opposite order."""
+    return lambda self, b, values, *rest: own(self, b, [b.reverse(values[0], [2]), values[1]], *rest)
+
+
+def first_dim_alone(own):
+    """A reverse of the first dim alone."""
+    return lambda node, few: replace(own(node, few=few), dims=(0,))
+
+
+WRONG = {
+    "pad": (pad, "slice_along", cut_in_front),
+    "interleaved": (convolution, "_interleaved", not_interleaved),
+    "groups": (convolution.Convolution, "on", groups_turned),
+    "start": (reduce_halves, "identity", lambda own: lambda b, _, element: b.constant(5, (), element)),
+    "dims": (reverse_kind, "reverse_facts", first_dim_alone),
+    "rows": (Builder, "transpose", lambda own: lambda b, value, order: value),
+    "dot": (Builder, "transpose", lambda own: lambda b, value, order: value),
+}
+"""For each form a step of its rule, and a wrong one: cut in front, not interleaved, a start that counts, a dim left."""
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_wrong_rule_is_found(name, monkeypatch):
+    """What a rule gives is verified against the module; with a step done wrongly the verification says so."""
+    function, shape = FORMS[name]
+    source, lowered = lowered_of(function, np.zeros(shape, np.int32))
+    assert hl.verify(source, lowered).ok
+    where, step, wrong = WRONG[name]
+    monkeypatch.setattr(where, step, wrong(getattr(where, step)))
+    assert not hl.verify(source, hl.lower(source, target=NPU)).ok
+
+
+def test_a_reversed_kernel_is_reversed_before():
+    """And verified."""
+    lowered = hl.lower(REVERSED, target=NPU)
+    assert "reverse = [true]" not in lowered.text
+    assert not lowered.refused
+    assert hl.verify(REVERSED, lowered).ok
+
+
+def test_pads_that_other_rules_build_are_lowered():
+    """A window over what has gaps pads between elements."""
+    target = hl.Target("npu", refused={"stablehlo.reduce_window": "none"}, refused_forms=["pad between elements"])
+    function = lambda x: lax.reduce_window(x, np.int32(0), lax.add, (2,), (1,), "VALID", base_dilation=(2,))  # noqa: E731
+    source = hl.export(function, np.arange(5, dtype=np.int32))
+    lowered = hl.lower(source, target=target)
+    assert "stablehlo.pad" not in lowered.text
+    assert not lowered.refused
+    assert hl.verify(source, lowered).ok

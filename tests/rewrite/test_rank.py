@@ -1,0 +1,102 @@
+"""Ops on more dims than a target takes: the same bits on fewer, and wrong ones are found."""
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+import hlo_lower as hl
+from hlo_lower.errors import InputError
+from hlo_lower.lowerings import rank
+from hlo_lower.targets import target_of
+
+FEW = hl.Target("few", refused={"stablehlo.scatter": "lowered"}, max_rank={"*": 5})
+SHAPE = (2, 3, 1, 2, 2, 3)
+
+
+def programs(seed):
+    """Functions of flat arguments that do something on six dims, by name."""
+    rng = np.random.default_rng(seed)
+    size, order = int(np.prod(SHAPE)), tuple(int(d) for d in rng.permutation(6))
+    x = rng.standard_normal(size).astype(np.float32)
+    some = tuple(sorted(int(d) for d in rng.permutation(6)[:3]))
+    low, high, gap = (rng.integers(n, 3, 6).tolist() for n in (-1, 0, 0))
+    starts = [np.int32(s) for s in rng.integers(-1, 3, 6)]
+    sizes = [int(rng.integers(1, n + 1)) for n in SHAPE]
+    whole = (x * 4).astype(np.int32)
+    lows, zero, one = [n - k for n, k in zip(SHAPE, sizes, strict=True)], np.float32(0), np.float32(1)
+    on = lambda v: v.reshape(SHAPE)  # noqa: E731
+    axis = int(rng.integers(6))
+    chosen = rng.random(size) < 0.5
+    pads = [(lo, max(hi, -lo), g) for lo, hi, g in zip(low, high, gap, strict=True)]
+    update = rng.standard_normal(sizes).astype(np.float32).reshape(-1)
+    return {
+        "elementwise": (lambda v, p: lax.select(on(p), on(v) * 2, lax.clamp(zero, on(v), one)), x, chosen),
+        "transpose": (lambda v: lax.transpose(on(v), order), x),
+        "broadcast": (lambda v: lax.broadcast_in_dim(v[:6].reshape(2, 3), (2, 2, 3, 3, 2, 1), (0, 3)), x),
+        "reduce": (lambda v: lax.reduce(on(v), np.float32(-np.inf), lax.max, some), x),
+        "slice": (lambda v: lax.slice(on(v), lows, SHAPE, [1, 2, 1, 1, 2, 1]), x),
+        "pad": (lambda v: lax.pad(on(v), np.float32(7), pads), x),
+        "reverse": (lambda v: lax.rev(on(v), some), x),
+        "concatenate": (lambda v: lax.concatenate([on(v), on(v) + 1], axis), x),
+        "iota": (lambda v: on(v) + lax.broadcasted_iota(np.float32, SHAPE, axis), x),
+        "read": (lambda v: lax.dynamic_slice(on(v), starts, sizes), x),
+        "update": (lambda v, u: lax.dynamic_update_slice(on(v), u.reshape(sizes), starts), x, update),
+        "dot": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), whole),
+        "constant": (lambda v: on(v) + np.arange(size, dtype=np.float32).reshape(SHAPE), x),
+    }  # fmt: skip
+
+
+NAMES = tuple(programs(0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.sweep) for k in range(1, 12))])
+def test_fewer_dims_are_the_same_bits(name, seed):
+    """Of every family of ops; nothing of more dims is left but what is given and returned in them."""
+    function, *values = programs(seed)[name]
+    flat = lambda *args: function(*args).reshape(-1)  # noqa: E731
+    source = hl.export(flat, *values)
+    lowered = hl.lower(source, target=FEW)
+    assert lowered.changes
+    assert not lowered.refused, lowered.text
+    expected, found = (np.asarray(jax.tree.leaves(e.call(*values))[0]) for e in (source, lowered.exported))
+    assert expected.tobytes() == found.tobytes(), lowered.text
+
+
+WRONG = {
+    "transpose": ("moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])),
+    "reduce": ("moved", lambda b, value, order: b.reshape(value, [value.static_shape[d] for d in order])),
+    "reverse": ("_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])),
+    "concatenate": ("_blocks", lambda shape, dim: (1, shape[dim], int(np.prod(shape)) // shape[dim])),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_shape_is_found(name, monkeypatch):
+    """Dims that are not moved, or taken for others, are found by the verification."""
+    function, *values = programs(3)[name]
+    source = hl.export(lambda *args: function(*args).reshape(-1), *values)
+    assert hl.verify(source, hl.lower(source, target=FEW)).ok
+    monkeypatch.setattr(rank, *WRONG[name])
+    assert not hl.verify(source, hl.lower(source, target=FEW)).ok
+
+
+def test_what_stays_is_told():
+    """An argument of six dims, which the target cannot have, and a gather."""
+    lowered = hl.lower(hl.export(lambda x: x + 1, np.zeros(SHAPE, np.float32)), target=FEW)
+    assert [(one.op, one.reason["note"]) for one in lowered.refused] == [
+        ("stablehlo.reshape", "on 6 dims, more than 5"),
+    ]
+
+
+def test_a_limit_is_read_from_a_file(tmp_path):
+    """By op, and "*" for all others; fewer than four dims are refused, with the line."""
+    file = tmp_path / "npu.toml"
+    file.write_text('[max_rank]\n"*" = 5\n"stablehlo.pad" = 4\n')
+    assert target_of(str(file)).max_rank == {"*": 5, "stablehlo.pad": 4}
+    file.write_text('[max_rank]\n"*" = 3\n')
+    with pytest.raises(InputError, match="4 or more"):
+        target_of(str(file))
+    with pytest.raises(InputError, match="4 or more"):
+        hl.Target("npu", max_rank={"*": 1})
