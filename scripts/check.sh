@@ -10,8 +10,10 @@ command -v "$python" >/dev/null || python=python3
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hlo_lower needs Python 3.11 or newer; set PYTHON" >&2; exit 2; }
 
 venv=.venv${JAX:+-jax-$JAX}
+extras=test,iree,prove
+[ -n "${JAX:-}" ] || extras+=,docs
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[test,iree,prove,docs]' ${JAX:+"jax==$JAX" "jaxlib==$JAX"}
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]" ${JAX:+"jax==$JAX" "jaxlib==$JAX"}
 
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .

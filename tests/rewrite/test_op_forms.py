@@ -51,7 +51,7 @@ def some(count, now):
     return [k if k < now else pytest.param(k, marks=pytest.mark.sweep) for k in range(count)]
 
 
-@pytest.mark.parametrize("seed", some(100, 4))
+@pytest.mark.parametrize("seed", some(100, 2))
 def test_a_pad_is_its_definition(seed):
     """Of any rank, with values between, in front, behind, and elements cut at both ends."""
     rng = np.random.default_rng(seed)
@@ -217,8 +217,11 @@ WRONG = {
 }
 """For each form a step of its rule, and a wrong one: cut in front, not interleaved, a start that counts, a dim left."""
 
+QUICK = ("rows", "dims")
+"""Those that are verified in a quarter of a second each; the others are in the sweep."""
 
-@pytest.mark.parametrize("name", FORMS)
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.sweep) for n in FORMS])
 def test_a_wrong_rule_is_found(name, monkeypatch):
     """What a rule gives is verified against the module; with a step done wrongly the verification says so."""
     function, shape = FORMS[name]

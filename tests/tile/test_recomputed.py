@@ -115,7 +115,7 @@ def test_a_carry_that_is_as_large_is_not_stacked():
     assert recompute(graph, 1) == ()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_random_scans(seed, monkeypatch):
     """Stacks of random scans computed again give the same, bit for bit."""
     assert not differs(seed, monkeypatch)
@@ -162,7 +162,14 @@ def first_trip(monkeypatch):
 SEEN = {next_trip: 0, unclamped: 1, any_row: 3, unwritten: 10, first_trip: 0}
 
 
-@pytest.mark.parametrize("wrong", SEEN, ids=lambda wrong: wrong.__name__)
+NOW = (next_trip, any_row)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [w if w in NOW else pytest.param(w, marks=pytest.mark.sweep) for w in SEEN],
+    ids=lambda wrong: wrong.__name__,
+)
 def test_a_wrong_row_is_seen(wrong, monkeypatch):
     """Each way to compute another row gives other results in a program that is right without it."""
     wrong(monkeypatch)
