@@ -48,18 +48,20 @@ def _before(
 
 
 def _loses_start(reduce: mlir.RawOperation) -> bool:
-    """Whether a reduction of one tensor goes over dims of one element, from what may change that."""
-    if len(reduce.results) > 1:
-        return False
-    value, start = (mlir.read_tensor_type(operand.type) for operand in reduce.operands)
-    made, block = mlir.read_tensor_type(reduce.results[0].type), reduce.regions[0].blocks[0]
-    if value is None or start is None or made is None or not value.is_static:
-        return False
-    types = {one.element_name for one in (value, start, made)}
+    """Whether a reduction goes over dims of one element, from what may change that."""
+    count, block = len(reduce.results), reduce.regions[0].blocks[0]
+    read = [mlir.read_tensor_type(value.type) for value in (*reduce.operands, *reduce.results)]
+    types = [one for one in read if one is not None and one.is_static]
     dims = mlir.integers_of(reduce.attributes["dimensions"])
-    inside = {mlir.tensor_element_name(argument.type) for argument in block.arguments}
-    is_plain = len(types | inside) == 1 and bool(dims) and all(value.shape[d] == 1 for d in dims)
-    return is_plain and not _changes_nothing(reduce.operands[1], block)
+    if len(types) < 3 * count or not dims or any(types[0].shape[d] != 1 for d in dims):
+        return False
+    inside = [mlir.tensor_element_name(argument.type) for argument in block.arguments]
+    if any(one.element_name != inside[k % count] for k, one in enumerate(types)) or inside[:count] != inside[count:]:
+        return False
+    starts = list(reduce.operands)[count:]
+    if count > 1:  # that of the place of a maximum, say; no version is without it where it is a constant
+        return any((maker := mlir.producer(start)) is None or maker.name != "stablehlo.constant" for start in starts)
+    return not _changes_nothing(starts[0], block)
 
 
 def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
@@ -85,21 +87,28 @@ def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
 
 
 def _map(reduce: mlir.RawOperation) -> None:
-    """Equal: of one element the region is run once, on the start and it."""
-    value, start = reduce.operands
-    made, block = reduce.results[0].type, reduce.regions[0].blocks[0]
-    starts = _before(reduce, "stablehlo.broadcast_in_dim", [start], made, "broadcast_dimensions", [])
-    values = _before(reduce, "stablehlo.reshape", [value], made, "", [])
-    dims = {"dimensions": mlir.dense_i64(range(len(mlir.tensor_shape(made))))}
-    where, at = reduce.location, mlir.insert_before(reduce)
-    new = mlir.create_operation(
-        "stablehlo.map", [starts, values], [made], dims, regions=1, location=where, insertion_point=at
-    )
-    types = [argument.type for argument in block.arguments]
-    body = mlir.append_block(new, 0, types, where)
-    known = dict(zip(block.arguments, body.arguments, strict=True))
-    for inner in block.operations:
-        copy = mlir.clone_into(inner.operation, body, known)
-        known.update(zip(inner.operation.results, copy.results, strict=True))
-    reduce.results[0].replace_all_uses_with(new.results[0])
+    """Equal: of one element the region is run once, on the start and it. A map has one result: each gets one."""
+    count, block, where = len(reduce.results), reduce.regions[0].blocks[0], reduce.location
+    *inner, last = (operation.operation for operation in block.operations)
+    values: list[mlir.RawValue] = []
+    for number, value in enumerate(reduce.operands):
+        made = reduce.results[number % count].type
+        name, attribute = ("reshape", "") if number < count else ("broadcast_in_dim", "broadcast_dimensions")
+        values.append(_before(reduce, f"stablehlo.{name}", [value], made, attribute, []))
+    values = values[count:] + values[:count]
+    for result, returned in zip(reduce.results, last.operands, strict=True):
+        dims = {"dimensions": mlir.dense_i64(range(len(mlir.tensor_shape(result.type))))}
+        at = mlir.insert_before(reduce)
+        new = mlir.create_operation(
+            "stablehlo.map", values, [result.type], dims, regions=1, location=where, insertion_point=at
+        )
+        body = mlir.append_block(new, 0, [argument.type for argument in block.arguments], where)
+        known = dict(zip(block.arguments, body.arguments, strict=True))
+        for raw in inner:
+            known.update(zip(raw.results, mlir.clone_into(raw, body, known).results, strict=True))
+        end = mlir.insert_at_end(body)
+        mlir.create_operation(
+            "stablehlo.return", [known.get(returned, returned)], [], location=where, insertion_point=end
+        )
+        result.replace_all_uses_with(new.results[0])
     reduce.erase()

@@ -42,6 +42,25 @@ def test_a_reduction_begins_with_its_start(shape, made):
     np.testing.assert_array_equal(found, np.minimum(x.min(0), -4))
 
 
+TWO = """func.func @main(%x: tensor<1x3xi32>, %y: tensor<1x3xf32>, %s: tensor<i32>, %t: tensor<f32>) -> (tensor<3xi32>, tensor<3xf32>) {
+  %r:2 = stablehlo.reduce(%x init: %s), (%y init: %t) across dimensions = [0] : (tensor<1x3xi32>, tensor<1x3xf32>, tensor<i32>, tensor<f32>) -> (tensor<3xi32>, tensor<3xf32>)
+    reducer(%a: tensor<i32>, %c: tensor<i32>) (%b: tensor<f32>, %d: tensor<f32>) {
+    %e = stablehlo.subtract %a, %c : tensor<i32>
+    stablehlo.return %e, %b : tensor<i32>, tensor<f32>
+  }
+  return %r#0, %r#1 : tensor<3xi32>, tensor<3xf32>
+}
+"""  # noqa: E501
+
+
+def test_two_results_begin_with_their_starts():
+    """Of two types, the one what is first subtracted from and the other the start itself."""
+    x, y = np.arange(3, dtype=np.int32).reshape(1, 3), np.ones((1, 3), np.float32)
+    first, second = Executable(TWO, "exact").run([x, y, np.int32(5), np.float32(7)])
+    np.testing.assert_array_equal(first, [5, 4, 3])
+    np.testing.assert_array_equal(second, [7, 7, 7])
+
+
 def test_a_version_without_the_start_is_another():
     """And the one that has it is the same."""
     source = folded("1x3", "3x")
