@@ -109,12 +109,14 @@ def test_the_format_of_a_report_follows_its_suffix(folder, command, suffix, star
 
 
 def test_named_ops_are_told_in_the_format_of_the_suffix(folder, command):
-    """As JSON or text; another format is an error, and nothing is written."""
+    """As JSON, as a page or as text; another format is an error, and nothing is written."""
     assert command("report", "--named", "plain.mlir", "-o", "named.json").out == "wrote named.json\n"
     assert json.loads((folder / "named.json").read_text())[0]["file"] == "plain.mlir"
-    refused = command("report", "--named", "plain.mlir", "-o", "named.html")
+    assert command("report", "--named", "plain.mlir", "-o", "named.html").out == "wrote named.html\n"
+    assert (folder / "named.html").read_text().startswith("<!DOCTYPE html>")
+    refused = command("report", "--named", "plain.mlir", "-o", "named.sarif")
     assert (refused.code, refused.out) == (2, "")
-    assert not (folder / "named.html").exists()
+    assert not (folder / "named.sarif").exists()
 
 
 def test_a_function_without_an_entry_is_exported_by_its_shapes(folder, command):
