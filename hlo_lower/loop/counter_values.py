@@ -32,7 +32,7 @@ _OPS: Mapping[str, Callable[[Any, Any], Any]] = {
     "arith.maxui": np.maximum,
     "arith.minui": np.minimum,
 }
-_SIGNED = frozenset({*_OPS, "arith.cmpi", "arith.extsi"})
+_SIGNED = frozenset({*_OPS, "arith.cmpi", "arith.extsi", "arith.index_cast"})
 _UNSIGNED = frozenset({"arith.maxui", "arith.minui"})
 
 _COMPARED = (np.equal, np.not_equal, *(np.less, np.less_equal, np.greater, np.greater_equal) * 2)

@@ -101,10 +101,16 @@ def dilated_operand_to_spread(op: PlainLowering) -> Sequence[Value]:
     """
     must_not_round_otherwise(op)
     found, [value, kernel] = Convolution(op.node), op.node.operands
-    zero = op.build.zero(mlir.tensor_element(value.raw.type))
-    for (dim, _, _), dilation in zip(found.spatial, found.each("lhs_dilation"), strict=True):
-        value = spread_along(op.build, value, zero, dim, dilation - 1)
+    value = _spread(op.build, found, value)
     return [found.on(op.build, [value, kernel], op.node.result().static_shape, {"lhs_dilation": None})]
+
+
+def _spread(build: Builder, found: Convolution, value: Value) -> Value:
+    """The operand with its zeros."""
+    zero = build.zero(mlir.tensor_element(value.raw.type))
+    for (dim, _, _), dilation in zip(found.spatial, found.each("lhs_dilation"), strict=True):
+        value = spread_along(build, value, zero, dim, dilation - 1)
+    return value
 
 
 @rules.lowers(
@@ -123,15 +129,24 @@ def batch_groups_to_feature_groups(op: PlainLowering) -> Sequence[Value]:
     """
     must_not_round_otherwise(op)
     build, found, [value, kernel] = op.build, Convolution(op.node), op.node.operands
-    groups, shape = op.node.integer("batch_group_count"), value.static_shape
+    groups = op.node.integer("batch_group_count")
+    value = _beside(build, found, value, groups)
+    return [found.on(build, [value, kernel], op.node.result().static_shape, _in_feature_groups(groups))]
+
+
+def _in_feature_groups(groups: int) -> dict[str, mlir.RawAttribute]:
+    return {"batch_group_count": mlir.i64_attribute(1), "feature_group_count": mlir.i64_attribute(groups)}
+
+
+def _beside(build: Builder, found: Convolution, value: Value, groups: int) -> Value:
+    """The operand with groups of its batch as groups of its features."""
+    shape = value.static_shape
     batch, feature = found.numbers.input_batch, found.numbers.input_feature
     split = build.reshape(value, (*shape[:batch], groups, shape[batch] // groups, *shape[batch + 1 :]))
     others = [d for d in range(len(shape) + 1) if d != batch]
     others.insert(others.index(feature + (feature > batch)), batch)
     merged = {batch: shape[batch] // groups, feature: shape[feature] * groups}
-    value = build.reshape(build.transpose(split, others), [merged.get(d, n) for d, n in enumerate(shape)])
-    other = {"batch_group_count": mlir.i64_attribute(1), "feature_group_count": mlir.i64_attribute(groups)}
-    return [found.on(build, [value, kernel], op.node.result().static_shape, other)]
+    return build.reshape(build.transpose(split, others), [merged.get(d, n) for d, n in enumerate(shape)])
 
 
 @rules.lowers(
@@ -179,11 +194,14 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
 
     Equal: each element is the sum of the same products, none of them with a zero that was not there but those of the
     padding, which is written out. Strides are taken of what a stride of 1 gives. Costs two transpositions for each
-    dilated dim, and the products between strides.
+    dilated dim, and the products between strides. A dilated operand and groups of the batch, which a target may take,
+    are written out before: an element of the operand is then one, and the batch has no order.
     """
     must_not_round_otherwise(op)
     build, found, [value, kernel] = op.build, Convolution(op.node), op.node.operands
     numbers, rank, result = found.numbers, len(found.spatial), op.node.result()
+    groups = op.node.integer("batch_group_count")
+    value = _spread(build, found, value if groups == 1 else _beside(build, found, value, groups))
     value = build.transpose(value, [numbers.input_batch, *(d for d, _, _ in found.spatial), numbers.input_feature])
     apart, strides = list(found.each("rhs_dilation")), list(found.each("window_strides"))
     padding, dilated = list(found.padding), [k for k, step in enumerate(apart) if step > 1]
@@ -206,6 +224,8 @@ def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
             np.asarray(padding, np.int64).reshape(rank, 2), mlir.tensor_type((rank, 2), "i64")
         ),
         "rhs_dilation": None,
+        "lhs_dilation": None,
+        **({} if groups == 1 else _in_feature_groups(groups)),
     }
     made = found.on(build, [value, kernel], (value.static_shape[0], *wanted, features), other)
     for k in reversed(dilated):

@@ -138,11 +138,14 @@ def _union(parts: Iterable[Numbers]) -> Numbers:
 
 
 def _hide(node: Node, numbers: Iterable[int]) -> None:
-    """Let a node read the same numbers as the one window of a gather by two dims; one number as the first of two."""
+    """Let a node read the same numbers as the one window of a gather by two dims; one number as the first of two, and
+    none, of which nothing is to be known, as they stand."""
     for number in numbers:
         value = node.operand(number)
         build, shape = Builder.before(node), value.static_shape
         count = prod(shape)
+        if not count:
+            continue
         rows = (
             build.reshape(value, (1, 1, count)) if count > 1 else build.broadcast(build.reshape(value, ()), (1, 1, 2))
         )

@@ -17,6 +17,8 @@ made afterwards, and only as far as memory asks for it.
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Functional, Graph, Node, Value, erase
 from hlo_lower.loop import read_counted
@@ -292,10 +294,14 @@ def _row_of(build: Builder, stack: Value, number: Value, value: Value) -> Value:
 
 
 def _trip(build: Builder, read: RowRead, scan: Scan, element: str) -> Value:
-    """The trip that wrote the row that is read, in the type of the scan's counter: its start, clamped."""
+    """The trip that wrote the row that is read, in the type of the scan's counter: its start, clamped.
+
+    A type that does not hold the last trip holds nothing beyond it, so its own greatest number does as the bound.
+    """
     start = read.start
     if not _is_inside(read, scan.trips):
-        last = build.constant(scan.trips - 1, (), start.element_type)
+        most = int(np.iinfo(mlir.dtype_of(start.element_type)).max)
+        last = build.constant(min(scan.trips - 1, most), (), start.element_type)
         start = build.clamp(build.constant(0, (), start.element_type), start, last)
     return build.convert(start, element)
 

@@ -152,10 +152,10 @@ def row_reads(stack: ScanStack) -> list[RowRead] | None:
             continue
         if not is_kept(user, number) or user.result(number).is_used:
             return None
-        inside = [node for block in user.blocks for node in block.argument(number).users]
-        body = user.blocks[1]
+        condition, body = user.blocks
+        inside = list(body.argument(number).users)
         inside.remove(body.terminator)
-        if any(node.parent != user for node in inside):
+        if condition.argument(number).is_used or any(node.parent != user for node in inside):
             return None
         found += [RowRead(node, user, number) for node in inside]
     return found if all(_is_of_a_row(read.node) for read in found) else None
@@ -167,4 +167,5 @@ def _is_of_a_row(node: Node) -> bool:
     shape = node.operand(0).static_shape
     starts = node.operands[1:]
     is_row = node.result().static_shape == (1, *shape[1:])
-    return is_row and all(mlir.dtype_of(start.element_type) is not None for start in starts)
+    dtypes = [mlir.dtype_of(start.element_type) for start in starts]
+    return is_row and all(dtype is not None and dtype.kind in "iu" for dtype in dtypes)

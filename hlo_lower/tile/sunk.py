@@ -12,7 +12,8 @@ from hlo_lower.tile.dataflow import cheap_values, size_of
 
 
 def sink_cheap(loop: Node, least: int) -> Node:
-    """Make cheap values (`cheap_values`) that a loop takes and leaves as they are in its body.
+    """Make cheap values (`cheap_values`) that a loop takes and leaves as they are in its body, but those that its
+    condition reads.
 
     Args:
       loop: is erased where there are any.
@@ -24,7 +25,7 @@ def sink_cheap(loop: Node, least: int) -> Node:
     around = list(Block(mlir.block_of(loop.raw)).nodes)
     cheap = cheap_values(around)
     places = [n for n, value in enumerate(loop.operands) if value in cheap and size_of(value) >= least]
-    places = [n for n in places if is_kept(loop, n)]
+    places = [n for n in places if is_kept(loop, n) and not loop.blocks[0].argument(n).is_used]
     if not places:
         return loop
     nodes, leaves = _made_of([loop.operand(n) for n in places], cheap)

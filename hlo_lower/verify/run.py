@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
+from hlo_lower.verify.xla_omissions import write_out_omitted
 
 Array = NDArray[Any]
 
@@ -152,6 +153,7 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
         if name != "main":
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
         _make_chlo_plain(module)
+        write_out_omitted(module)
         artifact = mlir.module_portable_artifact(module)
 
     checks = (jax.export.DisabledSafetyCheck.platform(),)

@@ -48,6 +48,7 @@ UNKNOWN = (
     "%v = arith.minui %low, %n : i32",
     "%p = arith.cmpi ult, %low, %n : i32 %v = arith.select %p, %i, %n : i32",
     "%v = arith.extsi %less : i1 to i32",
+    "%v = arith.index_cast %less : i1 to index",
     "%v = arith.maxsi %less, %true : i1",
     "%v = arith.divsi %i, %n : i32",
     "%v = arith.index_cast %from : index to i32",

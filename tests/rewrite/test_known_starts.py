@@ -60,3 +60,12 @@ def test_what_is_known_too_long_is_hidden(name):
     lowered = hl.lower(text, target=HIDING)
     assert lowered.text.count('"stablehlo.gather"') == sum(map(len, expected))
     assert hl.verify(text, lowered).ok
+
+
+def test_what_has_no_numbers_begins_as_it_stands():
+    """A loop that carries tensors without elements beside a number."""
+    text, _ = LOOPS["one that becomes another"]
+    text = text.replace("tensor<f32>", "tensor<0xf32>")
+    lowered = hl.lower(text, target=HIDING)
+    assert "stablehlo.gather" not in lowered.text
+    assert hl.verify(text, lowered).ok

@@ -104,6 +104,21 @@ def test_a_convolution_is_the_same_sums(seed):
     assert_same(function, x, k, float_mode="reassociate")
 
 
+@pytest.mark.parametrize("seed", [20, 23, *(pytest.param(k, marks=pytest.mark.sweep) for k in range(60))])
+def test_a_dilated_kernel_is_written_out_where_the_rest_is_taken(seed):
+    """The operand may be dilated, and its batch in groups, on a target that takes these."""
+    target = hl.Target(
+        "npu", refused={"stablehlo.scatter": "lowered"}, refused_forms=["convolution by a computed dilated kernel"]
+    )
+    function, x, k = random_convolution(seed)
+    if 0 in jax.eval_shape(function, x, k).shape:
+        pytest.skip("it has no window")
+    source = hl.export(function, x, k)
+    lowered = hl.lower(source, target=target, float_mode="reassociate")
+    assert lowered.changes
+    np.testing.assert_array_equal(*(e.call(x, k) for e in (source, lowered.exported)))
+
+
 REVERSED = """func.func public @main(%x: tensor<2x5x4xi32>, %k: tensor<2x4x3xi32>) -> tensor<2x4x3xi32> {
   %r = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {reverse = [true]}
     {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x5x4xi32>, tensor<2x4x3xi32>) -> tensor<2x4x3xi32>

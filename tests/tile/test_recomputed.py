@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from random_scans import differs
 
@@ -13,6 +14,7 @@ from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.liveness import liveness
 from hlo_lower.tile.normalize import prepare
 from hlo_lower.tile.recomputed import levels, recompute
+from hlo_lower.verify.run import Executable
 
 F32 = jnp.float32
 
@@ -113,6 +115,69 @@ def test_a_carry_that_is_as_large_is_not_stacked():
     types = (jax.ShapeDtypeStruct(s, d) for s, d in (((4, 16, 32), F32), ((16, 32), F32), ((), jnp.int32)))
     graph = prepared(jax.jit(f).lower(*types).as_text())
     assert recompute(graph, 1) == ()
+
+
+def scanned(then, start=jnp.int32):
+    """A module whose scan of 200 trips stacks rows of 64 numbers, made of the few that it carries, and what is then
+    computed of the stack, of where to begin, and of a mask that is as large."""
+
+    def f(first, i):
+        def layer(x, _):
+            return x * 3 + 1, (x[:, None] * jnp.arange(16)).reshape(-1)
+
+        _, stack = jax.lax.scan(layer, first, length=200)
+        return then(stack, i, jnp.broadcast_to(jax.lax.iota(jnp.int32, 200)[:, None], stack.shape) + 1)
+
+    types = jax.ShapeDtypeStruct((4,), jnp.int32), jax.ShapeDtypeStruct((), start)
+    return jax.jit(f).lower(*types).as_text()
+
+
+def read_back(seen):
+    """A loop that adds up rows of a stack for as long as a number of the stack or of a mask says."""
+
+    def then(stack, i, mask):
+        def body(state):
+            k, total, s, m = state
+            return k + 1, total + jax.lax.dynamic_slice(s, (k, 0), (1, 64)), s, m
+
+        state = i, jnp.zeros((1, 64), jnp.int32), stack, mask
+        return jax.lax.while_loop(lambda state: (state[0] < 9) & seen(*state), body, state)[:2]
+
+    return then
+
+
+def test_a_stack_that_a_condition_reads_is_kept():
+    """How long a later loop goes on is not computed in its body."""
+    seen = lambda k, total, s, m: jax.lax.dynamic_slice(s, (k, 0), (1, 64))[0, 0] < 100  # noqa: E731
+    assert levels(prepared(scanned(read_back(seen)))) == []
+
+
+def run_of(text, start):
+    """What a module gives for some numbers."""
+    first = np.arange(4, dtype=np.int32)
+    return [np.asarray(result) for result in Executable(text, "exact").run([first, start])]
+
+
+def test_a_mask_that_a_condition_reads_is_carried():
+    """What costs nothing to make stays where the condition of the loop needs it, too."""
+    text = scanned(read_back(lambda k, total, s, m: m[5, 6] > k))
+    graph = prepared(text)
+    assert recompute(graph, 1)
+    for start in (np.int32(-3), np.int32(2)):
+        pairs = zip(run_of(text, start), run_of(to_text(graph), start), strict=True)
+        assert all((before == after).all() for before, after in pairs)
+
+
+@pytest.mark.parametrize("start", [-128, 100, 127])
+def test_a_row_is_told_by_a_type_that_does_not_hold_all(start):
+    """There are more rows than numbers of 8 bits."""
+    narrow = lambda s, i, m: jax.lax.dynamic_slice_p.bind(s, i, jnp.int8(0), slice_sizes=(1, 64))  # noqa: E731
+    text = scanned(narrow, jnp.int8)
+    assert "tensor<200x64xi32>, tensor<i8>, tensor<i8>" in text
+    graph = prepared(text)
+    assert recompute(graph, 1)
+    [before], [after] = (run_of(one, np.int8(start)) for one in (text, to_text(graph)))
+    assert (before == after).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -1,0 +1,114 @@
+"""What XLA's CPU compiler leaves out of an op, written so that it does not.
+
+jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; and a
+convolution of floats in groups of features, by a kernel as large as what it lies on, is computed as if the window was
+not reversed. A version without the start, or the reversal, would be equal to what is run of the one that has it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+
+REDUCE, CONVOLUTION = "stablehlo.reduce", "stablehlo.convolution"
+
+SUMS, ONES = ("stablehlo.add", "stablehlo.or", "stablehlo.xor"), ("stablehlo.multiply",)
+
+
+def write_out_omitted(module: mlir.RawModule) -> None:
+    """Reduce dims of one element by a map of the region, and reverse kernels in front of convolutions, in place."""
+    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION))[0]:
+        if op.name == CONVOLUTION:
+            _reverse_kernel(op)
+        elif _loses_start(op):
+            _map(op)
+
+
+def _reverse_kernel(convolution: mlir.RawOperation) -> None:
+    """Equal: that is what a reversed window means."""
+    given = convolution.attributes
+    turned = list(given["window_reversal"]) if "window_reversal" in given else []
+    dims = [dims[1] for dims, is_turned in zip(mlir.convolution_spatial_dimensions(convolution), turned, strict=False)
+            if is_turned]  # fmt: skip
+    if dims:
+        kernel = convolution.operands[1]
+        convolution.operands[1] = _before(convolution, "stablehlo.reverse", [kernel], kernel.type, "dimensions", dims)
+        del given["window_reversal"]
+
+
+def _before(
+    op: mlir.RawOperation, name: str, values: list[mlir.RawValue], made: mlir.RawType, attribute: str, dims: list[int]
+) -> mlir.RawValue:
+    """The result of an op with one attribute, right before another op."""
+    attributes, at = ({attribute: mlir.dense_i64(dims)} if attribute else {}), mlir.insert_before(op)
+    new = mlir.create_operation(name, values, [made], attributes, location=op.location, insertion_point=at)
+    return new.results[0]
+
+
+def _loses_start(reduce: mlir.RawOperation) -> bool:
+    """Whether a reduction goes over dims of one element, from what may change that."""
+    count, block = len(reduce.results), reduce.regions[0].blocks[0]
+    read = [mlir.read_tensor_type(value.type) for value in (*reduce.operands, *reduce.results)]
+    types = [one for one in read if one is not None and one.is_static]
+    dims = mlir.integers_of(reduce.attributes["dimensions"])
+    if len(types) < 3 * count or not dims or any(types[0].shape[d] != 1 for d in dims):
+        return False
+    inside = [mlir.tensor_element_name(argument.type) for argument in block.arguments]
+    if any(one.element_name != inside[k % count] for k, one in enumerate(types)) or inside[:count] != inside[count:]:
+        return False
+    starts = list(reduce.operands)[count:]
+    if count > 1:  # that of the place of a maximum, say; no version is without it where it is a constant
+        return any((maker := mlir.producer(start)) is None or maker.name != "stablehlo.constant" for start in starts)
+    return not _changes_nothing(starts[0], block)
+
+
+def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
+    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign."""
+    maker, operations = mlir.producer(start), list(block.operations)
+    number: NDArray[Any] | None = None
+    if maker is not None and maker.name == "stablehlo.constant":
+        number = mlir.constant_value(maker, is_complex=True)
+    if number is None or len(operations) != 2:
+        return False
+    if number.dtype.kind == "V":  # a float of ml_dtypes
+        number = number.astype(np.float64)
+    name, low, high = operations[0].operation.name, -np.inf, np.inf
+    if number.dtype.kind in "iu":
+        bounds = np.iinfo(number.dtype)
+        low, high = bounds.min, bounds.max
+    elif number.dtype.kind == "b":
+        low, high = 0, 1
+    ones = -1 if low < 0 else high
+    wanted = {"stablehlo.maximum": low, "stablehlo.minimum": high, "stablehlo.and": ones}
+    wanted |= dict.fromkeys(SUMS, 0) | dict.fromkeys(ONES, 1)
+    return name in wanted and bool((number == wanted[name]).all())
+
+
+def _map(reduce: mlir.RawOperation) -> None:
+    """Equal: of one element the region is run once, on the start and it. A map has one result: each gets one."""
+    count, block, where = len(reduce.results), reduce.regions[0].blocks[0], reduce.location
+    *inner, last = (operation.operation for operation in block.operations)
+    values: list[mlir.RawValue] = []
+    for number, value in enumerate(reduce.operands):
+        made = reduce.results[number % count].type
+        name, attribute = ("reshape", "") if number < count else ("broadcast_in_dim", "broadcast_dimensions")
+        values.append(_before(reduce, f"stablehlo.{name}", [value], made, attribute, []))
+    values = values[count:] + values[:count]
+    for result, returned in zip(reduce.results, last.operands, strict=True):
+        dims = {"dimensions": mlir.dense_i64(range(len(mlir.tensor_shape(result.type))))}
+        at = mlir.insert_before(reduce)
+        new = mlir.create_operation(
+            "stablehlo.map", values, [result.type], dims, regions=1, location=where, insertion_point=at
+        )
+        body = mlir.append_block(new, 0, [argument.type for argument in block.arguments], where)
+        known = dict(zip(block.arguments, body.arguments, strict=True))
+        for raw in inner:
+            known.update(zip(raw.results, mlir.clone_into(raw, body, known).results, strict=True))
+        end = mlir.insert_at_end(body)
+        mlir.create_operation(
+            "stablehlo.return", [known.get(returned, returned)], [], location=where, insertion_point=end
+        )
+        result.replace_all_uses_with(new.results[0])
+    reduce.erase()
