@@ -14,7 +14,7 @@ from hlo_lower.spelling import Spelling, closed, opened, spell_graph
 from hlo_lower.targets import TargetLike, target_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Raised(Writable):
     """A module with composites in the place of its named ops.
 
@@ -24,12 +24,15 @@ class Raised(Writable):
       spelled: with a target, what became of each: its composite, or plain ops and why.
 
     Example:
-      >>> hl.raise_named("decode.mlir").summary()
-      '0 named ops'
+      >>> hl.raise_named("decode.mlir")
+      <Raised decode.mlir: 0 named ops>
     """
 
     report: NamedReport
     spelled: tuple[Spelling, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Raised {self.graph.name}: {self.summary()}>"
 
     @property
     def named(self) -> tuple[NamedRecord, ...]:

@@ -50,7 +50,7 @@ def test_composites_stand_in_the_place_of_named_ops():
     assert composites(raised.text) == ["rms_norm", "rms_norm", "softmax"]
     assert raised.text.count("func.func private") == 2
     assert 'axes = [2], epsilon = 9.9999999747524271E-7 : f64, operands = ["x", "weight"]' in raised.text
-    assert raised.summary() == "3 named ops: 2 rms_norm, 1 softmax"
+    assert repr(raised) == "<Raised <module>: 3 named ops: 2 rms_norm, 1 softmax>"
 
 
 PROGRAMS = {
