@@ -58,14 +58,12 @@ def _loses_start(reduce: mlir.RawOperation) -> bool:
     inside = [mlir.tensor_element_name(argument.type) for argument in block.arguments]
     if any(one.element_name != inside[k % count] for k, one in enumerate(types)) or inside[:count] != inside[count:]:
         return False
-    starts = list(reduce.operands)[count:]
-    if count > 1:  # that of the place of a maximum, say; no version is without it where it is a constant
-        return any((maker := mlir.producer(start)) is None or maker.name != "stablehlo.constant" for start in starts)
-    return not _changes_nothing(starts[0], block)
+    return count > 1 or not _changes_nothing(reduce.operands[count], block)
 
 
 def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
-    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign."""
+    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign: XLA's
+    simplifier takes x + 0.0 for x wherever it stands."""
     maker, operations = mlir.producer(start), list(block.operations)
     number: NDArray[Any] | None = None
     if maker is not None and maker.name == "stablehlo.constant":

@@ -61,6 +61,33 @@ def test_two_results_begin_with_their_starts():
     np.testing.assert_array_equal(second, [7, 7, 7])
 
 
+PLACE = """func.func @main(%x: tensor<3x1xf32>, %k: tensor<3x1xi32>) -> (tensor<3xf32>, tensor<3xi32>) {
+  %s = stablehlo.constant dense<2.0> : tensor<f32>
+  %t = stablehlo.constant dense<7> : tensor<i32>
+  %r:2 = stablehlo.reduce(%x init: %s), (%k init: %t) across dimensions = [1] : (tensor<3x1xf32>, tensor<3x1xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
+    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {
+    %p = stablehlo.compare GE, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %m = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>
+    %n = stablehlo.select %p, %b, %d : tensor<i1>, tensor<i32>
+    stablehlo.return %m, %n : tensor<f32>, tensor<i32>
+  }
+  return %r#0, %r#1 : tensor<3xf32>, tensor<3xi32>
+}
+"""  # noqa: E501
+
+
+def test_the_place_of_a_maximum_begins_with_constants_too():
+    """A version without them, or with the least number, is another one."""
+    bare = """func.func @main(%x: tensor<3x1xf32>, %k: tensor<3x1xi32>) -> (tensor<3xf32>, tensor<3xi32>) {
+      %m = stablehlo.reshape %x : (tensor<3x1xf32>) -> tensor<3xf32>
+      %n = stablehlo.reshape %k : (tensor<3x1xi32>) -> tensor<3xi32>
+      return %m, %n : tensor<3xf32>, tensor<3xi32>
+    }"""
+    assert hl.verify(PLACE, PLACE).ok
+    assert not hl.verify(PLACE, bare).ok
+    assert not hl.verify(PLACE, PLACE.replace("GE", "LE")).ok
+
+
 def test_a_version_without_the_start_is_another():
     """And the one that has it is the same."""
     source = folded("1x3", "3x")
