@@ -315,12 +315,16 @@ class Builder:
         node: Node,
         operands: Sequence[Value],
         result_types: Sequence[mlir.RawType],
-        attributes: Mapping[str, mlir.RawAttribute],
+        attributes: Mapping[str, mlir.RawAttribute | None],
     ) -> Node:
-        """The same operation, regions included, on other operands, with other types and some other attributes."""
+        """The same operation, regions included, on other operands, with other types and some other attributes; None
+        leaves one out."""
         raw = mlir.clone_on(node.raw, self._point, self._location, [v.raw for v in operands], result_types)
         for name, value in attributes.items():
-            raw.attributes[name] = value
+            if value is not None:
+                raw.attributes[name] = value
+            elif name in raw.attributes:
+                del raw.attributes[name]
         copy = Node(raw)
         self.built.append(copy)
         return copy

@@ -62,10 +62,8 @@ class Convolution:
         other: Mapping[str, mlir.RawAttribute | None],
     ) -> Value:
         """The same convolution on other operands, of another shape, with other attributes; None leaves one out."""
-        attributes = {**mlir.attributes_of(self.node.raw), **other}
-        taken = {name: value for name, value in attributes.items() if value is not None}
         result = mlir.tensor_type(shape, mlir.tensor_element(self.node.result().raw.type))
-        return build.op(self.node.name, values, [result], taken).results[0]
+        return build.copy_on(self.node, values, [result], other).result()
 
 
 @rules.lowers(

@@ -92,12 +92,11 @@ def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
     for place, (_, dim) in zip(places, pairs, strict=True):
         order[place] = dim
     moved = op.build.transpose(right, order)
-    attributes = mlir.attributes_of(node.raw)
     batch = f"lhs_batching_dimensions = {list(numbers.lhs_batching_dimensions)}, "
     batch += f"rhs_batching_dimensions = {list(numbers.rhs_batching_dimensions)}"
     contracted = f"lhs_contracting_dimensions = {[d for d, _ in pairs]}, rhs_contracting_dimensions = {places}"
-    attributes["dot_dimension_numbers"] = mlir.parse_attribute(f"#stablehlo.dot<{batch}, {contracted}>")
-    return op.build.op(node.name, [left, moved], [node.result().raw.type], attributes).results
+    other = {"dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{batch}, {contracted}>")}
+    return op.build.copy_on(node, [left, moved], [node.result().raw.type], other).results
 
 
 @rules.lowers(PLAIN, named={PlainOp.DOT_GENERAL}, needs={RefusedForm.EMPTY_SUM}, form="zeros")

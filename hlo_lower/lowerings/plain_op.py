@@ -106,6 +106,10 @@ class PlainFacts(FactsByName):
 PlainLowering = OpLowering[PlainFacts]
 
 
+ANOTHER_ORDER = "floats may be added in another order, which has to be allowed: --float-mode reassociate"
+"""Why a rule does not apply that leaves it to XLA, or to the consumer, in which order floats are rounded."""
+
+
 def must_not_round_otherwise(op: PlainLowering) -> None:
     """Say that an op may add the same products in another order.
 
@@ -113,9 +117,7 @@ def must_not_round_otherwise(op: PlainLowering) -> None:
       DoesNotApply: they are floats, and that is not allowed.
     """
     if op.facts.elements not in (Elements.SIGNED, Elements.UNSIGNED) and op.facts.numbers is not Numbers.BOUNDED:
-        raise DoesNotApply(
-            "XLA may add the products in another order, which has to be allowed: --float-mode reassociate"
-        )
+        raise DoesNotApply(ANOTHER_ORDER)
 
 
 FLOATS = ("f16", "bf16", "f32", "f64")

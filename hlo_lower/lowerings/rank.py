@@ -12,6 +12,7 @@ from math import prod
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.lowerings.op import OpLowering
+from hlo_lower.lowerings.plain_op import ANOTHER_ORDER, Elements, elements_of
 from hlo_lower.registry import DoesNotApply, FactsByName, RuleList
 
 RANK = "op of many dims"
@@ -34,11 +35,17 @@ RANK_DOMAINS: Mapping[str, Iterable[Enum]] = {"dims": Dims}
 
 @dataclass(frozen=True)
 class RankFacts(FactsByName):
-    """The facts of an op of many dims."""
+    """The facts of an op of many dims.
+
+    Attributes:
+      dims: what rules constrain.
+      reassociated: whether floats may be added in another order.
+    """
 
     domains = RANK_DOMAINS
 
     dims: Dims
+    reassociated: bool = False
 
 
 RankLowering = OpLowering[RankFacts]
@@ -58,19 +65,15 @@ def _like(
     build: Builder, node: Node, values: Sequence[Value], shape: Sequence[int], **attributes: mlir.RawAttribute
 ) -> Value:
     """The same op on other values, of another shape, with other attributes."""
-    taken = {**mlir.attributes_of(node.raw), **attributes}
     result = mlir.tensor_type(shape, mlir.tensor_element(node.result().raw.type))
-    return build.op(node.name, values, [result], taken).results[0]
+    return build.copy_on(node, values, [result], attributes).result()
 
 
 @rules.lowers(RANK, dims={Dims.WRITTEN}, form="the numbers in a row, reshaped")
 def constant_to_row(op: RankLowering) -> Sequence[Value]:
     """Write a constant in a row. Equal: a reshape keeps the row-major order, in which numbers are written."""
-    build, result = op.build, op.node.result()
-    attribute, kind = (
-        op.node.raw.attributes["value"],
-        mlir.tensor_type((prod(result.static_shape),), result.element_type),
-    )
+    build, result, attribute = op.build, op.node.result(), op.node.raw.attributes["value"]
+    kind = mlir.tensor_type((prod(result.static_shape),), result.element_type)
     if mlir.is_splat(op.node.raw):
         value = mlir.resplat(attribute, kind)
     elif (numbers := op.node.constant()) is not None:
@@ -126,9 +129,12 @@ def broadcast_to_steps(op: RankLowering) -> Sequence[Value]:
 def reduce_to_rows(op: RankLowering) -> Sequence[Value]:
     """Reduce rows of which each holds what one element is made of.
 
-    Equal: in a row they stand in row-major order of the dims, as before, and the specification leaves the order open.
+    Equal: in a row they stand in row-major order of the dims, as before, and nothing is rounded, or floats may be added
+    in another order: the specification leaves it open, and XLA takes another one of a row than of several dims.
     """
     build, node = op.build, op.node
+    if not op.facts.reassociated and _rounds(node):
+        raise DoesNotApply(ANOTHER_ORDER)
     count, dims = len(node.results), node.integers("dimensions")
     shape = node.operand(0).static_shape
     others = [d for d in range(len(shape)) if d not in dims]
@@ -137,6 +143,16 @@ def reduce_to_rows(op: RankLowering) -> Sequence[Value]:
     types = [mlir.tensor_type((kept,), mlir.tensor_element(result.raw.type)) for result in node.results]
     made = build.copy_on(node, [*rows, *node.operands[count:]], types, {"dimensions": mlir.dense_i64([1])})
     return [build.reshape(value, [shape[d] for d in others]) for value in made.results]
+
+
+CHOOSING = frozenset(f"stablehlo.{name}" for name in ("constant", "maximum", "minimum", "select"))
+"""Ops whose results are numbers that stood there before."""
+
+
+def _rounds(node: Node) -> bool:
+    """Whether a region computes floats, or other numbers that are not integers, by more than choosing one."""
+    made = [value for inner in node.blocks[0].nodes if inner.name not in CHOOSING for value in inner.results]
+    return any(elements_of(value.element_type) in (Elements.FLOAT, Elements.OTHER) for value in made)
 
 
 @rules.lowers(RANK, dims={Dims.ALONG}, form="along one dim after the other, on three dims")
@@ -179,9 +195,8 @@ def _along(build: Builder, node: Node, value: Value, dim: int) -> Value:
     blocks = build.reshape(value, flat)
     match node.name:
         case "stablehlo.slice":
-            start, limit, step = (
-                node.integers(f"{name}")[dim] for name in ("start_indices", "limit_indices", "strides")
-            )
+            names = ("start_indices", "limit_indices", "strides")
+            start, limit, step = (node.integers(name)[dim] for name in names)
             made = build.slice(blocks, (0, start, 0), (flat[0], limit, flat[2]), (1, step, 1))
         case "stablehlo.reverse":
             made = build.reverse(blocks, [1]) if dim in node.integers("dimensions") else blocks
@@ -220,7 +235,8 @@ def _updated(build: Builder, value: Value, update: Value, starts: Sequence[Value
 def dot_to_batches(op: RankLowering) -> Sequence[Value]:
     """Multiply matrices whose batch, rows, columns and what is contracted are one dim each.
 
-    Equal: each element is the sum of the same products, which a consumer may add in any order.
+    Equal: each element is the sum of the same products, in the same order: that of what is contracted stays, and XLA
+    multiplies matrices of these four dims itself, whatever it is given.
     """
     build, node, numbers = op.build, op.node, mlir.dot_dimension_numbers(op.node.raw)
     left, right = node.operands

@@ -11,18 +11,18 @@ from hlo_lower.lowerings.reduce_window import is_identity, is_one_op
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.targets import Target
 
-PAD, CONVOLUTION = "stablehlo.pad", "stablehlo.convolution"
+PAD, CONVOLUTION, CONSTANT = "stablehlo.pad", "stablehlo.convolution", "stablehlo.constant"
 
 KEEPING = ("stablehlo.broadcast_in_dim", "stablehlo.convert", "stablehlo.reshape", "stablehlo.transpose")
 """Ops of one operand that a consumer computes where that is a constant."""
 
 
-def _is_constant(value: Value) -> bool:
-    """Whether a value is a constant, or one in another shape."""
+def _comes_of(value: Value, name: str) -> bool:
+    """Whether a value is made by an op of this name, or is that in another shape."""
     node = value.node
     while node is not None and node.name in KEEPING:
         node = node.operand(0).node
-    return node is not None and node.name == "stablehlo.constant"
+    return node is not None and node.name == name
 
 
 def _has(name: str, than: int) -> Callable[[Node], bool]:
@@ -38,10 +38,7 @@ def _is_any_fold(node: Node) -> bool:
         return not is_one_op(body) or first.name.removeprefix("stablehlo.") not in (
             TRUTHS if element == "i1" else NUMBERS
         )
-    places = node.operand(1).node
-    while places is not None and places.name in KEEPING:
-        places = places.operand(0).node
-    is_place = len(node.results) == 2 and places is not None and places.name == "stablehlo.iota"
+    is_place = len(node.results) == 2 and _comes_of(node.operand(1), "stablehlo.iota")
     return not (is_place and any(inner.name == "stablehlo.compare" for inner in body.nodes))
 
 
@@ -65,7 +62,7 @@ TRUTHS = ("and", "maximum", "minimum", "or")
 FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
     PAD: {
         RefusedForm.SPREAD: lambda node: any(node.integers("interior_padding")),
-        RefusedForm.COMPUTED_PADDING: lambda node: not _is_constant(node.operand(1)),
+        RefusedForm.COMPUTED_PADDING: lambda node: not _comes_of(node.operand(1), CONSTANT),
     },
     "stablehlo.dot_general": {
         RefusedForm.EMPTY_SUM: lambda node: summed_over(node) == 0,
@@ -82,7 +79,9 @@ FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
             node.integer("feature_group_count") > 1 and len(Convolution(node).spatial) == 3
         ),
         RefusedForm.DILATED_OPERAND: _has("lhs_dilation", 1),
-        RefusedForm.DILATED_KERNEL: lambda node: _has("rhs_dilation", 1)(node) and not _is_constant(node.operand(1)),
+        RefusedForm.DILATED_KERNEL: lambda node: (
+            _has("rhs_dilation", 1)(node) and not _comes_of(node.operand(1), CONSTANT)
+        ),
     },
 }
 """For each op its forms, in the order in which they are lowered: what one needs may be another."""

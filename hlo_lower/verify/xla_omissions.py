@@ -62,8 +62,10 @@ def _loses_start(reduce: mlir.RawOperation) -> bool:
 
 
 def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:
-    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign: XLA's
-    simplifier takes x + 0.0 for x wherever it stands."""
+    """Whether a start is a constant that the operation of a region gives the other operand for, zeros of any sign.
+
+    XLA's simplifier takes x + 0.0 for x wherever it stands.
+    """
     maker, operations = mlir.producer(start), list(block.operations)
     number: NDArray[Any] | None = None
     if maker is not None and maker.name == "stablehlo.constant":

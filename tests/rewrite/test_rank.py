@@ -6,12 +6,19 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
+from hlo_lower.change import Outcome
 from hlo_lower.errors import InputError
 from hlo_lower.lowerings import rank
 from hlo_lower.targets import target_of
 
 FEW = hl.Target("few", refused={"stablehlo.scatter": "lowered"}, max_rank={"*": 5})
 SHAPE = (2, 3, 1, 2, 2, 3)
+
+
+def best(left, right):
+    """The greater of two numbers with its place; of two that are equal the lower place."""
+    is_left = (left[0] > right[0]) | ((left[0] == right[0]) & (left[1] < right[1]))
+    return tuple(lax.select(is_left, a, b) for a, b in zip(left, right, strict=True))
 
 
 def programs(seed):
@@ -35,6 +42,8 @@ def programs(seed):
         "transpose": (lambda v: lax.transpose(on(v), order), x),
         "broadcast": (lambda v: lax.broadcast_in_dim(v[:6].reshape(2, 3), (2, 2, 3, 3, 2, 1), (0, 3)), x),
         "reduce": (lambda v: lax.reduce(on(v), np.float32(-np.inf), lax.max, some), x),
+        "sum of integers": (lambda v: lax.reduce(on(v), np.int32(0), lax.add, some), whole),
+        "place": (lambda v: lax.reduce((on(v), on(lax.iota(np.int32, size))), (-np.inf, 0), best, some)[1], x),
         "slice": (lambda v: lax.slice(on(v), lows, SHAPE, [1, 2, 1, 1, 2, 1]), x),
         "pad": (lambda v: lax.pad(on(v), np.float32(7), pads), x),
         "reverse": (lambda v: lax.rev(on(v), some), x),
@@ -43,6 +52,7 @@ def programs(seed):
         "read": (lambda v: lax.dynamic_slice(on(v), starts, sizes), x),
         "update": (lambda v, u: lax.dynamic_update_slice(on(v), u.reshape(sizes), starts), x, update),
         "dot": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), whole),
+        "dot of floats": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), x),
         "constant": (lambda v: on(v) + np.arange(size, dtype=np.float32).reshape(SHAPE), x),
     }  # fmt: skip
 
@@ -82,6 +92,22 @@ def test_a_wrong_shape_is_found(name, monkeypatch):
     assert hl.verify(source, hl.lower(source, target=FEW)).ok
     monkeypatch.setattr(rank, *WRONG[name])
     assert not hl.verify(source, hl.lower(source, target=FEW)).ok
+
+
+def test_sums_of_floats_need_leave():
+    """XLA adds a row in another order than several dims: they stay, with the reason, or are within the bound."""
+    x = np.random.default_rng(0).standard_normal(3600).astype(np.float32)
+    total = lambda v: lax.reduce(v.reshape(6, 5, 4, 6, 5, 1), np.float32(0), lax.add, (0, 1, 2))  # noqa: E731
+    source = hl.export(lambda v: total(v).reshape(-1), x)
+    exact, allowed = hl.lower(source, target=FEW), hl.lower(source, target=FEW, float_mode="reassociate")
+    [stays] = exact.changes
+    assert (stays.op, stays.outcome) == ("stablehlo.reduce", Outcome.LEFT)
+    assert "--float-mode reassociate" in str(stays.why)
+    assert not allowed.refused
+    before, after = (np.asarray(jax.tree.leaves(e.call(x))[0]) for e in (source, allowed.exported))
+    assert before.tobytes() != after.tobytes()
+    assert hl.verify(source, allowed).ok
+    assert not hl.verify(source, allowed.text, float_mode="exact").ok
 
 
 def test_what_stays_is_told():

@@ -51,7 +51,8 @@ class RankKind(Kind):
             return None
         if not node.is_static:
             return Subject(self, node, node.name, (), nothing)
-        return Subject(self, node, node.name, [Candidate(RankFacts(BY_NAME[node.name]))], as_it_stands(context, node))
+        facts = RankFacts(BY_NAME[node.name], reassociated=context.options.float_mode == "reassociate")
+        return Subject(self, node, node.name, [Candidate(facts)], as_it_stands(context, node))
 
 
 def join_reshapes(graph: Graph) -> None:

@@ -1,4 +1,4 @@
-// options: target=few_dims
+// options: target=few_dims float_mode=reassociate
 // CHECK:     stablehlo.transpose
 // CHECK:     stablehlo.reduce
 // CHECK:     stablehlo.reshape
