@@ -1,6 +1,6 @@
 """`stablehlo.dot_general` for consumers that multiply matrices of floats only, or not with dims in another order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from hlo_lower import mlir
@@ -39,8 +39,8 @@ def integer_dot_to_products(op: PlainLowering) -> Sequence[Value]:
     numbers = mlir.dot_dimension_numbers(node.raw)
     result = node.result()
     left, right = (build.convert(value, mlir.tensor_element(result.raw.type)) for value in node.operands)
-    left = _matrices(build, left, numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions, is_left=True)
-    right = _matrices(build, right, numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions, is_left=False)
+    left = matrices(build, left, numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions, is_left=True)
+    right = matrices(build, right, numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions, is_left=False)
     (batch, rows, count), columns = left.static_shape, right.static_shape[2]
     if not count:
         raise DoesNotApply("it sums nothing")
@@ -57,14 +57,20 @@ def integer_dot_to_products(op: PlainLowering) -> Sequence[Value]:
     return [build.reshape(found, result.static_shape)]
 
 
-def _matrices(
-    build: Builder, value: Value, batch: Sequence[int], contracting: Sequence[int], *, is_left: bool
+def matrices(
+    build: Builder,
+    value: Value,
+    batch: Sequence[int],
+    contracting: Sequence[int],
+    *,
+    is_left: bool,
+    transpose: Callable[[Builder, Value, Sequence[int]], Value] = Builder.transpose,
 ) -> Value:
     """[batch, rows, contracted] of the left operand, [batch, contracted, columns] of the right one."""
     shape = value.static_shape
     free = [d for d in range(len(shape)) if d not in batch and d not in contracting]
     parts = [list(batch), free, list(contracting)] if is_left else [list(batch), list(contracting), free]
-    moved = build.transpose(value, [d for part in parts for d in part])
+    moved = transpose(build, value, [d for part in parts for d in part])
     return build.reshape(moved, [prod(shape[d] for d in part) for part in parts])
 
 

@@ -11,6 +11,7 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.lowerings.dot_of_integers import matrices
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.plain_op import ANOTHER_ORDER, Elements, elements_of
 from hlo_lower.registry import DoesNotApply, FactsByName, RuleList
@@ -240,18 +241,13 @@ def dot_to_batches(op: RankLowering) -> Sequence[Value]:
     """
     build, node, numbers = op.build, op.node, mlir.dot_dimension_numbers(op.node.raw)
     left, right = node.operands
-    batch = list(numbers.lhs_batching_dimensions), list(numbers.rhs_batching_dimensions)
-    inner = list(numbers.lhs_contracting_dimensions), list(numbers.rhs_contracting_dimensions)
-    free = [
-        [d for d in range(len(value.static_shape)) if d not in batch[k] and d not in inner[k]]
-        for k, value in enumerate((left, right))
-    ]
-    sizes = [prod(left.static_shape[d] for d in dims) for dims in (batch[0], free[0], inner[0])]
-    columns = prod(right.static_shape[d] for d in free[1])
-    rows = build.reshape(moved(build, left, [*batch[0], *free[0], *inner[0]]), sizes)
-    others = build.reshape(moved(build, right, [*batch[1], *inner[1], *free[1]]), (sizes[0], sizes[2], columns))
+    batch, inner = numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions
+    rows = matrices(build, left, batch, inner, is_left=True, transpose=moved)
+    batch, inner = numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions
+    others = matrices(build, right, batch, inner, is_left=False, transpose=moved)
     told = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
     told += "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]"
     attribute = mlir.parse_attribute(f"#stablehlo.dot<{told}>")
-    made = _like(build, node, [rows, others], (sizes[0], sizes[1], columns), dot_dimension_numbers=attribute)
+    shape = (*rows.static_shape[:2], others.static_shape[2])
+    made = _like(build, node, [rows, others], shape, dot_dimension_numbers=attribute)
     return [build.reshape(made, node.result().static_shape)]
