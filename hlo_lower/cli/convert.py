@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
     judge = None if args.verify == "off" else partial(_verified, args, source, inputs)
     try:
-        with_texts = is_page(args.report)
-        found = converted(source, args.input, options, args.emit or form_for(args.output), judge, with_texts=with_texts)
+        form, told = args.emit or form_for(args.output), args.report is not None
+        found = converted(source, args.input, options, form, judge, with_texts=told)
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
             error.next_step += policy_given(args)

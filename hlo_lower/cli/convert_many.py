@@ -45,7 +45,7 @@ def run_many(args: argparse.Namespace) -> int:
     _check(args)
     modules = selected_modules(args.input)
     how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
-    how["with_texts"] = is_page(args.report)
+    how["with_texts"] = args.report is not None
     with progress() as tell:
         options = options_from(args)
         reports = hl.convert_modules(modules, args.output, options=options, jobs=args.jobs, progress=tell, **how)

@@ -61,6 +61,7 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
+    from hlo_lower.report.memory_text import memory_lines
     from hlo_lower.report.progress import progress
 
     _check(args)
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:]]) + "\n")
+        show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)]) + "\n")
         _report(args, tiled, None)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
@@ -127,7 +128,7 @@ def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
     """Write the report that is asked for: a page, or JSON."""
-    from hlo_lower.tile.plan_page import plan_page
+    from hlo_lower.cli.plan_page import plan_page
 
     if not args.report:
         return

@@ -13,6 +13,7 @@ from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, policies, total_headline
+from hlo_lower.report.memory_text import memory_lines
 from hlo_lower.report.module import ModuleReport, totals
 from hlo_lower.report.overview import is_brief
 from hlo_lower.report.page import new_page, print_summary, print_wrapped
@@ -93,6 +94,9 @@ def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) ->
             for line in explain_lines(record):
                 print_wrapped(page, line)
             page.print()
+    if any(record.number in numbers for record in report.records):
+        for line in memory_lines(report.memory):
+            print_wrapped(page, line)
 
 
 def _headline(page: Console, parts: Sequence[str], *, is_error: bool) -> None:

@@ -73,6 +73,7 @@ REPORT.modules.forEach((module, at) => {
     op: [...new Set(own.ops.map((op) => op.op))],
     kind: [...new Set(own.scatters.map((op) => op.record.kind))], rule: [...new Set(own.scatters.map((op) => op.facets.rule))],
   };
+  own.peaks = module.memory.map((curve) => curve.peak);
   own.why = module.error ? module.error.split("\n")[0] : own.refused.map((one) => one.label).join("; ");
   own.hay = `${module.file} ${own.why} ${own.state} ${module.target}`.toLowerCase();
   modules.push(own);
@@ -84,6 +85,12 @@ for (const op of ops) {
 }
 
 /* --- what stands below a row --- */
+
+function bytes(size) {
+  const power = size ? Math.min(Math.floor(Math.log2(size) / 10), 3) : 0;
+  return power ? `${(size / 2 ** (10 * power)).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} ${["B", "KiB", "MiB", "GiB"][power]}` : `${size} B`;
+}
+const peaks = (own) => own.peaks.map(bytes).join(" → ");
 
 const shape = (sizes) => sizes ? sizes.map((size) => size === null ? "?" : size).join("x") || "scalar" : "";
 
@@ -99,6 +106,9 @@ function moduleDetails(own) {
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
     own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
       [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
+    own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"), el("div", { class: "parts" },
+      own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."), el("p", { class: "soft" }, WORDS.estimate)),
+      listOf(module.memory.flatMap((curve, at) => curve.loops.map((loop) => `${module.memory.length > 1 ? ["before: ", "after: "][at] : ""}loop at ${loop.where}`)))] : "",
     module.notes.length ? [el("h3", { class: "small" }, "Notes"), listOf(module.notes)] : "",
     own.scatters.length ? [el("h3", { class: "small" }, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
       own.scatters.length > 20 ? el("p", { class: "soft" }, `and ${count(own.scatters.length - 20)} more`) : ""] : "");
@@ -157,6 +167,7 @@ const moduleTable = new Listing({
     { name: "scatters", title: "scatters", number: true, key: (own) => own.scatters.length, show: (own) => numbered(own.scatters.length) },
     { name: "guards", title: "guards", number: true, key: (own) => own.guards, show: (own) => numbered(own.guards) },
     { name: "loops", title: "loops", number: true, key: (own) => own.loops, show: (own) => numbered(own.loops) },
+    { name: "memory", title: "memory, peak", short: "memory", number: true, key: (own) => own.peaks.length ? own.peaks.at(-1) : null, show: peaks },
     { name: "convert", title: "convert", number: true, key: (own) => own.module.convert_seconds, show: (own) => time(own.module.convert_seconds) },
     { name: "verify", title: "verify", number: true, key: (own) => own.module.verify_seconds, show: (own) => time(own.module.verify_seconds) },
   ].filter((column) => !["convert", "verify"].includes(column.name) || modules.some((own) => own.module[`${column.name}_seconds`] !== null)),
@@ -212,6 +223,7 @@ function overview() {
   }
   comparison(body);
   slowest(body, measured);
+  largest(body, readable);
   folders(body);
 }
 
@@ -245,6 +257,17 @@ function slowest(body, measured) {
       tableOf(["op", "writes", "rule", "about µs"], dear.map((op) => [link(`#${op.id}`, opTable.title(op)), op.told.writes, op.told.rule, count(Number(op.cost.toPrecision(3)))]), [3]),
       el("p", {}, link("#ops?sort=-cost", "All, the most expensive first")));
   }
+}
+
+function largest(body, readable) {
+  body.append(el("h3", {}, "Memory"));
+  const known = readable.filter((own) => own.peaks.length);
+  if (!known.length) { body.append(el("p", {}, "Not measured.")); return; }
+  const most = [...known].sort((a, b) => Math.max(...b.peaks) - Math.max(...a.peaks)).slice(0, 5);
+  const grown = known.filter((own) => own.peaks.length > 1 && own.peaks[1] > own.peaks[0]).length;
+  body.append(el("p", {}, `${WORDS.estimate} ${grown ? `The peak grows in ${plural(grown, "module")}. ` : ""}The largest:`),
+    tableOf(["module", "as given", "after lowering"], most.map((own) => [link(`#${own.id}`, own.name), bytes(own.peaks[0]), own.peaks.length > 1 ? bytes(own.peaks[1]) : "not lowered"]), [1, 2]),
+    el("p", {}, link("#modules?sort=-memory", "All, the largest first")));
 }
 
 function folders(body) {
