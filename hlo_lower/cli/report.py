@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
-from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive
+from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive, seconds
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
@@ -57,7 +57,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="processes that share the modules; 1 works in this one; default: one for each CPU, but no idle ones",
     )
     command.add_argument(
-        "--timeout", metavar="S", type=_seconds, help="give up on a module after S seconds; default: never"
+        "--timeout", metavar="S", type=seconds, help="give up on a module after S seconds; default: never"
     )
     add_policy(command)
     add_exactness(command)
@@ -124,7 +124,7 @@ def _show_named(args: argparse.Namespace) -> int:
     elif form == "json":
         told = json.dumps([one.to_json() for one in reports], indent=1) + "\n"
     else:
-        told = named_text(reports)
+        told = named_text(reports, **(page_of(sys.stdout) if args.output == STANDARD else {}))
     _give(told, args)
     return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 
@@ -187,13 +187,3 @@ def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
         raise InputError(f"--format {EXPLORER}", told, next_step="name one file, without --bind")
     [report] = reports
     return node_data(hl.read(module_source(report.file), name=report.file), report)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

@@ -9,7 +9,7 @@ from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_stan
 from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_in_place, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
-from hlo_lower.cli.streams import complain, show
+from hlo_lower.cli.streams import complain, show_lines
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)]) + "\n")
+        show_lines([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)])
         _report(args, tiled, None)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
@@ -96,6 +96,10 @@ def _check(args: argparse.Namespace) -> None:
     if args.output and (args.emit or form_for(args.output)) not in FORMS:
         told = "a tiled module is not written as an Exported"
         raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
+    if args.max_temp is not None:
+        from hlo_lower.tile.byte_sizes import parsed_bytes
+
+        args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
     check_one_standard("output", [args.output or "", args.report or ""])
@@ -152,4 +156,4 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
     if STANDARD in (args.output, args.report):
         complain("\n".join(lines))
     else:
-        show("\n".join(lines) + "\n")
+        show_lines(lines)

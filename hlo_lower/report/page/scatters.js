@@ -106,12 +106,18 @@ function moduleDetails(own) {
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
     own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
       [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
-    own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"), el("div", { class: "parts" },
-      own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."), el("p", { class: "soft" }, WORDS.estimate)),
-      listOf(module.memory.flatMap((curve, at) => curve.loops.map((loop) => `${module.memory.length > 1 ? ["before: ", "after: "][at] : ""}loop at ${loop.where}`)))] : "",
+    own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"),
+      own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."),
+      el("p", { class: "soft" }, WORDS.estimate), listOf(module.memory.map(loopsOf).filter(Boolean))] : "",
     module.notes.length ? [el("h3", { class: "small" }, "Notes"), listOf(module.notes)] : "",
     own.scatters.length ? [el("h3", { class: "small" }, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
       own.scatters.length > 20 ? el("p", { class: "soft" }, `and ${count(own.scatters.length - 20)} more`) : ""] : "");
+}
+
+/* "loops after: a.py:3 (2 times), a.py:9". */
+function loopsOf(curve, at, curves) {
+  const places = grouped(curve.loops, (loop) => loop.where).map((group) => group.key + (group.found.length > 1 ? ` (${group.found.length} times)` : ""));
+  return places.length ? `loops${curves.length > 1 ? [" before", " after"][at] : ""}: ${places.join(", ")}` : "";
 }
 
 function picture(markup) {
@@ -144,7 +150,8 @@ function opDetails(op) {
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
     others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
-    mlir("Before", told.before), mlir("After", told.after));
+    mlir("Before", told.before), mlir("After", told.after),
+    record.rule && own.module.convert_seconds === null ? el("p", { class: "soft" }, "What it becomes stands in the page of its conversion: hlo-lower convert IN -o OUT --report R.html") : "");
 }
 
 function factValue(record, name) {
@@ -232,7 +239,7 @@ function refusals(body, targets, readable, refusing) {
   if (!refusing.length) { body.append(el("p", {}, "Nothing.")); return; }
   const all = refusing.flatMap((own) => own.refused.map((one) => ({ own, ...one })));
   const causes = grouped(all, (one) => one.label);
-  body.append(tableOf(["op and reason", "modules", "ops", "remedy, by number of modules"], causes.map((group) => [
+  body.append(tableOf(["op and reason", "modules", "ops", "remedies, modules"], causes.map((group) => [
     link(asked("modules", { cause: group.key }), group.key), count(group.modules), count(group.found.reduce((sum, one) => sum + one.count, 0)),
     grouped(group.found, (one) => one.remedy || "none known").map((one) => `${one.key} (${count(one.modules)})`).join(", ")]), [1, 2]));
   const remedies = grouped(all.filter((one) => one.remedy), (one) => one.remedy);
@@ -274,7 +281,7 @@ function folders(body) {
   if (REPORT.groups.length < 2) return;
   const most = Math.max(...REPORT.groups.map((group) => group.totals.scatters), 1);
   const many = (group) => modules.filter((own) => own.module.group === group.group && own.state === "refused in part").length;
-  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "of them refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
+  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
     link(asked("modules", { folder: group.group }), group.group), count(group.totals.modules), count(many(group)),
     [el("span", { class: "bar", style: `width:${(6 * group.totals.scatters / most).toFixed(2)}rem` }), count(group.totals.scatters)],
     count(group.totals.guards_needed), count(group.totals.looped)]), [1, 2, 3, 4, 5]));
