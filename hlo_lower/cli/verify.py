@@ -14,6 +14,7 @@ from hlo_lower.cli.common_options import (
     count,
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
+from hlo_lower.cli.streams import show_lines
 from hlo_lower.whole_files import check_writable, write_whole
 
 
