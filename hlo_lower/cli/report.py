@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
-FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
 EXPLORER = "model-explorer"
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NAMED_FORMATS = ("text", "json", "html")
@@ -33,8 +32,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `report`."""
     command.epilog = NOTES
     command.add_argument("files", metavar="FILE", nargs="+", help="module, folder of modules, or - for standard input")
-    by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORMAT_BY_SUFFIX.items())
-    command.add_argument("--format", choices=FORMATS, help=f"default: by the suffix of OUT ({by_suffix}), else text")
+    told = "default: by the suffix of OUT (.json, .md, .html, .sarif), else text"
+    command.add_argument("--format", choices=FORMATS, help=told)
     command.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help="file; default: standard output")
     command.add_argument(
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
@@ -174,7 +173,9 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
 
 def _form(args: argparse.Namespace) -> str:
     """The format: as it is asked for, else by the suffix of the output."""
-    return args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
+    from hlo_lower.report.render import form_of
+
+    return args.format or form_of(args.output, "text")
 
 
 def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from hlo_lower.memory import LoopSpan, MemoryCurve, shown_bytes
+from hlo_lower.report.picture_svg import STYLE
 from hlo_lower.report.short_forms import plural, printable
 
 WIDTH, HEIGHT = 440, 84
@@ -14,7 +15,6 @@ LEFT, RIGHT, TOP, GAP = 66, 10, 24, 40
 
 COLORS = ("#b5543c", "#2f6f9f")
 LOOP = "#c9952b"
-STYLE = "<style>svg{color:#1c2127}@media(prefers-color-scheme:dark){svg{color:#e4e7eb}}</style>"
 
 ESTIMATE = (
     "Bytes that are live at each op in program order, arguments and results left out: an estimate, to see where the "
