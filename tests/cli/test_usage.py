@@ -157,6 +157,9 @@ def test_the_format_of_a_report_follows_its_suffix(folder, command, suffix, star
     done = command("report", "decode.mlir", "-o", f"out{suffix}")
     assert done.out == f"wrote out{suffix}\n"
     assert (folder / f"out{suffix}").read_text().lower().startswith(start.lower())
+    if suffix != ".txt":
+        command("convert", "decode.mlir", "-o", "o.mlir", "--no-verify", "--report", f"of{suffix}")
+        assert (folder / f"of{suffix}").read_text().lower().startswith(start.lower())
     command("report", "decode.mlir", "-o", f"out{suffix}", "--format", "text")
     assert (folder / f"out{suffix}").read_text().startswith("decode.mlir")
 
