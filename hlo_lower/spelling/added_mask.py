@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -28,8 +29,8 @@ class AddedMask:
       kind: "added", "zero_rows", "boolean" or "causal".
       element: its element type.
       move: of the operand to the target's axes; None of a causal one.
-      split: these, parted into letters, 1 where the mask does not have the letter.
-      full: the same, where the rest of an axis has such a letter, too.
+      split: the sizes of the letters of each of these, 1 where the mask does not have the letter.
+      full: the same, but all of an axis where it has one of its letters.
       there: the target's axes of mask and result.
       hidden: what is added where a position is hidden.
       hides: of a boolean one, whether it is true there.
@@ -40,8 +41,8 @@ class AddedMask:
     kind: str
     element: str
     move: Move | None
-    split: tuple[int, ...]
-    full: tuple[int, ...]
+    split: tuple[tuple[int, ...], ...]
+    full: tuple[tuple[int, ...], ...]
     there: tuple[AxisLetters, AxisLetters]
     hidden: float
     hides: bool = False
@@ -64,7 +65,8 @@ class AddedMask:
         """The operand of ours, from that."""
         assert self.move is not None
         if self.split != self.full:
-            value = build.slice(build.reshape(value, self.full), [0] * len(self.split), self.split)
+            split, full = flat(self.split), flat(self.full)
+            value = build.slice(build.reshape(value, full), [0] * len(split), split)
         back = self.move.back(build, build.reshape(value, self.move.joined))
         shape = back.static_shape
         if self.kind == "added":
@@ -89,9 +91,9 @@ class AddedMask:
     def _spread(self, build: Builder, value: Value) -> Value:
         """A value of the letters that the mask has, with all of those of its axes."""
         if self.split != self.full:
-            value = build.broadcast(build.reshape(value, self.split), self.full, range(len(self.full)))
-        sizes = iter(self.full)
-        return build.reshape(value, [prod(next(sizes) for _ in axis) for axis in self.there[0].axes])
+            full = flat(self.full)
+            value = build.broadcast(build.reshape(value, flat(self.split)), full, range(len(full)))
+        return build.reshape(value, [prod(sizes) for sizes in self.full])
 
     def _chosen(self, build: Builder, seen: Value) -> Value:
         shape = seen.static_shape
@@ -100,12 +102,18 @@ class AddedMask:
         return build.select(seen, low, zero) if self.hides else build.select(seen, zero, low)
 
     def _of_positions(self, build: Builder) -> Value:
-        row, key = (build.iota(self.split, self.there[0].letters.index(letter), "i32") for letter in "qk")
+        shape = flat(self.split)
+        row, key = (build.iota(shape, self.there[0].letters.index(letter), "i32") for letter in "qk")
         seen = build.compare(key, "LE", row)
         if self.window:
-            first = build.elementwise("subtract", row, build.constant(self.window, self.split, "i32"))
+            first = build.elementwise("subtract", row, build.constant(self.window, shape, "i32"))
             seen = build.elementwise("and", seen, build.compare(key, "GT", first))
         return self._chosen(build, seen)
+
+
+def flat(sizes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """The sizes of all letters."""
+    return tuple(chain(*sizes))
 
 
 def mask_there(
@@ -124,15 +132,16 @@ def mask_there(
     if not is_causal and not masks:
         return None
     have = roles["q"] + roles["k"] if is_causal else layout.operands[3].letters
-    axes = [[[x for x in roles[letter] if x in have] for letter in axis] for axis in there[3].axes]
-    split = [[layout.size("".join(letters)) for letters in axis] for axis in axes]
-    whole = [[layout.size(roles[letter]) for letter in axis] for axis in there[3].axes]
-    is_whole = all(one in (1, size) for a, b in zip(split, whole, strict=True) for one, size in zip(a, b, strict=True))
-    wanted = ["".join(x for letters in axis for x in letters) for axis in axes]
-    if sorted(have) != sorted("".join(wanted)) or not is_whole or split[-1] != whole[-1]:
+    # positions are numbered along all of their letters
+    axes = [[roles[x] for x in axis] if is_causal else [*"".join(roles[x] for x in axis)] for axis in there[3].axes]
+    wanted = ["".join(letters for letters in axis if letters and letters[0] in have) for axis in axes]
+    if sorted(have) != sorted("".join(wanted)) or layout.size(wanted[-1]) != layout.size(roles["k"]):
         return Code.NAMED_OP_LACKS("a mask of whole axes")
-    full = [sizes if prod(one) > 1 else one for one, sizes in zip(split, whole, strict=True)]
-    sizes = tuple(sum(split, [])), tuple(sum(full, []))
+    split = tuple(tuple(layout.size(x) if x and x[0] in have else 1 for x in axis) for axis in axes)
+    full = tuple(
+        tuple(map(layout.size, axis)) if prod(sizes) > 1 else sizes for axis, sizes in zip(axes, split, strict=True)
+    )
+    sizes = split, full
     if is_causal:
         window = found.attributes.get("window", 0)
         assert isinstance(window, int)

@@ -98,10 +98,11 @@ def _roles(layout: Layout, there: Sequence[AxisLetters], *, is_causal: bool) -> 
     if not is_causal and any({"g", "q"} <= set(axis) for axis in there[0].axes):
         grouped, own = [], rows  # one axis there
     elif len(own) > 1:
-        masked = [r for r in own if any(r in mask.letters for mask in layout.operands[3:])]
-        if len(masked) != 1 or is_causal:
+        if is_causal:
             return None
-        grouped, own = [r for r in rows if r not in masked], masked
+        masked = [r for r in own if any(r in mask.letters for mask in layout.operands[3:])]
+        own = masked or [max(own, key=layout.size)]
+        grouped = [r for r in rows if r not in own]
     if not own and is_causal:
         return None
     behind = [letter for letter in shared if key.letters.index(letter) > key.letters.index(keys[0])] if keys else []
