@@ -131,6 +131,7 @@ def runner(text: str) -> tuple[Callable[[Sequence[np.ndarray]], Arrays], str]:
         tensorflow: Any = import_module("tensorflow")
         binary, inputs, outputs = litert.converted(text)
         interpreter = tensorflow.lite.Interpreter(model_content=binary, num_threads=1)
+        interpreter.allocate_tensors()  # the delegate takes its parts
         signature = interpreter.get_signature_runner(litert.SIGNATURE)
         names = [op["op_name"] for op in interpreter._get_ops_details()]
         taken, parts = set(signature.get_input_details()), names.count("DELEGATE")
