@@ -84,7 +84,7 @@ class AddedMask:
         seen = build.elementwise("exponential", reduce_along(build, mask, low, axes.index("k"), "maximum"))
         rows = [axis for axis in axes if axis != "k"]
         moved = build.transpose(seen, [rows.index(axis) for axis in self.there[1].axes[:-1]])
-        kept = [dim for dim, size in enumerate(moved.static_shape) if size != 1]
+        kept = [dim for dim, size in enumerate(moved.static_shape) if size != 1] or [0]
         flat = build.reshape(moved, [moved.static_shape[dim] for dim in kept])
         return build.elementwise("multiply", value, build.broadcast(flat, value.static_shape, kept))
 
