@@ -36,6 +36,7 @@ _HEADS = flags.DEFINE_integer("heads", 16, "Heads of queries; a quarter as many 
 _LENGTH = flags.DEFINE_integer("length", 1024, "Positions of the caches.", lower_bound=1)
 _PROMPT = flags.DEFINE_integer("prompt", 128, "Tokens of a prefill.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 15, "Rounds of each measurement.", lower_bound=1)
+_STEPS = flags.DEFINE_list("steps", [f"{m}:{t}" for m in ("torch", "jax") for t in ("decode", "prefill")], "Which steps.")
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
 
 Arrays = list[np.ndarray]
@@ -176,12 +177,13 @@ def main(_: Sequence[str]) -> None:
     logging.set_verbosity(logging.WARNING)
     rows = list[dict[str, Any]]()
     print(f"| step | version | ms | of {'plain' if _ON.value == 'litert' else 'generic'} | |\n|---|---|---|---|---|")
-    for manner, tokens in [(m, t) for m in ("torch", "jax") for t in (1, _PROMPT.value)]:
-        found = list(measured(manner, tokens))
+    for name_of_step in _STEPS.value:
+        manner, kind = name_of_step.split(":")
+        found = list(measured(manner, 1 if kind == "decode" else _PROMPT.value))
         first = next(ms for name, ms, _, _ in found if name in ("plain", "generic"))
         for name, ms, told, off in found:
-            print(f"| {manner}, {tokens} | {name} | {ms:.3f} | {ms / first:.2f} | {told} |", flush=True)
-            rows.append({"manner": manner, "tokens": tokens, "version": name, "ms": ms, "told": told, "off": off})
+            print(f"| {manner}, {kind} | {name} | {ms:.3f} | {ms / first:.2f} | {told} |", flush=True)
+            rows.append({"step": name_of_step, "version": name, "ms": ms, "told": told, "off": off})
     if _JSON.value:
         with open(_JSON.value, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
