@@ -1,12 +1,12 @@
 """Time decoder steps with and without named ops on the consumers that have kernels for them, and print the table.
 
-    python scripts/bench_named.py --on litert                # plain, written, each composite alone; XNNPACK, one thread
-    python scripts/bench_named.py --on iree                  # StableHLO, linalg in named ops, without its softmax, generic
-    python scripts/bench_named.py --on iree --length 32 --hidden 64 --heads 4 --rounds 2     # whether it works
+    python scripts/bench_named.py --on litert      # plain, written, each composite alone; XNNPACK, one thread
+    python scripts/bench_named.py --on iree        # StableHLO, linalg generic, named, named without softmax
+    python scripts/bench_named.py --on iree --length 32 --hidden 64 --heads 4 --prompt 8 --rounds 2   # whether it works
 
 Two layers with a cache of `--length` positions, in two manners: as PyTorch exports them (heads before positions, keys
-repeated for groups of queries, gelu), and as JAX projects write them (positions before heads, einsums over groups, silu).
-Decode takes one token, prefill `--prompt`. The versions of a step run in turn, in one process; a figure is the least
+repeated for groups of queries, gelu), and as JAX projects write them (positions before heads, einsums, silu). Decode
+takes one token, prefill `--prompt`. The versions of a step run in turn, in one process; a figure is the least
 processor time of the rounds, in ms, since the machine may have other work; with it the ops of the file, and into how
 many parts the delegate takes them. Results are held against the plain step's.
 
@@ -36,7 +36,9 @@ _HEADS = flags.DEFINE_integer("heads", 16, "Heads of queries; a quarter as many 
 _LENGTH = flags.DEFINE_integer("length", 1024, "Positions of the caches.", lower_bound=1)
 _PROMPT = flags.DEFINE_integer("prompt", 128, "Tokens of a prefill.", lower_bound=1)
 _ROUNDS = flags.DEFINE_integer("rounds", 15, "Rounds of each measurement.", lower_bound=1)
-_STEPS = flags.DEFINE_list("steps", [f"{m}:{t}" for m in ("torch", "jax") for t in ("decode", "prefill")], "Which steps.")
+_STEPS = flags.DEFINE_list(
+    "steps", [f"{m}:{t}" for m in ("torch", "jax") for t in ("decode", "prefill")], "Which steps."
+)
 _JSON = flags.DEFINE_string("json", None, "Write the figures to this file too.")
 
 Arrays = list[np.ndarray]
@@ -77,7 +79,7 @@ def jax_attention(q: jax.Array, k: jax.Array, v: jax.Array, seen: jax.Array) -> 
 
 
 def step(manner: str, tokens: int) -> tuple[Callable[..., Any], list[tuple[int, ...]]]:
-    """A step of a manner, and the shapes of what it takes: x, and for each layer caches and weights; then a position."""
+    """A step of a manner, and the shapes of what it takes: x, for each layer caches and weights; then a position."""
     hidden, heads, length = _HIDDEN.value, _HEADS.value, _LENGTH.value
     size, kv, ffn = hidden // heads, heads // GROUPS, 4 * hidden
     is_torch = manner == "torch"

@@ -210,7 +210,8 @@ def _aliases(match: Match, inputs: Sequence[RawValue], moved: Mapping[RawValue, 
 def _compare_siblings(match: Match) -> bool:
     """Look whether an input is computed once more from the same operand (`x.T` twice); whether one may be."""
     moves = [term for term in match.inputs.values() if term.op in LAYOUT]
-    return any([user.is_same(term) for term in moves for user in term.operands[0].users if user is not term])
+    are_same = [user.is_same(term) for term in moves for user in term.operands[0].users if user is not term]
+    return any(are_same)  # all of them are compared
 
 
 def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder) -> list[RawValue]:

