@@ -130,7 +130,7 @@ def test_a_wrong_entry_is_found(name):
 
 
 def test_a_mask_with_the_other_sign_is_found(monkeypatch):
-    """A mask that hides what is to be seen, and is recovered just so, leaves the module as it was, but not the op there."""
+    """A mask that hides what is to be seen, and is recovered just so, leaves the module as it was, not the op there."""
     made, recovered = AddedMask.made, AddedMask.recovered
     monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
     monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
