@@ -170,7 +170,7 @@ def _scores(view: View) -> Scores:
             found.product = product_of(view)
             return found
         if term.op == "convert" or term.op in LAYOUT:
-            below = view.on(term.operands[0]) if term.op == "convert" else view.beneath()
+            below = view.under()
             if below is None:
                 return found
             view = below
@@ -289,9 +289,7 @@ class _Side:
         scale = factor = 1.0
         for _ in range(30):
             term = view.term
-            if term.op == "convert":
-                view = view.on(term.operands[0])
-            elif term.op in LAYOUT and (below := view.beneath()) is not None:
+            if (below := view.under()) is not None:
                 view = below
             elif scales and (found := _scale(term)) is not None:
                 view, factor = view.on(found[0]), factor * found[1]

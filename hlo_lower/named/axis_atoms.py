@@ -109,16 +109,14 @@ class View:
             return None if axes_of is None else View(operand, axes_of)
         return None
 
+    def under(self) -> "View | None":
+        """The operand of an op of layout, or of a conversion."""
+        return View(self.term.operands[0], self.axes) if self.term.op in CASTS else self.beneath()
+
     def root(self, *, casts: bool = True, until: Term | None = None) -> "View":
         """What it is made of, beneath all layout, and beneath conversions; or down to a term that is looked for."""
         view = self
-        while view.term is not until:
-            if casts and view.term.op in CASTS:
-                view = View(view.term.operands[0], view.axes)
-                continue
-            below = view.beneath() if view.term.op in LAYOUT else None
-            if below is None:
-                break
+        while view.term is not until and (below := view.under() if casts else view.beneath()) is not None:
             view = below
         return view
 

@@ -99,7 +99,7 @@ def _vector(view: View, added: Axis, rank: int) -> Term | None:
     while at is not None:
         if len(at.term.shape) == rank and _is(at.axes, added):
             return at.term if at.term.op not in ("constant", "iota") or at.term.scalar is None else None
-        at = View(at.term.operands[0], at.axes) if at.term.op == "convert" else at.beneath()
+        at = at.under()
     return None
 
 

@@ -60,7 +60,7 @@ def factors(view: View, is_whole: Callable[[View], bool], depth: int = 10) -> li
             pending.append((at.on(term.operands[0]), divides, left - 1))
             pending.append((at.on(term.operands[1]), divides != (term.op == "divide"), left - 1))
         elif term.op in LAYOUT or term.op == "convert":
-            below = View(term.operands[0], at.axes) if term.op == "convert" else at.beneath()
+            below = at.under()
             if below is None:
                 return None
             pending.append((below, divides, left))

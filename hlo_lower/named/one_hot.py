@@ -16,7 +16,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.named.attention_masks import dims_looked_at, value_at
-from hlo_lower.named.axis_atoms import LAYOUT, View, are_same
+from hlo_lower.named.axis_atoms import View, are_same
 from hlo_lower.named.found import AttributeValue, Found, Match, matchers
 from hlo_lower.named.positions import filled, vector_of
 from hlo_lower.named.terms import Term
@@ -61,7 +61,7 @@ def _positions(view: View, axis: int) -> Term | None:
     while at is not None:
         if at.term.shape == shape and all(are_same(a, b) for a, b in zip(at.axes, wanted, strict=True)):
             last = at.term
-        at = at.beneath() if at.term.op in LAYOUT else None
+        at = at.beneath()
     return last
 
 

@@ -192,9 +192,7 @@ def _with_rim(
             continue
         if _is_empty(View(user.operands[0], shifted.power.axes), shifted):
             result, attributes["empty_rows"] = user, "zero"
-    following = result.only_user
-    if following is not None and following.op == "convert" and following.element == shifted.x.element:
-        result = following
+    result = _cast_back(result, shifted)
     inputs = {"x": x.operands[1], "where": x.operands[0]} if is_of_some else {"x": x}
     return Match("softmax", inputs, [result], attributes)
 
@@ -256,9 +254,15 @@ def _log_softmax(shifted: Shifted, user: Term) -> Found:
     following = user.only_user
     if following is not None and following.op == "exponential":
         return _with_rim(shifted, following, attributes)
-    if following is not None and following.op == "convert" and following.element == shifted.x.element:
-        user = following
-    return Match("log_softmax", {"x": shifted.x}, [user], attributes)
+    return Match("log_softmax", {"x": shifted.x}, [_cast_back(user, shifted)], attributes)
+
+
+def _cast_back(result: Term, shifted: Shifted) -> Term:
+    """A result converted to the type of the value, where nothing else takes it."""
+    user = result.only_user
+    if user is not None and user.op == "convert" and user.element == shifted.x.element:
+        return user
+    return result
 
 
 def _of_log(logarithm: View) -> View:
