@@ -34,7 +34,6 @@ from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
 from hlo_lower.rewrite.kinds.rank import join_reshapes
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
-from hlo_lower.rewrite.held_apart import hold_apart
 from hlo_lower.rewrite.known_starts import hide_starts
 from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
 from hlo_lower.rewrite.refused_ops import refused_ops
@@ -338,7 +337,6 @@ def lower_stages(
     changes = (*changes, *more, *_lower_ranks(Context(graph, options, registry)))
     if call_bodies(graph, options.target):
         changes = tuple(map(in_calls, changes))
-    hold_apart(graph, options.target)
     return LoweredStages(scatters, changes, storage, given)
 
 

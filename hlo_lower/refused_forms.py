@@ -26,9 +26,6 @@ class RefusedForm(Enum):
     INNER: a `case` or `if` within a loop or another one, in which a consumer may mix up what the branches read.
     ODD_BELOW_ZERO: a sine or tangent of what may be below 0.
     POWER_BELOW_ZERO: a power of floats whose base may be below 0.
-    INTO_ITSELF: a scatter whose updates may be its operand, as they are of one type.
-    CONDITION_ALONE: a loop that carries what its condition reads and its body does not.
-    CARRIED_ON: a loop within another one that begins with several values which that one carries.
     LOOP: a loop whose regions are not one call each; where the target refuses `while`, what stays of them is written in
       calls, and taken.
     """
@@ -49,9 +46,6 @@ class RefusedForm(Enum):
     INFINITE = "constant Inf"
     TOTAL_ORDER = "compare TOTALORDER"
     INNER = "case within a loop or branch"
-    INTO_ITSELF = "scatter of a value into itself"
-    CONDITION_ALONE = "while whose condition alone reads a value"
-    CARRIED_ON = "while that begins with what another carries"
     LOOP = "while not of calls"
     ODD_BELOW_ZERO = "sine or tangent below 0"
     POWER_BELOW_ZERO = "power below 0"
