@@ -7,6 +7,7 @@ A custom call has no decomposition, so its name is all that says what it compute
 encoding does not have (a side effect, a configuration, a called function, an attribute) may say more, and it is left.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -52,8 +53,8 @@ NUMERICS = frozenset({"result_accuracy"})
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
 
-EXPECTED = {"shape_assertion": Code.CALLS_CHECK_OF_SIZE()}
-"""Custom calls of which more can be said than that nobody knows them."""
+CALLBACK = re.compile(r"xla_(ffi_(partitioned_)?|buffer_)?python_[a-z]+_callback")
+"""What JAX's host callbacks call, on each platform and in each of their calling conventions."""
 
 
 def target_name(node: Node) -> str:
@@ -102,7 +103,7 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
     taken = TakenChlo.WHOLE if KNOWN.get(name, "") in whole else TakenChlo.WRITTEN_OUT
     raw = mlir.attributes_of(node.raw)
     encoded = mlir.entries_of(raw[ENCODED]) if ENCODED in raw else {}
-    why = EXPECTED.get(name) or _why_unknown(node, name, raw, encoded)
+    why = _why_unknown(node, name, raw, encoded)
     if why:
         return CustomCallFacts(Meaning.UNKNOWN, taken, name, {}, why)
     known = {*KNOWN_OF_TOP_K, *NUMERICS}
@@ -115,6 +116,10 @@ def _why_unknown(
     node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute], encoded: Mapping[str, mlir.RawAttribute]
 ) -> Cause | None:
     """Why a custom call may be something else than its name says; None where it is what it says."""
+    if name == "shape_assertion":
+        return Code.CALLS_CHECK_OF_SIZE()
+    if CALLBACK.fullmatch(name):
+        return Code.CALLS_PYTHON()
     if name not in KNOWN:
         return Code.CALLS_UNKNOWN()
     version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1
