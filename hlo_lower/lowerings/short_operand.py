@@ -19,9 +19,11 @@ from hlo_lower.subset.kinds import Tile
 rules = RuleList()
 
 SHORT = When(
-    "as many elements as short_operand at most",
+    "a start at run time, and as many elements as short_operand at most",
     lambda facts: (
-        prod(facts.operand_shape) <= facts.costs.short_operand
+        facts.offsets is Offsets.RUNTIME
+        and facts.parts is Parts.ONE
+        and prod(facts.operand_shape) <= facts.costs.short_operand
         and all(extent in (1, size) for extent, size in zip(facts.layout.window, facts.operand_shape, strict=True))
     ),
 )
@@ -29,8 +31,6 @@ SHORT = When(
 _CLASS: Mapping[str, Any] = {
     "subset": frozenset(Tile) - {Subset.FULL},
     "combiner": ASSIGNING,
-    "offsets": {Offsets.RUNTIME},
-    "parts": {Parts.ONE},
     "when": SHORT,
     "form": "select(iota == start in every dim, update, operand)",
 }
@@ -38,7 +38,10 @@ _CLASS: Mapping[str, Any] = {
 
 @rules.lowers("stablehlo.scatter", in_bounds={InBounds.ALWAYS}, **_CLASS)
 def scatter_to_short_set(op: ScatterLowering) -> Sequence[Value]:
-    """Lower one assigned window that lies inside, as `scatter_to_guarded_short_set` does."""
+    """Lower one assigned window that lies inside, as `scatter_to_guarded_short_set` does.
+
+    Equal by the same proof, which asks for no bounds.
+    """
     return _by_select(op)
 
 
