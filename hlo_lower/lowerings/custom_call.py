@@ -7,7 +7,6 @@ A custom call has no decomposition, so its name is all that says what it compute
 encoding does not have (a side effect, a configuration, a called function, an attribute) may say more, and it is left.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -53,14 +52,6 @@ NUMERICS = frozenset({"result_accuracy"})
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
 
-CALLBACK = re.compile(r"xla_(ffi_(partitioned_)?|buffer_)?python_[a-z]+_callback")
-"""What JAX's host callbacks call, on each platform and in each of their calling conventions."""
-
-
-def target_name(node: Node) -> str:
-    """What a custom call calls."""
-    return mlir.symbol_name(node.raw.attributes["call_target_name"])
-
 
 class Meaning(Enum):
     """Whether it is known what it computes."""
@@ -99,7 +90,7 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
       node: the custom call.
       whole: the names of what the target takes whole ("chlo.erf").
     """
-    name = target_name(node)
+    name = mlir.call_target(node.raw)
     taken = TakenChlo.WHOLE if KNOWN.get(name, "") in whole else TakenChlo.WRITTEN_OUT
     raw = mlir.attributes_of(node.raw)
     encoded = mlir.entries_of(raw[ENCODED]) if ENCODED in raw else {}
@@ -118,7 +109,7 @@ def _why_unknown(
     """Why a custom call may be something else than its name says; None where it is what it says."""
     if name == "shape_assertion":
         return Code.CALLS_CHECK_OF_SIZE()
-    if CALLBACK.fullmatch(name):
+    if mlir.calls_python(node.raw):
         return Code.CALLS_PYTHON()
     if name not in KNOWN:
         return Code.CALLS_UNKNOWN()
