@@ -105,6 +105,11 @@ def known_names(where: str, names: Collection[str], choices: Sequence[str]) -> N
             )
 
 
+def likely(name: str, choices: Sequence[str]) -> str:
+    """What a mistyped name was most likely meant to be; the first choice where nothing is near."""
+    return (*difflib.get_close_matches(name, choices, n=1), *choices)[0]
+
+
 def no_rule(where: str, name: str, names: Iterable[str], more: str = "") -> InputError:
     """The error that no rule has a name, with those that are near."""
     known = sorted(names)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
-from hlo_lower.graph import Source
+from hlo_lower.graph import Source, read
 from hlo_lower.mlir import print_module
 from hlo_lower.module_forms import lowered_bytes
 from hlo_lower.options import Options
@@ -45,7 +46,7 @@ def converted(
       options: how it is lowered.
       form: how it is written (`hlo_lower.module_forms.FORMS`).
       judge: verifies what it was lowered to; None: nothing does.
-      with_texts: whether the report has the text of what was built for each scatter.
+      with_texts: whether the report has the text of what was built for each scatter, and the memory over program order.
 
     Raises:
       InputError: it cannot be read, or has not that form.
@@ -72,6 +73,14 @@ def converted(
         exit_code=(verdict.exit_code if verdict is not None else EXIT_OK) or (EXIT_NOT_LOWERED if is_left else EXIT_OK),
         notes=lowered.notes,
         changes=lowered.changes,
-        built=built_texts(print_module(lowered.graph.module, locations=True), lowered.records) if with_texts else {},
+        **(_for_a_page(source, name, lowered) if with_texts else {}),
     )
     return Converted(lowered, data, verdict, report)
+
+
+def _for_a_page(source: Source, name: str, lowered: Lowered) -> dict[str, Any]:
+    """What is told on a page alone: the text of what was built, and the memory before and after."""
+    from hlo_lower.tile.memory_curve import curves_of
+
+    built = built_texts(print_module(lowered.graph.module, locations=True), lowered.records)
+    return {"built": built, "memory": curves_of(read(source, name), lowered.graph)}

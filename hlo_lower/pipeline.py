@@ -119,8 +119,10 @@ class Lowered:
         return f"<Lowered {self._told()}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the line of the repr, the table of the scatters, and the notes."""
-        return notebook_html(f"Lowered {self._told()}", self.records, self.notes)
+        """For notebooks: the line of the repr, the table of the scatters, the memory, and the notes."""
+        from hlo_lower.tile.memory_curve import curves_of
+
+        return notebook_html(f"Lowered {self._told()}", self.records, self.notes, curves_of(self.graph))
 
     def _told(self) -> str:
         count, rules = len(self.records), dict.fromkeys(record.rule for record in self.records if record.rule)

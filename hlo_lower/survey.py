@@ -1,6 +1,6 @@
 """What would become of a module: the records of its scatters, and what a target refuses of it then, with remedies."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, bind
 from hlo_lower.legalize.storage import stored_lines
 from hlo_lower.legalize.widen import float_lines, other_floats
+from hlo_lower.memory import MemoryCurve
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
@@ -48,12 +49,14 @@ class Survey(NamedTuple):
       notes: the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what
         types would change, a line each.
       changes: those ops as data.
+      memory: what is live over the program order, as given, and then, where that is built.
     """
 
     records: tuple[ScatterRecord, ...]
     refused: tuple[RefusedOps, ...]
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    memory: tuple[MemoryCurve, ...] = ()
 
 
 def surveyed_report(graph: Graph, file: str, options: Options) -> ModuleReport:
@@ -66,6 +69,7 @@ def surveyed_report(graph: Graph, file: str, options: Options) -> ModuleReport:
     """
     found = survey(graph, options=options)
     told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
+    told["memory"] = found.memory
     return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
 
 
@@ -102,8 +106,10 @@ def survey(
     options, known = options or Options(), registry_of(registry)
     if options.bind:
         graph = bind(graph, dict(options.bind))
+    from hlo_lower.tile.memory_curve import curves_of  # what only classifies does not import it
+
     with lowering():
-        found = _trial(graph, options, known)
+        found = _trial(graph, options, known, measure=curves_of)
         refused = found.refused
         if not refused:
             return found
@@ -136,10 +142,15 @@ def _bound(graph: Graph) -> Graph | None:
     return bind(graph, sizes[0]) if sizes else None
 
 
-def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> Survey:
+def _trial(
+    graph: Graph,
+    options: Options,
+    known: CompositeLoweringRegistry,
+    measure: Callable[[Graph], tuple[MemoryCurve, ...]] = lambda graph: (),
+) -> Survey:
     """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
-    notes, changes = tuple[str, ...](), tuple[Change, ...]()
+    notes, changes, memory = tuple[str, ...](), tuple[Change, ...](), measure(graph)
     is_built = not options.target.restricts_only_scatter
     if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
         graph = copied(graph)
@@ -151,7 +162,8 @@ def _trial(graph: Graph, options: Options, known: CompositeLoweringRegistry) -> 
     else:
         became = lower_stages(graph, options, known, is_trial=True)
         records = became.scatters.records
+        memory += measure(graph)
         changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
         notes += tuple(map(str, changes))
         notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
-    return Survey(records, refused_ops(graph, options.target, records), notes, changes)
+    return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory)

@@ -13,7 +13,7 @@ from absl import app, flags
 from benchmark.memory_chart import memory_chart
 
 import hlo_lower as hl
-from hlo_lower.tile.plan_page import memory_svg
+from hlo_lower.report.memory_svg import memory_svg
 
 _OUT = flags.DEFINE_string("out", "docs/figures", "Folder.")
 _JSON = flags.DEFINE_list("json", [], "Figures of scripts/bench_memory.py, later files for workloads of earlier ones.")
@@ -84,8 +84,7 @@ def main(_: Sequence[str]) -> None:
     out = Path(_OUT.value)
     out.mkdir(parents=True, exist_ok=True)
     tiled = hl.tile(PROGRAM, max_temp=BOUND, name="loss.mlir")
-    assert tiled.memory is not None
-    (out / "tiling_memory.svg").write_text(memory_svg(*tiled.memory, BOUND) + "\n")
+    (out / "tiling_memory.svg").write_text(memory_svg(tiled.memory, BOUND, alone=True) + "\n")
     (out / "tiling_loop.svg").write_text(loop_svg())
     entries = {e["workload"]: e for path in _JSON.value for e in json.loads(Path(path).read_text())["workloads"]}
     if entries:

@@ -12,6 +12,7 @@ from every_cause import CANONICALIZED, CASES, causes_of, told_of
 import hlo_lower as hl
 from hlo_lower.causes import Cause, Code
 from hlo_lower.english import told
+from hlo_lower.memory import LoopSpan, MemoryCurve
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report import ModuleReport, render_json
 from hlo_lower.report.json_report import VERSION
@@ -46,7 +47,8 @@ def reports():
     twice = tuple(record for name in rows for record in told[name][0] * 2)
     numbered = tuple(_numbered(record, n) for n, record in enumerate(twice, start=1))
     refused = RefusedOps("stablehlo.sort", Code.REFUSES_OPS("npu", ("stablehlo.sort",), None), 2, ("line 3",))
-    numbers = ModuleReport("twice.mlir", 7, numbered, refused=(refused,))
+    curve = MemoryCurve((4, 8, 4), (LoopSpan(1, 2, "a.py:3"),))
+    numbers = ModuleReport("twice.mlir", 7, numbered, refused=(refused,), memory=(curve,))
     return [*found, numbers, ModuleReport("bad.mlir", error="gone")]
 
 
@@ -68,6 +70,7 @@ def written(data):
     objects = defaultdict(list)
     objects["Report"] = [data]
     objects["Module"] = data["modules"]
+    objects["Curve"] = [curve for module in data["modules"] for curve in module["memory"]]
     objects["Record"] = [record for module in data["modules"] for record in module["records"]]
     objects["Writes"] = [record["writes"] for record in objects["Record"] if "writes" in record]
     objects["Claims"] = [record["claims"] for record in objects["Record"] if record.get("claims")]

@@ -22,6 +22,7 @@ ORDER = (
         "refused",
         "english",
         "change",
+        "memory",
         "containment",
         "processes",
         "whole_files",
@@ -35,7 +36,7 @@ ORDER = (
     ),
     *("loop", "scatter", "gather"),
     *("sorting", "lowerings", "targets", "spelling", "naming", "options", "rewrite", "rule_api", "plugins", "legalize"),
-    *("linalg", "verify", "report", "export", "pipeline", "tile", "survey", "module_forms", "verified", "converted"),
+    *("linalg", "verify", "tile", "report", "export", "pipeline", "survey", "module_forms", "verified", "converted"),
     *(
         "selection",
         "consumers",
@@ -66,8 +67,8 @@ NARROWER = {
     # The judge looks at two texts, and at nothing of those who wrote one of them.
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.
-    "tile": ("mlir", "graph", "subset", "loop", "processes", "verify.run"),
-    "report": ("causes", "change", "english", "refused", "scatter.record", "named.record"),
+    "tile": ("memory", "mlir", "graph", "subset", "loop", "processes", "verify.run"),
+    "report": ("causes", "change", "english", "memory", "refused", "scatter.record", "named.record"),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 

@@ -1,9 +1,12 @@
 """A parser whose errors come with the usage of the command that they are about, and with what is near to a mistake."""
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from hlo_lower.errors import EXIT_BAD_INPUT
 
 PARSER = "parser"
 """Where a parsed command line holds the parser of its command."""
@@ -17,7 +20,10 @@ class CommandParser(argparse.ArgumentParser):
         self.set_defaults(**{PARSER: self})
 
     def parsed(self, line: Sequence[str] | None) -> argparse.Namespace:
-        """What a command line says; what is not known is an error of the command that it was given to."""
+        """What a command line says; of an empty one help says it, and what is not known is an error of its command."""
+        if not (sys.argv[1:] if line is None else line):
+            self.print_help(sys.stderr)
+            self.exit(EXIT_BAD_INPUT)
         found, unknown = self.parse_known_args(line)
         if unknown:
             getattr(found, PARSER).refuse(unknown[0])

@@ -140,6 +140,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    """A time, above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return found
+
+
 def setting(text: str) -> tuple[str, str]:
     """KEY=VALUE, in two."""
     key, equals, value = text.partition("=")

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from hlo_lower.cli.common_options import add_exactness, add_oob, add_plain, count
+from hlo_lower.cli.common_options import add_exactness, add_oob, add_plain, positive, seconds
 from hlo_lower.cli.streams import show
 
 
@@ -16,9 +16,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     told = "only modules whose name FORM/COMBINER/TYPE/INDEX-TYPE fits, such as 'rows/add/*'; repeatable"
     command.add_argument("--only", dest="patterns", metavar="PATTERN", action="append", default=[], help=told)
     command.add_argument("--list", action="store_true", help="show the names of the modules and run nothing")
-    command.add_argument("--jobs", metavar="N", type=count, default=1, help="modules at a time; default: 1")
+    command.add_argument("--jobs", metavar="N", type=positive, default=1, help="modules at a time; default: 1")
     told = "seconds for a version of a module; default: 180"
-    command.add_argument("--limit", metavar="S", type=float, default=180.0, help=told)
+    command.add_argument("--limit", metavar="S", type=seconds, default=180.0, help=told)
     command.add_argument("--json", action="store_true", help="all checks as JSON instead of the table")
     add_oob(command)
     add_exactness(command)
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     settings = Settings(consumer.name, options_from(args), args.limit)
     with progress() as tell:
-        checks = check_conformance(modules, settings, jobs=max(args.jobs, 1), progress=tell)
+        checks = check_conformance(modules, settings, jobs=args.jobs, progress=tell)
     version = consumer.version()
     if args.json:
         told = {"consumer": consumer.name, "version": version, "target": args.target, "oob": args.oob}

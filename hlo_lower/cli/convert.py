@@ -17,7 +17,7 @@ from hlo_lower.cli.common_options import (
     add_policy,
     policy_given,
 )
-from hlo_lower.cli.convert_many import is_many, is_page, run_many
+from hlo_lower.cli.convert_many import is_many, run_many
 from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of
@@ -64,7 +64,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     add_in_place(command)
-    command.add_argument("--report", metavar="R.json", help="write the records and the verdict as JSON, or R.html")
+    command.add_argument(
+        "--report", metavar="R.json", help="write the records and the verdict as JSON, or R.html, R.md"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,8 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
     judge = None if args.verify == "off" else partial(_verified, args, source, inputs)
     try:
-        with_texts = is_page(args.report)
-        found = converted(source, args.input, options, args.emit or form_for(args.output), judge, with_texts=with_texts)
+        form, told = args.emit or form_for(args.output), args.report is not None
+        found = converted(source, args.input, options, form, judge, with_texts=told)
     except NotLoweredError as error:
         if error.next_step.startswith("hlo-lower report"):
             error.next_step += policy_given(args)
@@ -139,9 +141,10 @@ def _in_words(verdict: "Verdict") -> str:
 def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> None:
     """Write the report and the module, and show the text report where the module does not go."""
     from hlo_lower.report import render, render_text
+    from hlo_lower.report.render import form_of
 
     if args.report:
-        write_whole(args.report, render([report], "html" if is_page(args.report) else "json").encode())
+        write_whole(args.report, render([report], form_of(args.report, "json")).encode())
     write_whole(args.output, data)
     if args.quiet:
         return

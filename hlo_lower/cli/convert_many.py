@@ -31,26 +31,22 @@ def is_many(names: Sequence[str]) -> bool:
     return len(names) > 1 or os.path.isdir(names[0])
 
 
-def is_page(report: str | None) -> bool:
-    """Whether a report is a page, by its suffix; else it is JSON."""
-    return os.path.splitext(report or "")[1].lower() == ".html"
-
-
 def run_many(args: argparse.Namespace) -> int:
     """Convert each module into the folder, show a summary, and give the worst of their exit codes."""
     import hlo_lower as hl
     from hlo_lower.report import render
     from hlo_lower.report.progress import progress
+    from hlo_lower.report.render import form_of
 
     _check(args)
     modules = selected_modules(args.input)
     how: dict[str, Any] = {"emit": args.emit or "text", "verify": args.verify, "accept_runs": args.accept_runs}
-    how["with_texts"] = is_page(args.report)
+    how["with_texts"] = args.report is not None
     with progress() as tell:
         options = options_from(args)
         reports = hl.convert_modules(modules, args.output, options=options, jobs=args.jobs, progress=tell, **how)
     if args.report:
-        write_whole(args.report, render(reports, "html" if is_page(args.report) else "json").encode())
+        write_whole(args.report, render(reports, form_of(args.report, "json")).encode())
     if not args.quiet:
         show(render(reports, "text", **page_of(sys.stdout)), STANDARD)
         show("".join(f"{line}\n" for line in _outcomes(reports)), STANDARD)

@@ -1,10 +1,9 @@
 """`hlo-lower prove`: each rule for all index values, over a bounded family of shapes."""
 
 import argparse
-import sys
 
-from hlo_lower.cli.common_options import count
-from hlo_lower.cli.streams import complain, show
+from hlo_lower.cli.common_options import positive, seconds
+from hlo_lower.cli.streams import show
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 
 FORMATS = ("text", "json")
@@ -14,24 +13,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `prove`."""
     command.add_argument("rules", nargs="*", metavar="RULE", help="rules by name, as `rules` lists them; default: all")
     told = "modules that each rule is proved on, spread over its family; default: all of them"
-    command.add_argument("--shapes", type=count, metavar="N", help=told)
-    command.add_argument("--timeout", type=float, default=10.0, metavar="S", help="seconds for a module; default: 10")
+    command.add_argument("--shapes", type=positive, metavar="N", help=told)
+    command.add_argument("--timeout", type=seconds, default=10.0, metavar="S", help="seconds for a module; default: 10")
     command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prove rules and show a table; 1 where a rule is refuted."""
     from hlo_lower.proving import prove_rules, render_json, render_text, rules_named
+    from hlo_lower.report.progress import progress
     from hlo_lower.verify.proof import require
 
     require()
-    shown = set[str]()
-
-    def tell(rule: str, done: int, total: int) -> None:
-        if sys.stderr.isatty() and rule not in shown:
-            shown.add(rule)
-            complain(f"{rule}: a family of {total} modules")
-
-    outcomes = prove_rules(rules_named(args.rules), timeout_s=args.timeout, shapes=args.shapes, progress=tell)
+    rules = rules_named(args.rules)
+    with progress() as tell:
+        outcomes = prove_rules(rules, timeout_s=args.timeout, shapes=args.shapes, progress=tell)
     show(render_json(outcomes) if args.format == "json" else render_text(outcomes))
     return EXIT_DIFFERS if any(outcome.refuted for outcome in outcomes) else EXIT_OK

@@ -4,9 +4,10 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
-from hlo_lower.cli.checks import check_one_standard
+from hlo_lower.cli.checks import check_not_input, check_one_standard
+from hlo_lower.cli.common_options import add_in_place
 from hlo_lower.cli.inputs import module_source
-from hlo_lower.cli.streams import complain, show
+from hlo_lower.cli.streams import complain, show_lines
 from hlo_lower.errors import EXIT_OK, InputError
 from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -25,6 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--target", metavar="T", help="write this target's composites; a name or a target file")
     command.add_argument("--inline", action="store_true", help="write the named ops out again: the inverse")
     command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
+    add_in_place(command)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         told = "a raised module is not written as an Exported"
         raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
     check_one_standard("input", [args.input])
+    check_not_input(args)
     check_writable(args.output)
     only = [name.strip() for name in args.only.split(",")] if args.only else None
     start = time.perf_counter()
@@ -67,4 +70,4 @@ def _tell(args: argparse.Namespace, raised: "Raised", told: str) -> None:
     if args.output == STANDARD:
         complain("\n".join(lines))
     else:
-        show("\n".join(lines) + "\n")
+        show_lines(lines)

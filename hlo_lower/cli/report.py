@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
-from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive
+from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive, seconds
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
-FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
 EXPLORER = "model-explorer"
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif", EXPLORER)
 NAMED_FORMATS = ("text", "json", "html")
@@ -33,8 +32,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `report`."""
     command.epilog = NOTES
     command.add_argument("files", metavar="FILE", nargs="+", help="module, folder of modules, or - for standard input")
-    by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORMAT_BY_SUFFIX.items())
-    command.add_argument("--format", choices=FORMATS, help=f"default: by the suffix of OUT ({by_suffix}), else text")
+    told = "default: by the suffix of OUT (.json, .md, .html, .sarif), else text"
+    command.add_argument("--format", choices=FORMATS, help=told)
     command.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help="file; default: standard output")
     command.add_argument(
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
@@ -57,7 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="processes that share the modules; 1 works in this one; default: one for each CPU, but no idle ones",
     )
     command.add_argument(
-        "--timeout", metavar="S", type=_seconds, help="give up on a module after S seconds; default: never"
+        "--timeout", metavar="S", type=seconds, help="give up on a module after S seconds; default: never"
     )
     add_policy(command)
     add_exactness(command)
@@ -124,7 +123,7 @@ def _show_named(args: argparse.Namespace) -> int:
     elif form == "json":
         told = json.dumps([one.to_json() for one in reports], indent=1) + "\n"
     else:
-        told = named_text(reports)
+        told = named_text(reports, **(page_of(sys.stdout) if args.output == STANDARD else {}))
     _give(told, args)
     return EXIT_BAD_INPUT if any(one.error for one in reports) else EXIT_OK
 
@@ -174,7 +173,9 @@ def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
 
 def _form(args: argparse.Namespace) -> str:
     """The format: as it is asked for, else by the suffix of the output."""
-    return args.format or FORMAT_BY_SUFFIX.get(os.path.splitext(args.output)[1].lower(), "text")
+    from hlo_lower.report.render import form_of
+
+    return args.format or form_of(args.output, "text")
 
 
 def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
@@ -187,13 +188,3 @@ def _explored(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> st
         raise InputError(f"--format {EXPLORER}", told, next_step="name one file, without --bind")
     [report] = reports
     return node_data(hl.read(module_source(report.file), name=report.file), report)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

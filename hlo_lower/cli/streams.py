@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -31,6 +32,16 @@ def show(text: str, output: str = STANDARD) -> None:
         sys.stdout.write(fit(text, sys.stdout))
     else:
         write_whole(output, text.encode())
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines; one that is wider than the page goes on below its own indentation."""
+    from hlo_lower.report.page import new_page, print_wrapped, written
+
+    page = new_page(page_of(sys.stdout)["width"], color=False)
+    for line in lines:
+        print_wrapped(page, line)
+    show(written(page))
 
 
 def fit(text: str, stream: Any) -> str:

@@ -9,7 +9,7 @@ from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_stan
 from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_in_place, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
-from hlo_lower.cli.streams import complain, show
+from hlo_lower.cli.streams import complain, show_lines
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -61,6 +61,7 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
+    from hlo_lower.report.memory_text import memory_lines
     from hlo_lower.report.progress import progress
 
     _check(args)
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        show("\n".join([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:]]) + "\n")
+        show_lines([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)])
         _report(args, tiled, None)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
@@ -95,6 +96,10 @@ def _check(args: argparse.Namespace) -> None:
     if args.output and (args.emit or form_for(args.output)) not in FORMS:
         told = "a tiled module is not written as an Exported"
         raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
+    if args.max_temp is not None:
+        from hlo_lower.tile.byte_sizes import parsed_bytes
+
+        args.max_temp = parsed_bytes("--max-temp", args.max_temp)
     if bool(args.op) != bool(args.sizes):
         raise InputError("tile", "--op and --sizes go together", next_step="--op llama.py:88 --sizes 0=128")
     check_one_standard("output", [args.output or "", args.report or ""])
@@ -127,7 +132,7 @@ def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
     """Write the report that is asked for: a page, or JSON."""
-    from hlo_lower.tile.plan_page import plan_page
+    from hlo_lower.cli.plan_page import plan_page
 
     if not args.report:
         return
@@ -151,4 +156,4 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
     if STANDARD in (args.output, args.report):
         complain("\n".join(lines))
     else:
-        show("\n".join(lines) + "\n")
+        show_lines(lines)

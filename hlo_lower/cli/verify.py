@@ -14,7 +14,7 @@ from hlo_lower.cli.common_options import (
     count,
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
-from hlo_lower.cli.streams import show
+from hlo_lower.cli.streams import show_lines
 from hlo_lower.whole_files import check_writable, write_whole
 
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save_inputs and found is not None:
         write_whole(args.save_inputs, archive_of(found))
     if not args.quiet:
-        show("\n".join([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()]) + "\n")
+        show_lines([f"{args.before}, {args.after}: {verdict.summary()}", *verdict.lines()])
     return verdict.exit_code
 
 
@@ -106,5 +106,5 @@ def _run_on(args: argparse.Namespace) -> int:
             progress=tell,
         )
     if not args.quiet:
-        show("\n".join([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]]) + "\n")
+        show_lines([f"{args.before}, {args.after}: {verdict.lines()[0]}", *verdict.lines()[1:]])
     return verdict.exit_code

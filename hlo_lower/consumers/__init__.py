@@ -11,6 +11,7 @@ The child imports this package, too, and is to start without JAX: so nothing her
 
 import os
 
+from hlo_lower.arguments import likely
 from hlo_lower.consumers.consumer import Consumer, Runner
 from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun, RefusedError, ToolCrashedError
 from hlo_lower.consumers.coreml import COREML
@@ -67,7 +68,6 @@ def consumer_named(name: str) -> Consumer:
     for consumer in consumers:
         if consumer.name == name:
             return consumer
-    known = ", ".join(consumer.name for consumer in consumers)
-    raise InputError(
-        "", f"no consumer named {name!r}", facts=f"consumers: {known}", next_step=f"--on {CONSUMERS[0].name}"
-    )
+    known = [consumer.name for consumer in consumers]
+    told = f"consumers: {', '.join(known)}"
+    raise InputError("", f"no consumer named {name!r}", facts=told, next_step=f"--on {likely(name, known)}")

@@ -40,7 +40,8 @@ def load_file(path: Path, place: str) -> ModuleType:
     if not path.is_file():
         beside = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         close = difflib.get_close_matches(path.name, beside, n=3)
-        raise InputError(where=place, what="no such file", nearest=tuple(str(Path(place).parent / p) for p in close))
+        near = tuple(str(Path(place).parent / p) for p in close)
+        raise InputError(where=place, what="no such file", nearest=near, next_step="check the path")
     if path.suffix != ".py":
         raise InputError(where=place, what="not a Python file", facts=f'its name ends in "{path.suffix}", not ".py"')
     unique = f"hlo_lower_export_{next(_serial)}_{path.stem}"

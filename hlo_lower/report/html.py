@@ -51,6 +51,15 @@ def page_of(title: str, headline: str, lines: Sequence[str], scripts: Sequence[s
     return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], _part("page.html") + "\n")
 
 
+def plain_page(title: str, headline: str, parts: Sequence[str]) -> str:
+    """A page in the same style without a script: its heading, a line below it, and parts that are HTML."""
+    head = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    head += f"<title>{escape(f'{title}: {headline}')}</title>\n<style>\n{_part('page.css')}\n</style>"
+    top = f"<header><h1>{escape(title)}</h1><p>{escape(headline)}</p></header>"
+    body = "\n".join((top, "<main>", *parts, "</main>"))
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
 @cache
 def _part(name: str) -> str:
     return files("hlo_lower.report").joinpath("page", name).read_text(encoding="utf-8").rstrip()

@@ -126,6 +126,7 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
         "refused": _refused(report.refused),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
+        "memory": [curve.to_json() for curve in report.memory],
         "evidence": evidence.data(),
         "records": records,
     }

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from hlo_lower.causes import Cause, Code
 from hlo_lower.change import Change
 from hlo_lower.english import told_kind
+from hlo_lower.memory import MemoryCurve
 from hlo_lower.refused import RefusedOps, summed
 from hlo_lower.report.place import is_unlocated
 from hlo_lower.scatter.record import ScatterRecord
@@ -43,6 +44,8 @@ class ModuleReport:
       changes: what became of other ops, as data; the notes tell it in words.
       built: lines of the output by the number of the scatter that they were built for; what is the text of an earlier
         one is left out. Empty where the module was only classified.
+      memory: what is live over the program order, as given, and after lowering where it was lowered; empty where it is
+        not known, or was not asked for.
 
     Example:
       >>> [report] = hl.classify_modules("decode.mlir")
@@ -68,6 +71,7 @@ class ModuleReport:
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     built: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    memory: tuple[MemoryCurve, ...] = ()
 
     def totals(self) -> "Totals":
         """The totals of this module alone."""

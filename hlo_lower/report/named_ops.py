@@ -5,11 +5,17 @@ from typing import Any, cast
 
 from hlo_lower import english
 from hlo_lower.named.record import NamedRecord, NamedReport
+from hlo_lower.report.page import new_page, print_wrapped, written
+from hlo_lower.report.text import PLAIN_WIDTH
 
 
-def named_text(reports: Sequence[NamedReport]) -> str:
-    """A line for each kind of named op of each module with where it is, and one for each near miss."""
-    return "\n".join(line for report in reports for line in _lines(report)) + "\n"
+def named_text(reports: Sequence[NamedReport], *, width: int = PLAIN_WIDTH, color: bool = False) -> str:
+    """A line for each kind of named op of each module with where it is, and one for each near miss; wrapped."""
+    page = new_page(width, color=color)
+    for report in reports:
+        for line in _lines(report):
+            print_wrapped(page, line)
+    return written(page)
 
 
 def _lines(report: NamedReport) -> list[str]:

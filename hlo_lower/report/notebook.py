@@ -2,7 +2,9 @@
 
 from html import escape
 
+from hlo_lower.memory import MemoryCurve
 from hlo_lower.report.html_table import scatters_html
+from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.short_forms import plural
 from hlo_lower.scatter.record import ScatterRecord
@@ -24,8 +26,14 @@ class Records(tuple[ScatterRecord, ...]):
         return notebook_html(f"{self[0].file}: {plural(len(self), 'scatter')}" if self else "0 scatters", self)
 
 
-def notebook_html(headline: str, records: tuple[ScatterRecord, ...], notes: tuple[str, ...] = ()) -> str:
-    """A headline, the table of the scatters with their totals, and notes; all text is escaped."""
-    told = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
-    table = scatters_html(ModuleReport("", records=tuple(records)))
-    return f"<p>{escape(headline)}</p>\n{table}\n{told}".rstrip()
+def notebook_html(
+    headline: str,
+    records: tuple[ScatterRecord, ...],
+    notes: tuple[str, ...] = (),
+    memory: tuple[MemoryCurve, ...] = (),
+) -> str:
+    """A headline, the table of the scatters with their totals, the memory, folded, and notes; all text is escaped."""
+    parts = [f"<p>{escape(headline)}</p>", scatters_html(ModuleReport("", records=tuple(records)))]
+    if drawn := memory_svg(memory):
+        parts.append(f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>")
+    return "\n".join([*parts, *(f"<p>{escape(note)}</p>" for note in notes)])

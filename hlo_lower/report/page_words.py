@@ -14,6 +14,7 @@ from hlo_lower.english import told, told_kind
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
+from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
 from hlo_lower.report.picture_svg import svg_of
 from hlo_lower.report.place import where
@@ -67,6 +68,7 @@ def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str,
     assert len(reasons) == len(data["reasons"])
     return {
         "record": RECORD,
+        "estimate": ESTIMATE,
         "reasons": [texts(told(reason)) for reason in reasons],
         "modules": modules,
         "texts": texts.all(),
@@ -93,6 +95,7 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
         "refused": [[texts(_refused_op(one)), texts(reason_told(one, of_many=True))] for one in report.refused],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
+        "memory": texts(memory_svg(report.memory)),
         "records": records,
     }
 

@@ -1,5 +1,6 @@
 """A report in one of its formats."""
 
+import os
 from collections.abc import Collection, Sequence
 
 from hlo_lower.report.annotations import render_github, render_sarif
@@ -10,7 +11,13 @@ from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.text import PLAIN_WIDTH, render_text
 
 FORMATS = ("text", "json", "markdown", "html", "github", "sarif")
+FORM_BY_SUFFIX = {".json": "json", ".md": "markdown", ".html": "html", ".sarif": "sarif"}
 ANNOTATED = {"github": render_github, "sarif": render_sarif}
+
+
+def form_of(path: str, default: str) -> str:
+    """The format that a file's suffix asks for; the default for another one."""
+    return FORM_BY_SUFFIX.get(os.path.splitext(path)[1].lower(), default)
 
 
 def render(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from rich.console import Console
 from rich.text import Text
 
 from hlo_lower.report.markdown import code, escape, table
@@ -58,8 +59,19 @@ def render_rules_text(rules: Sequence[RuleEntry], *, width: int, color: bool = F
         if rule.refused:
             print_hanging(page, "  refused: ", rule.refused, INDENT, "red")
         if proofs:
-            page.print(Text(f"\n{rule.proof}"), soft_wrap=True)
+            _print_proof(page, rule.proof)
     return written(page)
+
+
+def _print_proof(page: Console, proof: str) -> None:
+    """Print a description as it is written; a paragraph that is wider than the page is wrapped, code is not."""
+    for block in proof.split("\n\n"):
+        page.print()
+        lines = block.split("\n")
+        if max(map(len, lines)) > page.width and not any(line.startswith(" ") for line in lines):
+            print_hanging(page, "", " ".join(lines), 0)
+        else:
+            page.print(Text(block), soft_wrap=True)
 
 
 def render_rules_markdown(rules: Sequence[RuleEntry]) -> str:

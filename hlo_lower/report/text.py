@@ -1,9 +1,7 @@
 """The report as text: what a person reads on a terminal, and the same without color in a file or a pipe."""
 
-import io
 from collections.abc import Collection, Sequence
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +11,10 @@ from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, policies, total_headline
+from hlo_lower.report.memory_text import memory_lines
 from hlo_lower.report.module import ModuleReport, totals
 from hlo_lower.report.overview import is_brief
-from hlo_lower.report.page import new_page, print_summary, print_wrapped
+from hlo_lower.report.page import new_grid, new_page, print_summary, print_wrapped, written
 from hlo_lower.report.row import Cell, table_of
 from hlo_lower.report.text_overview import print_folders, print_modules
 
@@ -69,8 +68,7 @@ def render_text(
         print_folders(page, reports)
         page.print(Text(total_headline(total), style="bold"))
         print_summary(page, total)
-    assert isinstance(page.file, io.StringIO)
-    return "".join(line.rstrip() + "\n" for line in page.file.getvalue().splitlines())
+    return written(page)
 
 
 def _module(page: Console, report: ModuleReport, *, show_all: bool, explain: Collection[int]) -> None:
@@ -93,6 +91,9 @@ def _explained(page: Console, report: ModuleReport, numbers: Collection[int]) ->
             for line in explain_lines(record):
                 print_wrapped(page, line)
             page.print()
+    if any(record.number in numbers for record in report.records):
+        for line in memory_lines(report.memory):
+            print_wrapped(page, line)
 
 
 def _headline(page: Console, parts: Sequence[str], *, is_error: bool) -> None:
@@ -125,7 +126,7 @@ def _table(groups: Sequence[Group], page: int) -> Table:
         headers = (*(f"{key}\n" for key in headers[:keys]), *headers[keys:])
         texts = [["\n".join(cells) for cells in row] for row in lines]
         widths, _ = column_widths([*zip(headers, *texts, strict=True)], page, whole=range(keys))
-    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table = new_grid()
     for number, (header, width) in enumerate(zip(headers, widths, strict=True)):
         table.add_column(header, overflow="fold", width=width, justify="right" if number < keys else "left")
     for row in lines:

@@ -61,7 +61,7 @@ class Conversion:
       emit: one of FORMS.
       verify: a level of verification, or "off".
       accept_runs: whether what was only run counts as verified.
-      with_texts: whether reports have the text of what was built for each scatter.
+      with_texts: whether reports have the text of what was built for each scatter, and the memory.
 
     Raises:
       InputError: a value is none of the choices.
@@ -119,7 +119,8 @@ def convert_modules(
       emit: "text", "bytecode", "portable" or "exported".
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
-      with_texts: whether the reports have the text of what was built for each scatter, which the HTML report shows.
+      with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
+        order, which the HTML report shows.
       jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.
 
     Returns:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
-from hlo_lower.arguments import shown
+from hlo_lower.arguments import likely, shown
 from hlo_lower.errors import InputError
 from hlo_lower.targets.built_in import NAMES, built_in_target
 from hlo_lower.targets.native_scatter import NativeScatter
@@ -49,7 +49,7 @@ def target_named(name: str) -> Target:
         "",
         f"no target named {name!r}",
         facts=f"targets: {', '.join(NAMES)}",
-        next_step=f"--target {NAMES[0]}, or a file of your own: --target ./my_npu.toml",
+        next_step=f"--target {likely(name, NAMES)}, or a file of your own: --target ./my_npu.toml",
     )
 
 

@@ -22,6 +22,6 @@ def parsed_bytes(name: str, value: str | int) -> int:
             name,
             f"{shown(value)} is not an amount of memory",
             facts=f"units are {', '.join(u.replace('I', 'i') for u in UNITS if u)}",
-            next_step=f"write {name}='128MiB'",
+            next_step="write it as in 128MiB",
         )
     return size

@@ -10,7 +10,7 @@ from hlo_lower.tile.byte_sizes import parsed_bytes
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.memory_curve import curve_of
+from hlo_lower.tile.memory_curve import curves_of
 from hlo_lower.tile.normalize import prepare
 from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
 from hlo_lower.tile.tiled_module import Tiled, records
@@ -61,15 +61,15 @@ def tile(
     after = read(found.module if found.is_changed else text, given.name)
     beyond = left(after, known_rules) if found.size > budget else ()
     loops, pulled, again = tuple(found.loops), tuple(found.pulled), tuple(found.recomputed)
-    memory = curve_of(graph, known_rules), curve_of(after, known_rules)
+    memory = curves_of(graph, after)
     return Tiled(after, loops, found.before, found.size, budget, beyond, pulled, again, found.ended, memory)
 
 
 def _by_hand(text: str, graph: Graph, hand: ByHand, rules: SubsetRules) -> Tiled:
     program = Dataflow(graph, rules)
     choice = choice_by_hand(program, hand)
-    before_curve = curve_of(graph, rules)
+    was = curves_of(graph)
     told = records(program, choice.plan, choice.sizes)
     emit(program, choice.plan, choice.sizes)
     before, after = (known(size, graph.name) for _, size in measured([text, to_text(graph)]))
-    return Tiled(graph, told, before, after, memory=(before_curve, curve_of(graph, rules)))
+    return Tiled(graph, told, before, after, memory=(*was, *curves_of(graph)))

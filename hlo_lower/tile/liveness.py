@@ -7,6 +7,7 @@ a branch, is live at the loop.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from hlo_lower.graph import Node, Value
 from hlo_lower.tile.dataflow import Dataflow
@@ -35,19 +36,16 @@ class Liveness:
 def liveness(program: Dataflow) -> Liveness:
     """The liveness of a block in its order."""
     storage = _Storage(program)
-    spans = storage.spans
-    changes = [0] * (len(program.nodes) + 2)
-    for value, (first, last) in spans.items():
-        changes[first] += program.size[value]
-        changes[last + 1] -= program.size[value]
-    live: list[int] = []
-    total = 0
-    for node, change in zip(program.nodes, changes, strict=False):
-        total += change
-        live.append(total + inner_peak(program, node))
+    stored = zip(program.nodes, storage.at, strict=True)
+    live = [total + inner_peak(program, node) for node, total in stored]
     peak = max(range(len(live)), key=lambda place: live[place], default=0)
-    there = [v for v, (first, last) in spans.items() if first <= peak <= last]
+    there = [v for v, (first, last) in storage.spans.items() if first <= peak <= last]
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
+
+
+def stored_at(program: Dataflow) -> list[int]:
+    """Bytes that are live at each node of a block, without what lives in its bodies."""
+    return _Storage(program).at
 
 
 def inner_peak(program: Dataflow, node: Node) -> int:
@@ -104,6 +102,15 @@ class _Storage:
             first = program.place[program.maker[root]]
             spans[root] = first, max(last[value], spans.get(root, (first, first))[1])
         return spans
+
+    @property
+    def at(self) -> list[int]:
+        """Bytes that are stored at each node."""
+        changes = [0] * (len(self._program.nodes) + 2)
+        for value, (first, last) in self.spans.items():
+            changes[first] += self._program.size[value]
+            changes[last + 1] -= self._program.size[value]
+        return list(accumulate(changes[:-2]))
 
     @cached_property
     def _last(self) -> dict[Value, int]:

@@ -1,66 +1,56 @@
-"""The memory of a program over its order: what is live at each op, the bodies of loops included."""
+"""The memory of a module over its order: what is live at each op, in loops, branches and functions too."""
 
-from dataclasses import dataclass, field
-
-from hlo_lower.graph import Graph
-from hlo_lower.subset.rules import SubsetRules
+from hlo_lower.graph import Graph, Node
+from hlo_lower.memory import LoopSpan, MemoryCurve
+from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.liveness import stored_at
 
 
-@dataclass(frozen=True)
-class LoopSpan:
-    """Where a loop's body lies in a curve.
-
-    Attributes:
-      first, last: the places of its ops.
-      where: the loop's own place ("llama.py:88").
-    """
-
-    first: int
-    last: int
-    where: str
+def curves_of(*graphs: Graph) -> tuple[MemoryCurve, ...]:
+    """The curve of the entry point of each module; none where a size is known at run time only."""
+    try:
+        return tuple(_Curves(graph).of(Dataflow(graph, default_subset_rules())) for graph in graphs)
+    except _UnknownSizeError:
+        return ()
 
 
-@dataclass(frozen=True)
-class MemoryCurve:
-    """Bytes that are live at each op, an estimate; arguments and results left out.
-
-    Attributes:
-      live: in program order; a loop's body stands in its place, once.
-      loops: the loops that are not within another one.
-    """
-
-    live: tuple[int, ...]
-    loops: tuple[LoopSpan, ...] = field(default=())
-
-    @property
-    def most(self) -> int:
-        """Bytes at the peak."""
-        return max(self.live, default=0)
+class _UnknownSizeError(Exception):
+    """A value has a size that is known at run time only."""
 
 
-def curve_of(graph: Graph, rules: SubsetRules) -> MemoryCurve:
-    """The curve of a module's entry point."""
-    program = Dataflow(graph, rules)
-    live: list[int] = []
-    loops: list[LoopSpan] = []
-    for node, total in zip(program.nodes, liveness(program).live, strict=True):
-        inner = program.inner(node)
-        first = len(live)
-        curves = [_lives(body) for body in inner]
-        around = total - max((max(curve, default=0) for curve in curves), default=0)
-        live += [around + bytes_ for curve in curves for bytes_ in curve] or [total]
-        if node.name == "stablehlo.while":
-            loops.append(LoopSpan(first, len(live) - 1, str(graph.location(node))))
-    return MemoryCurve(tuple(live), tuple(loops))
+class _Curves:
+    """The curves of a module's blocks; that of a function is made once, however often it is called."""
 
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._functions: dict[str, MemoryCurve] = {}
 
-def _lives(program: Dataflow) -> list[int]:
-    """What is live at each op of a body, those of its own loops included."""
-    found: list[int] = []
-    for node, total in zip(program.nodes, liveness(program).live, strict=True):
-        curves = [_lives(body) for body in program.inner(node)]
-        around = total - max((max(curve, default=0) for curve in curves), default=0)
-        found += [around + bytes_ for curve in curves for bytes_ in curve] or [total]
-    return found
+    def of(self, program: Dataflow) -> MemoryCurve:
+        """The curve of a block."""
+        if any(value.tensor_type is not None and not value.tensor_type.is_static for value in program.maker):
+            raise _UnknownSizeError
+        live: list[int] = []
+        loops: list[LoopSpan] = []
+        for node, stored in zip(program.nodes, stored_at(program), strict=True):
+            first, inner = len(live), self._inner(program, node)
+            for curve in inner:
+                loops += [LoopSpan(len(live) + own.first, len(live) + own.last, own.where) for own in curve.loops]
+                live += [stored + size for size in curve.live]
+            live += [stored] if len(live) == first else []
+            if node.name == "stablehlo.while":
+                loops = [span for span in loops if span.first < first]
+                loops.append(LoopSpan(first, len(live) - 1, str(self._graph.location(node))))
+        return MemoryCurve(tuple(live), tuple(loops))
+
+    def _inner(self, program: Dataflow, node: Node) -> list[MemoryCurve]:
+        """The curves of a loop's body, of branches, or of the function that is called."""
+        if node.name != "func.call":
+            return [self.of(body) for body in program.inner(node)]
+        function = self._graph.functions.get(node.callee)
+        if function is None or not function.has_body:
+            return []
+        if node.callee not in self._functions:
+            self._functions[node.callee] = MemoryCurve(())  # what it is for a function that calls itself
+            self._functions[node.callee] = self.of(Dataflow(self._graph, program.rules, function.body))
+        return [self._functions[node.callee]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import overload
 
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
+from hlo_lower.memory import shown_bytes
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices
@@ -18,7 +19,7 @@ from hlo_lower.tile.liveness import liveness, programs_at_peak
 from hlo_lower.tile.measure import known, measured
 from hlo_lower.tile.pulled_up import PulledRecord, pull_up
 from hlo_lower.tile.recomputed import RecomputedRecord, levels, recompute
-from hlo_lower.tile.tiled_module import TiledLoopRecord, records, shown_bytes
+from hlo_lower.tile.tiled_module import TiledLoopRecord, records
 
 ROUNDS = 12
 """Most loops, one after the other."""

@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from hlo_lower.graph import Node, Writable
+from hlo_lower.memory import MemoryCurve, shown_bytes
 from hlo_lower.subset.cut import Steps
 from hlo_lower.subset.tensor_subset import TensorSubset
 from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.loop_body import ITERATOR
-from hlo_lower.tile.memory_curve import MemoryCurve
 from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
 from hlo_lower.tile.recomputed import RecomputedRecord
@@ -77,7 +77,7 @@ class Tiled(Writable):
     pulled: tuple[PulledRecord, ...] = ()
     recomputed: tuple[RecomputedRecord, ...] = ()
     ended: str = ""
-    memory: tuple[MemoryCurve, MemoryCurve] | None = field(default=None, compare=False)
+    memory: tuple[MemoryCurve, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
@@ -125,14 +125,6 @@ class Tiled(Writable):
         changes += [f"  loop {loop}" for loop in self.loops]
         ended = [f"  search ended early: {self.ended}"] if self.ended else []
         return [self.summary(), *changes, *(f"  left {what}" for what in self.left), *ended]
-
-
-def shown_bytes(size: int) -> str:
-    """Bytes, readable."""
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << power:
-            return f"{size / (1 << power):,.1f} {unit}"
-    return f"{size} B"
 
 
 def records(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopRecord, ...]:

@@ -53,7 +53,7 @@ def test_a_plan_is_shown_and_nothing_written(softmax, command, monkeypatch):
     monkeypatch.setattr(hl, "tile", lambda *_, **__: found)
     done = command("tile", "softmax.mlir", "--max-temp", "1B", "--plan", "--report", "plan.html")
     page = softmax / "plan.html"
-    assert page.read_text().startswith("<!doctype html>")
+    assert page.read_text().startswith("<!DOCTYPE html>")
     page.unlink()
     assert (done.code, names(softmax)) == (3, before)
     assert "asked 1 B" in done.out.splitlines()[0]

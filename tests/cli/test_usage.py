@@ -64,6 +64,58 @@ def test_one_rule_is_told_with_its_proof(command):
     assert "nearest: mask" in missing.err
 
 
+@pytest.mark.parametrize(
+    ("line", "next_step"),
+    [
+        (["report", "decode.mlir", "--target", "irre"], "--target iree, or a file of your own: --target ./my_npu.toml"),
+        (["verify", "decode.mlir", "decode.mlir", "--on", "lite"], "--on litert"),
+        (["tile", "decode.mlir", "--max-temp", "12Q", "--plan"], "write it as in 128MiB"),
+        (["export", "none.py:f", "-o", "x.mlir"], "check the path"),
+    ],
+)
+def test_a_mistyped_value_is_told_with_what_is_near(folder, command, line, next_step):
+    """Targets, consumers, amounts and files: the last line says what to type."""
+    done = command(*line)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(f"  next:    {next_step}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        (["prove", "mask", "--timeout", "-1"], "'-1' is not a number of seconds above 0"),
+        (["prove", "mask", "--shapes", "0"], "'0' is not a number from 1"),
+        (["conformance", "--on", "iree", "--jobs", "0"], "'0' is not a number from 1"),
+        (["conformance", "--on", "iree", "--limit", "soon"], "'soon' is not a number of seconds above 0"),
+    ],
+)
+def test_numbers_that_say_nothing_are_refused(command, line, wrong):
+    """No time at all, and none of the modules, are mistakes."""
+    done = command(*line)
+    assert done.code == 2
+    assert done.err.endswith(f"{wrong}\n")
+
+
+def test_an_empty_command_line_shows_the_help(command):
+    """On standard error, and it is a mistake still."""
+    done = command()
+    assert (done.code, done.out, done.err) == (2, "", command("help").out)
+
+
+def test_lines_are_as_wide_as_the_page(folder, command, monkeypatch):
+    """What is told of one rule, of a raised module and of a verdict is wrapped between words, code is not."""
+    monkeypatch.setenv("COLUMNS", "60")
+    for line in (
+        ["rules", "dynamic_update_slice"],
+        ["raise", "decode.mlir", "-o", "y.mlir"],
+        ["verify", *["decode.mlir"] * 2],
+    ):
+        told = command(*line).out.splitlines()
+        assert told
+        assert all(len(one) <= 60 for one in told if not one.startswith("    %")), line
+    assert command("rules", "dynamic_update_slice").out.count("->") == 1
+
+
 def test_a_module_is_not_written_over_itself(folder, command):
     """Unless that is asked for; a folder of modules likewise."""
     before = (folder / "decode.mlir").read_text()
@@ -72,6 +124,7 @@ def test_a_module_is_not_written_over_itself(folder, command):
         assert done.code == 2
         assert "--in-place" in done.err
     assert command("tile", "decode.mlir", "-o", "decode.mlir", "--max-temp", "1MiB").code == 2
+    assert command("raise", "decode.mlir", "-o", "decode.mlir").code == 2
     assert (folder / "decode.mlir").read_text() == before
     assert command("convert", "decode.mlir", "-o", "decode.mlir", "--in-place", "--no-verify").code == 0
     assert "stablehlo.scatter" not in (folder / "decode.mlir").read_text()
@@ -104,6 +157,9 @@ def test_the_format_of_a_report_follows_its_suffix(folder, command, suffix, star
     done = command("report", "decode.mlir", "-o", f"out{suffix}")
     assert done.out == f"wrote out{suffix}\n"
     assert (folder / f"out{suffix}").read_text().lower().startswith(start.lower())
+    if suffix != ".txt":
+        command("convert", "decode.mlir", "-o", "o.mlir", "--no-verify", "--report", f"of{suffix}")
+        assert (folder / f"of{suffix}").read_text().lower().startswith(start.lower())
     command("report", "decode.mlir", "-o", f"out{suffix}", "--format", "text")
     assert (folder / f"out{suffix}").read_text().startswith("decode.mlir")
 

@@ -255,3 +255,7 @@ def test_ten_thousand_modules_do_not_stall(tab, zoo, tmp_path):
     assert took < 1000
     tab.goto(f"{path.as_uri()}#m9999")
     tab.locator("#m9999 + tr.detail").wait_for()
+    assert len(names(tab, "modules")) < 500
+    first = names(tab, "modules")[0]
+    tab.locator("#view-modules button", has_text="Earlier rows").click()
+    assert names(tab, "modules")[60] == first

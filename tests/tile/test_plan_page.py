@@ -3,13 +3,14 @@
 from xml.etree import ElementTree
 
 import hlo_lower as hl
+from hlo_lower.cli.plan_page import plan_page
 from hlo_lower.graph import read, to_text
+from hlo_lower.report.memory_svg import memory_svg
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.memory_curve import curve_of
-from hlo_lower.tile.plan_page import memory_svg, plan_page
+from hlo_lower.tile.memory_curve import curves_of
 from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord
 
 TEXT = """\
@@ -28,11 +29,11 @@ def curves():
     """A module before and after a loop over four columns at a time."""
     rules = default_subset_rules()
     graph = read(TEXT)
-    before = curve_of(graph, rules)
+    [before] = curves_of(graph)
     program = Dataflow(graph, rules)
     choice = choice_by_hand(program, hl.ByHand("<module>:3", 0, 4))
     emit(program, choice.plan, choice.sizes)
-    return before, curve_of(graph, rules), to_text(graph)
+    return before, *curves_of(graph), to_text(graph)
 
 
 def test_a_loop_lowers_the_curve():
@@ -48,7 +49,7 @@ def test_a_loop_lowers_the_curve():
 def test_the_drawing_is_svg():
     """It is one element of SVG that parses, with both peaks, the bound and the loop, and no reference to elsewhere."""
     before, after, _ = curves()
-    drawn = memory_svg(before, after, 2048)
+    drawn = memory_svg((before, after), 2048, alone=True)
     root = ElementTree.fromstring(drawn)
     texts = [e.text for e in root.iter() if e.tag.endswith("text")]
     assert any("before: 9.0 KiB at the peak" in text for text in texts)
@@ -65,5 +66,5 @@ def test_the_page_escapes_what_it_shows():
     page = plan_page(tiled, "m&m.mlir")
     assert "a&lt;b&gt;.py:3" in page
     assert "4.0 KiB 8x8 &amp; more" in page
-    assert page.startswith("<!doctype html>")
+    assert page.startswith("<!DOCTYPE html>")
     assert "<script" not in page

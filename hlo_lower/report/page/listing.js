@@ -5,6 +5,7 @@
 const REPORT = JSON.parse(document.getElementById("report").textContent);
 const WORDS = JSON.parse(document.getElementById("words").textContent);
 const CHUNK = 60;          // rows that are drawn at once
+const BEFORE = 10;         // of them before a row that is gone to
 const text = (number) => WORDS.texts[number || 0];
 const count = (value) => value.toLocaleString("en-US");
 const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
@@ -67,7 +68,8 @@ class Listing {
       el("button", { type: "button", onclick: () => this.sortBy(column.name) }, column.title)));
     this.rowsAt = el("tbody");
     this.more = el("div", { class: "more" }, el("button", { type: "button", onclick: () => this.draw(CHUNK) }, "More rows"));
-    this.body.append(controls, el("table", {}, el("caption", { hidden: true }, this.view), el("thead", {}, el("tr", {}, this.heads)), this.rowsAt), this.more);
+    this.earlier = el("div", { class: "more" }, el("button", { type: "button", onclick: () => this.drawEarlier() }, "Earlier rows"));
+    this.body.append(controls, this.earlier, el("table", {}, el("caption", { hidden: true }, this.view), el("thead", {}, el("tr", {}, this.heads)), this.rowsAt), this.more);
     if (this.watch) this.watch.disconnect();
     this.watch = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.draw(CHUNK); }, { rootMargin: "600px" });
     this.watch.observe(this.more);
@@ -137,9 +139,7 @@ class Listing {
     for (const [name, select] of Object.entries(this.selects)) this.fill(select, counts[name], this.state.facets[name] || "");
     this.columns.forEach((column, at) => this.heads[at].setAttribute("aria-sort",
       column.name !== this.state.sort ? "none" : this.state.down ? "descending" : "ascending"));
-    this.rowsAt.replaceChildren();
-    this.drawn = 0;
-    this.draw(CHUNK);
+    this.redraw(0, CHUNK);
   }
 
   fill(select, counts, value) {
@@ -151,10 +151,25 @@ class Listing {
     select.parentElement.hidden = counts.size < 2 && !value;
   }
 
+  /* Draws so many rows anew, from one of those that were found. */
+  redraw(first, many) {
+    this.rowsAt.replaceChildren();
+    this.first = this.drawn = first;
+    this.draw(many);
+  }
+
+  drawEarlier() {
+    const first = Math.max(this.first - CHUNK, 0);
+    this.rowsAt.prepend(...this.found.slice(first, this.first).flatMap((row) => this.lines(row)));
+    this.first = first;
+    this.earlier.hidden = first === 0;
+  }
+
   draw(many) {
     const rows = this.found.slice(this.drawn, this.drawn + many);
     this.rowsAt.append(...rows.flatMap((row) => this.lines(row)));
     this.drawn += rows.length;
+    this.earlier.hidden = this.first === 0;
     this.more.hidden = this.drawn >= this.found.length;
     this.status.textContent = `${count(this.found.length)} of ${plural(this.rows.length, this.noun)}`;
     this.all.textContent = this.isOpen() ? "Close all" : "Expand all";
@@ -189,17 +204,14 @@ class Listing {
   toggleAll() {
     const close = this.isOpen();
     for (const row of this.found) this.open[close ? "delete" : "add"](row.id);
-    const drawn = this.drawn;
-    this.rowsAt.replaceChildren();
-    this.drawn = 0;
-    this.draw(Math.min(Math.max(drawn, CHUNK), 4 * CHUNK));
+    this.redraw(this.first, Math.min(Math.max(this.drawn - this.first, CHUNK), 4 * CHUNK));
   }
 
-  /* Opens a row and goes to it; filters that hide it are cleared. */
+  /* Opens a row and goes to it; filters that hide it are cleared. Of what stands before it a few rows are drawn. */
   goTo(row) {
     if (!this.found.includes(row)) { this.reset(); this.update(); }
     const at = this.found.indexOf(row);
-    if (at >= this.drawn) this.draw(at + CHUNK - this.drawn);
+    if (at < this.first || at >= this.drawn) this.redraw(Math.max(at - BEFORE, 0), CHUNK);
     if (!this.open.has(row.id)) this.toggle(row);
     for (const other of document.querySelectorAll("tr.here")) other.classList.remove("here");
     const line = byId(row.id);

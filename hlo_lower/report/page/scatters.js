@@ -73,6 +73,7 @@ REPORT.modules.forEach((module, at) => {
     op: [...new Set(own.ops.map((op) => op.op))],
     kind: [...new Set(own.scatters.map((op) => op.record.kind))], rule: [...new Set(own.scatters.map((op) => op.facets.rule))],
   };
+  own.peaks = module.memory.map((curve) => curve.peak);
   own.why = module.error ? module.error.split("\n")[0] : own.refused.map((one) => one.label).join("; ");
   own.hay = `${module.file} ${own.why} ${own.state} ${module.target}`.toLowerCase();
   modules.push(own);
@@ -84,6 +85,12 @@ for (const op of ops) {
 }
 
 /* --- what stands below a row --- */
+
+function bytes(size) {
+  const power = size ? Math.min(Math.floor(Math.log2(size) / 10), 3) : 0;
+  return power ? `${(size / 2 ** (10 * power)).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} ${["B", "KiB", "MiB", "GiB"][power]}` : `${size} B`;
+}
+const peaks = (own) => own.peaks.map(bytes).join(" → ");
 
 const shape = (sizes) => sizes ? sizes.map((size) => size === null ? "?" : size).join("x") || "scalar" : "";
 
@@ -99,9 +106,18 @@ function moduleDetails(own) {
       own.ops.length ? pair("ops", link(`#ops?${new URLSearchParams({ q: own.name })}`, `${plural(own.ops.length, "row")} of ${own.name}`)) : []),
     own.refused.length ? [el("h3", { class: "small" }, `${module.target} refuses`), listOf(own.refused.map((one) =>
       [`${count(one.count)} × ${one.label}${one.places.length ? `; at ${one.places.join(", ")}` : ""}. Remedy: `, el("b", {}, one.remedy || "none known")]))] : "",
+    own.peaks.length ? [el("h3", { class: "small" }, "Memory over program order"),
+      own.words.memory ? picture(text(own.words.memory)) : el("p", {}, "Nothing is live but arguments and results."),
+      el("p", { class: "soft" }, WORDS.estimate), listOf(module.memory.map(loopsOf).filter(Boolean))] : "",
     module.notes.length ? [el("h3", { class: "small" }, "Notes"), listOf(module.notes)] : "",
     own.scatters.length ? [el("h3", { class: "small" }, "Scatters"), listOf(own.scatters.slice(0, 20).map((op) => [link(`#${op.id}`, `${op.record.number}`), ` ${op.told.writes}: ${op.told.rule}, ${op.told.bounds}`])),
       own.scatters.length > 20 ? el("p", { class: "soft" }, `and ${count(own.scatters.length - 20)} more`) : ""] : "");
+}
+
+/* "loops after: a.py:3 (2 times), a.py:9". */
+function loopsOf(curve, at, curves) {
+  const places = grouped(curve.loops, (loop) => loop.where).map((group) => group.key + (group.found.length > 1 ? ` (${group.found.length} times)` : ""));
+  return places.length ? `loops${curves.length > 1 ? [" before", " after"][at] : ""}: ${places.join(", ")}` : "";
 }
 
 function picture(markup) {
@@ -134,7 +150,8 @@ function opDetails(op) {
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
     others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
-    mlir("Before", told.before), mlir("After", told.after));
+    mlir("Before", told.before), mlir("After", told.after),
+    record.rule && own.module.convert_seconds === null ? el("p", { class: "soft" }, "What it becomes stands in the page of its conversion: hlo-lower convert IN -o OUT --report R.html") : "");
 }
 
 function factValue(record, name) {
@@ -157,6 +174,7 @@ const moduleTable = new Listing({
     { name: "scatters", title: "scatters", number: true, key: (own) => own.scatters.length, show: (own) => numbered(own.scatters.length) },
     { name: "guards", title: "guards", number: true, key: (own) => own.guards, show: (own) => numbered(own.guards) },
     { name: "loops", title: "loops", number: true, key: (own) => own.loops, show: (own) => numbered(own.loops) },
+    { name: "memory", title: "memory, peak", short: "memory", number: true, key: (own) => own.peaks.length ? own.peaks.at(-1) : null, show: peaks },
     { name: "convert", title: "convert", number: true, key: (own) => own.module.convert_seconds, show: (own) => time(own.module.convert_seconds) },
     { name: "verify", title: "verify", number: true, key: (own) => own.module.verify_seconds, show: (own) => time(own.module.verify_seconds) },
   ].filter((column) => !["convert", "verify"].includes(column.name) || modules.some((own) => own.module[`${column.name}_seconds`] !== null)),
@@ -212,6 +230,7 @@ function overview() {
   }
   comparison(body);
   slowest(body, measured);
+  largest(body, readable);
   folders(body);
 }
 
@@ -220,7 +239,7 @@ function refusals(body, targets, readable, refusing) {
   if (!refusing.length) { body.append(el("p", {}, "Nothing.")); return; }
   const all = refusing.flatMap((own) => own.refused.map((one) => ({ own, ...one })));
   const causes = grouped(all, (one) => one.label);
-  body.append(tableOf(["op and reason", "modules", "ops", "remedy, by number of modules"], causes.map((group) => [
+  body.append(tableOf(["op and reason", "modules", "ops", "remedies, modules"], causes.map((group) => [
     link(asked("modules", { cause: group.key }), group.key), count(group.modules), count(group.found.reduce((sum, one) => sum + one.count, 0)),
     grouped(group.found, (one) => one.remedy || "none known").map((one) => `${one.key} (${count(one.modules)})`).join(", ")]), [1, 2]));
   const remedies = grouped(all.filter((one) => one.remedy), (one) => one.remedy);
@@ -247,11 +266,22 @@ function slowest(body, measured) {
   }
 }
 
+function largest(body, readable) {
+  body.append(el("h3", {}, "Memory"));
+  const known = readable.filter((own) => own.peaks.length);
+  if (!known.length) { body.append(el("p", {}, "Not measured.")); return; }
+  const most = [...known].sort((a, b) => Math.max(...b.peaks) - Math.max(...a.peaks)).slice(0, 5);
+  const grown = known.filter((own) => own.peaks.length > 1 && own.peaks[1] > own.peaks[0]).length;
+  body.append(el("p", {}, `${WORDS.estimate} ${grown ? `The peak grows in ${plural(grown, "module")}. ` : ""}The largest:`),
+    tableOf(["module", "as given", "after lowering"], most.map((own) => [link(`#${own.id}`, own.name), bytes(own.peaks[0]), own.peaks.length > 1 ? bytes(own.peaks[1]) : "not lowered"]), [1, 2]),
+    el("p", {}, link("#modules?sort=-memory", "All, the largest first")));
+}
+
 function folders(body) {
   if (REPORT.groups.length < 2) return;
   const most = Math.max(...REPORT.groups.map((group) => group.totals.scatters), 1);
   const many = (group) => modules.filter((own) => own.module.group === group.group && own.state === "refused in part").length;
-  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "of them refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
+  body.append(el("h3", {}, "Folders"), tableOf(["folder", "modules", "refused in part", "scatters", "guards", "in the loop"], REPORT.groups.map((group) => [
     link(asked("modules", { folder: group.group }), group.group), count(group.totals.modules), count(many(group)),
     [el("span", { class: "bar", style: `width:${(6 * group.totals.scatters / most).toFixed(2)}rem` }), count(group.totals.scatters)],
     count(group.totals.guards_needed), count(group.totals.looped)]), [1, 2, 3, 4, 5]));

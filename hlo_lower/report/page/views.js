@@ -47,9 +47,7 @@ window.addEventListener("beforeprint", () => {
     table.kept = new Set(table.open);
     if (!table.found) table.update();
     for (const row of table.found) table.open.add(row.id);
-    table.rowsAt.replaceChildren();
-    table.drawn = 0;
-    table.draw(table.found.length);
+    table.redraw(0, table.found.length);
   }
   for (const details of document.querySelectorAll("details")) details.open = true;
 });
