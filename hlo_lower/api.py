@@ -53,7 +53,7 @@ def classify(
     Example:
       >>> [record] = hl.classify("decode.mlir", target="iree")
       >>> record.subset, record.combiner, record.rule
-      ('Tile', 'assign', 'guarded_dynamic_update_slice')
+      ('Tile', 'assign', 'guarded_short_set')
     """
     chosen = options_of(options, keywords)
     return Records(_classify(_graph(source), options=chosen, registry=registry))
@@ -121,7 +121,7 @@ def lower(
 
     Example:
       >>> hl.lower("decode.mlir", target="iree")
-      <Lowered decode.mlir for iree: 1 scatter, 0 left; rules guarded_dynamic_update_slice>
+      <Lowered decode.mlir for iree: 1 scatter, 0 left; rules guarded_short_set>
       >>> hl.lower("decode.mlir", only="#1", verify="regions").scatters_left
       0
     """

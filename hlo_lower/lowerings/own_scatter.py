@@ -94,8 +94,7 @@ def _of_rows(op: ScatterLowering) -> Sequence[Value]:
             result = _of_assigned(op, operand, numbers, update, kept)
         elif has_spare_row(flat):
             numbers = build.select(kept, numbers, build.constant(rows, (writes,), numbers.element_type))
-            padded = build.pad(operand, build.zero(mlir.tensor_element(operand.raw.type)), [0, 0], [1, 0])
-            result = build.slice(_scatter(op, padded, numbers, update), [0, 0], [rows, flat.width])
+            result = _with_spare_row(op, operand, numbers, update)
         else:
             numbers = build.select(kept, numbers, build.constant(0, (writes,), numbers.element_type))
             nothing = identity(build, op.facts.combiner, update.element_type)
@@ -105,8 +104,21 @@ def _of_rows(op: ScatterLowering) -> Sequence[Value]:
     return [flat.restored(build, build.reshape(result, (flat.batches, flat.rows, flat.width)))]
 
 
+def _with_spare_row(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
+    """The scatter into an operand with one row more, which is cut off again."""
+    build = op.build
+    padded = build.pad(operand, build.zero(mlir.tensor_element(operand.raw.type)), [0, 0], [1, 0])
+    return build.slice(_scatter(op, padded, numbers, update), [0, 0], operand.static_shape)
+
+
 def _scatter(op: ScatterLowering, operand: Value, numbers: Value, update: Value) -> Value:
-    """The scatter of updates [n, W] into the rows of an operand [D, W] that numbers [n] name."""
+    """The scatter of updates [n, W] into the rows of an operand [D, W] that numbers [n] name.
+
+    Of the updates' type the operand gets a row more: a compiler may find out that the two are one value, and IREE's
+    does not compile a kernel that writes into what it reads.
+    """
+    if operand.raw.type == update.raw.type:
+        return _with_spare_row(op, operand, numbers, update)
     build = op.build
     is_unique = op.facts.unique is Unique.PROVED and op.facts.drops is Drops.NOTHING
     node = build.copy_on(

@@ -10,6 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any, Literal
 
+from hlo_lower.lowerings.short_operand import SHORT
 from hlo_lower.proving.bodies import BODIES, ProofBody
 from hlo_lower.proving.family_forms import FamilyForm, forms
 from hlo_lower.proving.producers import KNOWN, NOTHING, PRODUCERS, Indices
@@ -73,6 +74,8 @@ def _options(rule: Rule, form: FamilyForm, *, is_in_parts: bool) -> dict[str, An
         found["prefer"] = ("few_windows=1",)
     if Dialect.STABLEHLO not in rule.constraints.get("dialect", frozenset(Dialect)):
         found["target"] = "linalg"
+    if rule.when is SHORT:
+        found["prefer"] = (rule.short_name, "short_operand=4096")
     if Strategy.OWN_SCATTER in rule.constraints.get("strategy", ()):
         found["target"] = "iree"
     return found

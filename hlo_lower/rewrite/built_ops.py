@@ -67,6 +67,7 @@ gather_to_ordered_gather: gather reshape transpose
 gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_update_slice maximum minimum reshape
     while
 guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+guarded_short_set: broadcast_in_dim compare iota reshape select
 guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
 integer_to_wider: add and constant convert subtract xor
 if_to_case: case convert
@@ -132,6 +133,7 @@ shifted_updated_rows: and broadcast_in_dim clamp compare constant dynamic_slice 
     select slice subtract
 shifted_updated_slice: and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
     select slice subtract
+short_set: broadcast_in_dim compare iota reshape select
 sort_to_looped_network: add and bitcast_convert broadcast_in_dim compare concatenate constant dynamic_slice gather
     iota or reshape select slice while xor
 sort_to_looped_rounds: add and bitcast_convert broadcast_in_dim compare constant dynamic_update_slice gather iota

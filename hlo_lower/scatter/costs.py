@@ -73,6 +73,12 @@ class CostTable:
         "most elements of a mask that is made at once; beyond it the writes are taken in parts, by a loop",
         "16 Mi compares: XLA CPU 84 ms at once, 2.6 ms in parts; 1 Gi: IREE 2.8 s at once, 0.5 s in parts of 1 Mi",
     )
+    short_operand: int = _entry(
+        0,
+        "most elements of an operand into which one window is written by a select; 0: none",
+        "the slice's times over the select's, in a loop: IREE 2.0 (17 elements), 2.7 (4,096), 1.4 (65,536), 0.7 (1 Mi)",
+        may_be_zero=True,
+    )
     dense_per_window: int = _entry(
         4096,
         "most elements of the operand, for each constant row, for which a pass over it pays",

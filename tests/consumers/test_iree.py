@@ -64,6 +64,29 @@ def test_rows_in_bounds_are_right_native_and_converted():
     assert judged(hl.lower(ROWS, target="iree").text, reference).result == "right"
 
 
+def test_a_scatter_of_a_value_into_itself_is_right_converted():
+    """Its own kernel of single elements does not compile where updates and operand are one value; converted it does."""
+    text = ROWS.replace("(%a, %k, %u)", "(%u, %k, %u)").replace("16x8", "4x1").replace("4x8", "4x1")
+    text = text.replace("index_vector_dim = 1>", "index_vector_dim = 1>, unique_indices = true")
+    elements = np.asarray([[1], [2], [3], [4]], np.float32)
+    reference = reference_of(text, inputs=[np.zeros_like(elements), np.asarray([2, 0, 3, 1], np.int32), elements])
+    converted = hl.lower(text, target="iree", prefer="safe_scatter")
+    assert converted.records[0].rule == "safe_scatter"
+    assert judged(text, reference).result == "refused"
+    assert judged(converted.text, reference).result == "right"
+
+
+def test_barriers_are_taken_away():
+    """What goes through a barrier in a loop is not waited for, at times; the numbers are the same without."""
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = stablehlo.optimization_barrier %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}"""
+    lowered = hl.lower(text, target="iree")
+    assert "optimization_barrier" not in lowered.text
+    assert hl.verify(text, lowered).ok
+
+
 def test_memory_that_is_corrupted_is_a_crash():
     """Native rows out of bounds are written over other memory, which ends the process; converted they are dropped."""
     reference = reference_of(ROWS, inputs=arguments_of([1 << 26, 1 << 27, -1, -(1 << 26)]))

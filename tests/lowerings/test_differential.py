@@ -257,6 +257,26 @@ def test_addition(form, oob):
     assert check(form, "add", oob, ["f32", "bf16", "i8", "i1", "complex<f32>"], prefer=(rule,)) == {rule}
 
 
+SHORT = "short_operand=4096"
+
+
+@pytest.mark.parametrize(("form", "oob"), [("row", "xla"), ("row", "spec")])
+def test_assignment_to_a_short_operand(form, oob):
+    """A select writes what the slice does, of every data type and in every index regime; clamped it needs no guard."""
+    assert check(form, "assign", oob, DTYPES, prefer=(SHORT,)) == {"guarded_short_set"}
+    producers = CLAMPED.replace("INDEX", "x".join(map(str, FORMS[form][1]))).replace("dense<3>", "dense<5>")
+    found = check(
+        form, "assign", oob, ["f32", "i8"], producers=producers, effective=lambda i: np.clip(i, 0, 5), prefer=(SHORT,)
+    )
+    assert found == {"short_set"}
+
+
+@pytest.mark.parametrize(("form", "rule"), [("window", "guarded_dynamic_update_slice"), ("points", "while")])
+def test_what_is_no_row_is_not_written_by_a_select(form, rule):
+    """A window that is longer than 1 in an indexed dim, and many windows, are lowered as without it."""
+    assert check(form, "assign", "xla", ["f32"], prefer=(SHORT, *(("while",) if rule == "while" else ()))) == {rule}
+
+
 @pytest.mark.parametrize("combiner", ["subtract", "maximum"])
 def test_other_combiners(combiner):
     """Subtraction, which does not commute, and maximum, with signed zeros, in the loop over overlapping windows."""
