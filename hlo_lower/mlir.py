@@ -255,13 +255,27 @@ class RefinementError(ValueError):
     """Sizes do not fit a module: what jaxlib says, and whether it is one of the module's own assertions."""
 
 
+def _call_dynamic_composites(module: RawModule) -> None:
+    """Write composites of dynamic shapes as calls of their decompositions, in place."""
+    for op in named(module.operation, ("stablehlo.composite",))[0]:
+        if not all(is_static(value.type) for value in (*op.operands, *op.results)):
+            types, callee = [result.type for result in op.results], {"callee": op.attributes["decomposition"]}
+            call = create_operation(
+                "func.call", list(op.operands), types, callee, location=op.location, insertion_point=insert_before(op)
+            )
+            for old, new in zip(op.results, call.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.erase()
+
+
 def refine_shapes(
     module: RawModule, types: Sequence[str], *, fixed: Mapping[int, int] | None = None, is_partial: bool = False
 ) -> RawModule:
     """A copy of a module with static shapes, after its @main has been given these argument types.
 
     It is jaxlib's own shape refinement: private functions are specialised and inlined, `get_dimension_size` becomes a
-    constant, dynamic ops become their static forms, and shape assertions are checked and removed.
+    constant, dynamic ops become their static forms, and shape assertions are checked and removed. It stops at
+    composites of dynamic shapes, which become calls of their decompositions first.
 
     Args:
       module: a module whose entry point is @main; it is left as it is.
@@ -280,6 +294,7 @@ def refine_shapes(
     main = next(op for op in functions if symbol_name(op.attributes["sym_name"]) == "main")
     block = main.regions[0].blocks[0]
     with active(context):
+        _call_dynamic_composites(copy)
         for number, value in (fixed or {}).items():
             argument = block.arguments[number]
             constant = create_operation(
@@ -754,7 +769,8 @@ def calls_python(operation: RawOperation) -> bool:
 def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
     """All attributes of an operation, inherent and discardable, by name.
 
-    One that the bindings have no class for (dense complex elements) stands as the text of the operation.
+    One that the bindings have no class for (dense complex elements) stands as the text of the operation, its result's
+    name aside.
     """
     attributes = operation.attributes
     found: dict[str, RawAttribute] = {}
@@ -762,7 +778,7 @@ def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
         try:
             found[name] = attributes[name]
         except TypeError:
-            found[name] = str(operation)
+            found[name] = str(operation).split(" = ", 1)[-1]
     return found
 
 

@@ -15,11 +15,12 @@ from hlo_lower import mlir
 from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
-from hlo_lower.verify.align import regions_of
+from hlo_lower.verify.align import Aligner
 from hlo_lower.verify.claim_checks import Check, check_claims
+from hlo_lower.verify.composites import composite_differences
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
-from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
+from hlo_lower.verify.interface import effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
 from hlo_lower.verify.large_constants import MEMORY_BUDGET, module_over_budget
@@ -162,18 +163,14 @@ def _compared(
     """The differences of two modules of static shapes beside what they compute, and their regions."""
     whole = WholeModules(before, after)
     texts = [before, after]
-    try:
-        given = [Program(module) for module in modules]
-        interface = interface_differences(*given)
-        if max(devices_of(before), devices_of(after)) > 1:
-            alone = [on_one_device(text) for text in (before, after)]
-            if None not in alone:
-                texts = [text for text in alone if text is not None]
-                context = mlir.shared_context(sum(map(len, texts)))
-                given = [Program(mlir.parse_module(text, context)) for text in texts]
-    except TooLargeError as error:
-        raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
-    first, second = given
+    first, second = map(_program, modules)
+    interface = interface_differences(first, second)
+    if max(devices_of(before), devices_of(after)) > 1:
+        alone = [on_one_device(text) for text in (before, after)]
+        if None not in alone:
+            texts = [text for text in alone if text is not None]
+            context = mlir.shared_context(sum(map(len, texts)))
+            first, second = (_program(mlir.parse_module(text, context)) for text in texts)
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
     regions: list[RegionVerdict] = []
@@ -190,12 +187,20 @@ def _compared(
     for name in first.entries:
         found = judge.verify(name)
         interface += [what for pair in judge.pairs for what in effect_differences(pair)]
-        if second.has_composites:
-            interface += [what for region in regions_of(judge.pairs) for what in composite_differences(region)]
+        if first.has_composites and second.has_composites:
+            interface += composite_differences(judge.pairs)
         for region in found:
             small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
     return interface, regions
+
+
+def _program(module: mlir.RawModule) -> Program:
+    """A module as it is compared; one that is too large is refused."""
+    try:
+        return Program(module)
+    except TooLargeError as error:
+        raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
 
 
 def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
@@ -241,7 +246,7 @@ def _at_sizes(
     jobs: int,
 ) -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None]:
     """Verify two versions with symbolic sizes, with each choice of them."""
-    interface: list[str] = []
+    interface = _open_composites(_program(first), _program(second))
     regions: list[RegionVerdict] = []
     verdicts: list[ModuleVerdict] = []
     told: list[str] = []
@@ -277,6 +282,16 @@ def _at_sizes(
         how=f"{last.how}, at {' and at '.join(told)}",
     )
     return interface, regions, module
+
+
+def _open_composites(first: Program, second: Program) -> list[str]:
+    """How composites of two modules with symbolic sizes differ: with sizes they are written out."""
+    if not (first.has_composites and second.has_composites):
+        return []
+    aligner = Aligner(first, second, frozenset(), {})
+    return [
+        what for name in first.entries if name in second.entries for what in composite_differences(aligner.align(name))
+    ]
 
 
 def _run_at_least(region: RegionVerdict, module: ModuleVerdict | None) -> RegionVerdict:

@@ -23,9 +23,7 @@ from functools import cached_property
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
-_ALIGNED_WITHIN = frozenset(
-    {"stablehlo.while", "stablehlo.case", "stablehlo.if", "stablehlo.composite", "sdy.manual_computation"}
-)
+_ALIGNED_WITHIN = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.manual_computation"})
 """Operations whose bodies are aligned: those of others hold a few operations for each element."""
 
 

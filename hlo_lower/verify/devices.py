@@ -6,21 +6,17 @@ nothing stops a module that runs under XLA but the end of its process.
 
 import atexit
 import os
-import pickle
 import re
-import select
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Lock
 from typing import Any, Protocol, cast
 
 import jax
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
+from hlo_lower.verify.answering_child import AnsweringChild, answer_all
 from hlo_lower.verify.partitions import device_count
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
@@ -104,8 +100,8 @@ def time_limited(text: str, rounding: Rounding) -> Runnable:
     return _Remote(_child(os.getpid(), 1, "pieces"), text, rounding, TIME_LIMIT)
 
 
-class DeviceProcess:
-    """A process whose CPU is several devices; started when first needed, started anew when it dies.
+class DeviceProcess(AnsweringChild):
+    """A process whose CPU is several devices.
 
     Attributes:
       count: how many devices.
@@ -113,69 +109,32 @@ class DeviceProcess:
     """
 
     def __init__(self, count: int) -> None:
+        super().__init__("hlo_lower.verify.devices")
         self.count = count
         self.unused: list[int] = []
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = Lock()
 
-    def ask(self, request: tuple[Any, ...], limit: float | None = None) -> Any:
+    def result(self, request: tuple[Any, ...], limit: float | None = None) -> Any:
         """The child's answer to a request, in so many seconds.
 
         Raises:
           CannotRunError: with what the child says, or that it died.
           TookTooLongError: it did not answer in time, and was ended.
         """
-        with self._lock:
-            ok, answer = self._ask(request, limit)
+        unused, self.unused = self.unused, []
+        try:
+            ok, answer = self.ask((unused, *request), limit)
+        except TimeoutError:
+            raise TookTooLongError(f"a run took more than {limit:.0f} s") from None
+        except BrokenPipeError:
+            raise CannotRunError(f"the process that ran it on {self.count} devices died") from None
         if not ok:
             raise CannotRunError(str(answer))
         return answer
 
-    def _ask(self, request: tuple[Any, ...], limit: float | None) -> tuple[bool, Any]:
-        process = self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        unused, self.unused = self.unused, []
-        data = pickle.dumps((unused, *request))
-        try:
-            process.stdin.write(len(data).to_bytes(8, "little") + data)
-            process.stdin.flush()
-            if limit is not None and not select.select([process.stdout], [], [], limit)[0]:
-                self.close()
-                raise TookTooLongError(f"a run took more than {limit:.0f} s")
-            size = process.stdout.read(8)
-            if len(size) < 8:
-                raise BrokenPipeError
-            return cast(tuple[bool, Any], pickle.loads(process.stdout.read(int.from_bytes(size, "little"))))
-        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
-            self.close()
-            return False, f"the process that ran it on {self.count} devices died"
-
-    def start(self) -> None:
-        """Start it, without waiting for it."""
-        with self._lock:
-            self._start()
-
-    def close(self) -> None:
-        """End the child."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            flags = [f for f in os.environ.get("XLA_FLAGS", "").split() if not f.startswith(_FLAG)]
-            environment = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
-            environment |= {"XLA_FLAGS": " ".join([*flags, f"{_FLAG}={self.count}"]), "JAX_PLATFORMS": "cpu"}
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "hlo_lower.verify.devices"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-            )
-        return self._process
+    def _environment(self) -> dict[str, str]:
+        flags = [f for f in os.environ.get("XLA_FLAGS", "").split() if not f.startswith(_FLAG)]
+        environment = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
+        return environment | {"XLA_FLAGS": " ".join([*flags, f"{_FLAG}={self.count}"]), "JAX_PLATFORMS": "cpu"}
 
 
 @cache
@@ -194,51 +153,49 @@ class _Remote:
         self._child = child
         self._compiled = (text, rounding)
         self._limit = limit
-        self._number = int(child.ask(("compile", text, rounding)))
+        self._number = int(child.result(("compile", text, rounding)))
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """The results."""
         try:
-            return cast(list[Array], self._child.ask(("run", self._number, list(arguments)), self._limit))
+            return cast(list[Array], self._child.result(("run", self._number, list(arguments)), self._limit))
         except TookTooLongError:  # the child is gone, and what it had compiled
-            self._number = int(self._child.ask(("compile", *self._compiled)))
+            self._number = int(self._child.result(("compile", *self._compiled)))
             raise
         except CannotRunError as error:
             if str(error) != GONE:
                 raise
-            self._number = int(self._child.ask(("compile", *self._compiled)))
-            return cast(list[Array], self._child.ask(("run", self._number, list(arguments)), self._limit))
+            self._number = int(self._child.result(("compile", *self._compiled)))
+            return cast(list[Array], self._child.result(("run", self._number, list(arguments)), self._limit))
 
     def __del__(self) -> None:
         if hasattr(self, "_number"):
             self._child.unused.append(self._number)
 
 
-def serve() -> None:
-    """Answer requests on standard input until it ends. Nothing else is written to standard output."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    requests = sys.stdin.buffer
-    compiled: dict[int, Executable] = {}
-    number = 0
-    while len(size := requests.read(8)) == 8:
-        unused, what, *given = pickle.loads(requests.read(int.from_bytes(size, "little")))
+class _Compiled:
+    """What a child has compiled, by number."""
+
+    def __init__(self) -> None:
+        self._modules: dict[int, Executable] = {}
+        self._count = 0
+
+    def __call__(self, request: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Compile a module, or run one."""
+        unused, what, *given = request
         for old in unused:
-            compiled.pop(old, None)
+            self._modules.pop(old, None)
         try:
             if what == "compile":
-                compiled[number] = Executable(given[0], given[1])
-                answer = pickle.dumps((True, number))
-                number += 1
-            elif given[0] in compiled:
-                answer = pickle.dumps((True, compiled[given[0]].run(given[1])))
-            else:
-                answer = pickle.dumps((False, GONE))
+                self._modules[self._count] = Executable(given[0], given[1])
+                self._count += 1
+                return True, self._count - 1
+            if given[0] in self._modules:
+                return True, self._modules[given[0]].run(given[1])
         except CannotRunError as error:
-            answer = pickle.dumps((False, str(error)))
-        answers.write(len(answer).to_bytes(8, "little") + answer)
-        answers.flush()
+            return False, str(error)
+        return False, GONE
 
 
 if __name__ == "__main__":
-    serve()
+    answer_all(_Compiled())

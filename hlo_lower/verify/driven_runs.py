@@ -36,6 +36,10 @@ PAYLOADS = ("ordinary", "special", "large", "named", "zeros")
 OF_MATRICES = {"special": "ordinary"}
 """What floats are drawn from where LAPACK does not say what it makes of NaN and infinities."""
 
+MILD = 1 / 16
+"""What "mild" floats are multiplied by, which are ordinary ones else. Of ordinary ones many layers make numbers so
+large that rounding alone decides what is finite, and of a sum in another order nothing can be said then."""
+
 NUMBERS = ("wide", "small", "ends", "ascending", "equal", "named")
 """What integers that place no window are drawn from."""
 
@@ -90,13 +94,14 @@ class _Plan:
     """An input that is one number, and the value that it takes."""
 
 
-def runs_of(roles: Roles, seed: Sequence[int], work: int = 0) -> Iterator[Run]:
+def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = False) -> Iterator[Run]:
     """The runs of a region.
 
     Args:
       roles: what its inputs are for.
       seed: of what is drawn.
       work: elements that its operations give in a run.
+      mild: whether the first ordinary floats are mild ones.
     """
     plans = _plans(roles)
     if roles.has_matrices:
@@ -110,6 +115,9 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0) -> Iterator[Run]:
         ]
     if len(plans) > most:  # of each regime some
         plans = [plans[(k * len(plans)) // most] for k in range(most)]
+    first = next((k for k, plan in enumerate(plans) if plan.payload == "ordinary"), None)
+    if mild and first is not None:
+        plans[first] = replace(plans[first], payload="mild")
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
         arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
@@ -199,7 +207,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
     if dtype == np.bool_:
         filled = {"special": True, "zeros": False}.get(plan.payload)
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
-    if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "large"):
+    if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)
     return _floats(rng, plan.payload, shape, dtype, roles.floats)
 
@@ -254,6 +262,8 @@ def _floats(
         return plain
     if kind == "special":
         return with_special_values(rng, plain)
+    if kind == "mild":
+        return (plain * MILD).astype(dtype)
     if kind == "zeros":
         return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":

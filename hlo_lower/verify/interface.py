@@ -4,11 +4,9 @@ A function's arguments may be donated or aliased, and lie on several devices; a 
 sharding. Two modules that compute the same and promise otherwise are not the same to whoever calls them.
 """
 
-from collections.abc import Iterable
-
 from hlo_lower import mlir
-from hlo_lower.verify.align import BodyPair, Region
-from hlo_lower.verify.program import Op, Program, is_public, location_of, ops_within
+from hlo_lower.verify.align import BodyPair
+from hlo_lower.verify.program import Program, is_public
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 """Attributes of a function that are compared in their parts."""
@@ -37,26 +35,6 @@ def effect_differences(pair: BodyPair) -> list[str]:
         for a, b in zip(mine, theirs, strict=True)
         if a.attributes != b.attributes
     ]
-
-
-def composite_differences(region: Region) -> list[str]:
-    """Composites of the second piece that became others than those of the first one, by name and attributes.
-
-    A composite may be written out, as it is what it stands for; and operations may become a composite, whose
-    decomposition is judged. But whoever knows a name computes by name and attributes, and not by what it stands for; so
-    none may become another one.
-    """
-    known = {op.attributes for op in _composites(region.first)}
-    return [
-        f"{region.where}: composite {op.raw.attributes['name']} at {location_of(op.raw)}: "
-        "the first version has none of this name and these attributes there"
-        for op in _composites(region.second)
-        if known and op.attributes not in known
-    ]
-
-
-def _composites(ops: Iterable[Op]) -> list[Op]:
-    return [op for op in ops_within(list(ops)) if op.name == "stablehlo.composite"]
 
 
 def _public(program: Program) -> dict[str, mlir.RawOperation]:

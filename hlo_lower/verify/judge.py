@@ -25,6 +25,7 @@ from hlo_lower.verify.compare import (
     Difference,
     epsilon,
     first_difference,
+    first_difference_beyond,
     is_inexact,
     only_signs_of_zeros,
     overflow_taken,
@@ -44,6 +45,7 @@ from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
+from hlo_lower.verify.rounding_error import loose_shares
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -69,6 +71,10 @@ LOOP_WORK = 64
 
 ROUNDING_UNITS = 1 << 12
 """Machine epsilons of the largest result up to which a difference is looked at a second time."""
+
+VAGUE = 0.5
+"""The share of a result that rounding alone moves by more than half of itself, in every run, above which nothing is
+known of it."""
 
 NOT_SAID = "NaN and infinities in matrices: LAPACK does not say what it makes of them"
 
@@ -201,6 +207,7 @@ class _Case:
             raise CannotRunError(f"an input of type {told}")
         self.roles: Roles = roles_of(region, tensors)
         self._count = len(region.outputs)
+        self._vague, self._vague_now = [1.0] * self._count, [0.0] * self._count
         if self.roles.has_matrices:
             self.excluded["matrices"] = NOT_SAID
         context = region.pair.first.program.raw.context
@@ -309,13 +316,16 @@ class _Case:
         found.not_exercised = tuple(dict.fromkeys(told))
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
+        if found.status == "equal" and max(self._vague, default=0.0) > VAGUE:
+            share = f"{max(self._vague):.0%} of result {self._vague.index(max(self._vague))}"
+            found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
         return found
 
     def _left_out(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.excluded.values()))
 
     def _runs(self, more: "AimedRuns | None") -> Iterator[Run]:
-        yield from runs_of(self.roles, [self._terms.seed], self._work)
+        yield from runs_of(self.roles, [self._terms.seed], self._work, mild=self._terms.reassociated)
         if more is not None:
             yield from more.next(self)
 
@@ -349,12 +359,14 @@ class _Case:
         if _is_watched(self._second):
             self._entered[1].add(actual[self._count :])
         actual = actual[: self._count]
+        self._vague_now = [0.0] * self._count
         for name, expected in expectations:
             self.judges[name] = None
             difference = self._compare(name, expected, actual, run)
             if difference is not None:
                 found.outputs.add(difference.result)
                 return f"{name} says {difference}"
+        self._vague = list(map(min, self._vague, self._vague_now))
         return self._signed_zeros(run, reference, found)
 
     def _may_judge_policy(self, overhangs: bool | None) -> bool:
@@ -446,7 +458,13 @@ class _Case:
             actual = overflow_taken(expected, actual)
         elif self.roles.has_matrices and any(is_inexact(e) and np.any(np.isinf(e)) for e in expected):
             actual = overflow_taken(expected, actual)
-        return self._bounds.difference(expected, actual, run.arguments)
+        if first_difference(expected, actual) is None:
+            return None
+        bounds = self._bounds.of(run.arguments, expected)
+        for k, share in enumerate(loose_shares(bounds, expected)):
+            if first_difference([expected[k]], [actual[k]]) is not None:
+                self._vague_now[k] = max(self._vague_now[k], share)
+        return first_difference_beyond(expected, actual, bounds)
 
     def _signed_zeros(self, run: Run, reference: list[Array] | None, told: Judgement) -> str:
         """Compare the second piece under the interpreter: "" where it agrees, or where it does not judge."""

@@ -77,17 +77,24 @@ class Table:
 
     def region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:
         """The number of a region as a function of what it captures."""
-        numbers = _Within(around)
+        numbers, effects = self.within(program, body, around, depth)
         types = tuple(program.types[a] for a in body.arguments)
+        return self.of(("region", types, tuple(numbers[v] for v in body.returned), effects))
+
+    def within(
+        self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int
+    ) -> tuple[dict[ValueId, Number], tuple[Number, ...]]:
+        """The numbers of the values within a region, and those of its effects."""
+        numbers = _Within(around)
         for place, argument in enumerate(body.arguments):
-            numbers[argument] = self.argument(depth, place, types[place])
+            numbers[argument] = self.argument(depth, place, program.types[argument])
         effects: list[Number] = []
         for op in body.ops:
             found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None)
             if op.has_effects:
                 effects.append(self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, op.attributes)))
             numbers.update(zip(op.results, found, strict=True))
-        return self.of(("region", types, tuple(numbers[v] for v in body.returned), tuple(effects)))
+        return numbers, tuple(effects)
 
 
 class _Within(dict[ValueId, Number]):

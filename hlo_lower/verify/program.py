@@ -1,4 +1,4 @@
-"""A module as the judge reads it: bodies of operations over numbered values, calls inlined.
+"""A module as the judge reads it: bodies of operations over numbered values, calls and composites inlined.
 
 Nothing of the reader that the converter uses is used here, so that a mistake of that one cannot hide a mistake of the
 writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.piece`).
@@ -21,8 +21,8 @@ TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.
 _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed", "send", "recv", "create_token"))
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
-_NAMED_BODIES = {"stablehlo.composite": "decomposition"}
-"""Attributes that name the function which an operation stands for; it is read as a body of the operation."""
+_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,14 +62,31 @@ class Op:
         return self.name.split(".", 1)[-1]
 
 
+@dataclass(frozen=True)
+class Composite:
+    """A composite that was inlined, as who knows its name sees it (`hlo_lower.verify.composites`).
+
+    Attributes:
+      raw: the operation.
+      attributes: its attributes, the name of its decomposition aside.
+      inputs, results: what it takes, and what its decomposition gives for it.
+    """
+
+    raw: mlir.RawOperation
+    attributes: tuple[tuple[str, Hashable], ...]
+    inputs: tuple[ValueId, ...]
+    results: tuple[ValueId, ...]
+
+
 @dataclass(slots=True, eq=False)
 class Body:
-    """A block: arguments, operations, and what it returns."""
+    """A block: arguments, operations, what it returns, and the composites that were inlined in it."""
 
     arguments: tuple[ValueId, ...] = ()
     ops: list[Op] = field(default_factory=list[Op])
     returned: tuple[ValueId, ...] = ()
     owner: Op | None = None
+    composites: list[Composite] = field(default_factory=list[Composite])
     called: dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]] = field(
         default_factory=dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]]
     )
@@ -101,7 +118,7 @@ class Program:
       entries: the bodies of the public ones.
       op_count: operations read, calls inlined.
       scatter_numbers: of every scatter its number in the order of the text, from 1, as a report counts them.
-      has_composites: whether one of them is a composite.
+      has_composites: whether a composite was inlined.
 
     Raises:
       TooLargeError: it has more than `MAX_OPS` operations.
@@ -155,7 +172,7 @@ class Program:
             raw = operation.operation
             if raw.name in TERMINATORS:
                 return tuple(env[v] for v in raw.operands)
-            if raw.name == "func.call" and self._inlined(body, raw, env, stack):
+            if raw.name in _CALLS and self._inlined(body, raw, env, stack):
                 continue
             self._op(body, raw, env, stack)
         return ()
@@ -164,7 +181,7 @@ class Program:
         self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
     ) -> bool:
         """Read a called function in the place of the call; False where it has no body or calls itself."""
-        name = mlir.symbol_name(call.attributes["callee"])
+        name = mlir.symbol_name(call.attributes[_CALLS[call.name]])
         function = self.functions.get(name)
         if function is None or not len(function.regions[0].blocks) or name in stack:
             return False
@@ -176,6 +193,10 @@ class Program:
             known = self._fill(body, block, inner, (*stack, name))
             body.called[name, inputs] = known
         env.update(zip(call.results, known, strict=True))
+        if call.name == "stablehlo.composite":
+            seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != _CALLS[call.name])
+            body.composites.append(Composite(call, tuple(seen), inputs, known))
+            self.has_composites = True
         return True
 
     def _op(
@@ -185,34 +206,25 @@ class Program:
         if self.op_count > MAX_OPS:
             raise TooLargeError(f"more than {MAX_OPS:,} operations, calls inlined")
         inputs = tuple(env[v] for v in raw.operands)
-        op = Op(raw.name, raw, (), inputs, (), (), {}, body, len(body.ops), False)
+        op = Op(raw.name, raw, self._attributes(raw), inputs, (), (), {}, body, len(body.ops), False)
         blocks = [block for region in raw.regions for block in region.blocks]
-        op.attributes, callee = self._attributes(raw)
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
             op.bodies = tuple(self._body(block, env, stack, op) for block in blocks)
-        if callee and callee not in stack:
-            block = self.functions[callee].regions[0].blocks[0]
-            op.bodies = (*op.bodies, self._body(block, {}, (*stack, callee), op))
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
-        self.has_composites |= raw.name == "stablehlo.composite"
         body.ops.append(op)
 
-    def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[tuple[str, Hashable], ...], str]:
-        """The attributes of an operation, functions that they name by their text; and the function it stands for."""
+    def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
+        """The attributes of an operation, functions that they name by their text."""
         found: list[tuple[str, Hashable]] = []
-        callee = ""
         for name, attribute in mlir.attributes_of(raw).items():
-            if name == _NAMED_BODIES.get(raw.name):
-                callee = mlir.symbol_name(attribute)
-                callee = callee if callee in self.functions else ""
-            elif name in ("called_computations", "to_apply", "callee"):
+            if name in ("called_computations", "to_apply", *_CALLS.values()):
                 named = sorted(n for n in mlir.symbols_in(raw) if n in self.functions)
                 found.append((name, "".join(str(self.functions[n]) for n in named) or str(attribute)))
             else:
                 found.append((name, attribute))
-        return tuple(sorted(found, key=lambda pair: pair[0])), callee
+        return tuple(sorted(found, key=lambda pair: pair[0]))
 
     def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
         if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
@@ -220,7 +232,7 @@ class Program:
         if raw.name == "stablehlo.custom_call":
             attributes = raw.attributes
             return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
-        if raw.name == "func.call":  # one that is not inlined: what it does is not known
+        if raw.name in _CALLS:  # one that is not inlined: what it does is not known
             return True
         return any("token" in str(result.type) for result in raw.results)
 
@@ -231,8 +243,8 @@ class Program:
             function = self.functions[name]
 
             def holds(op: mlir.RawOperation) -> bool:
-                if op.name == "func.call":
-                    called = mlir.symbol_name(op.attributes["callee"])
+                if op.name in _CALLS:
+                    called = mlir.symbol_name(op.attributes[_CALLS[op.name]])
                     return called not in self.functions or self._function_has_effects(called)
                 return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
 

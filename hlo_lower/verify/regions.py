@@ -22,6 +22,7 @@ from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
+from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
 
 Array = NDArray[Any]
@@ -31,6 +32,9 @@ MAX_ALIGNMENTS = 24
 
 STEPS = (1, 1, 2, 4, 8, 32, 256)
 """Steps of producers that are taken in at once, one widening after the other."""
+
+PATIENCE = 3
+"""Widenings after which it is asked whether the functions have different values there."""
 
 ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "sort", "dynamic_update_slice", "case"))
 """Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
@@ -157,6 +161,7 @@ class RegionJudge:
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
         self._shown: dict[tuple[str, str], bool] = {}
+        self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
         self.pairs: list[BodyPair] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
@@ -239,6 +244,8 @@ class RegionJudge:
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
         while True:
+            if step >= PATIENCE:
+                self._refuse_apart(name, region, verdict)
             steps = STEPS[min(step, len(STEPS) - 1)]
             wider = widened(wide, steps, integers_only=integers_only, across=self._terms.is_strict)
             if wider is None and integers_only:
@@ -263,6 +270,18 @@ class RegionJudge:
         if only_run is not None and judged.status != "differs":
             return only_run
         return self._at_the_arguments(name, verdict, wide, judged)
+
+    def _refuse_apart(self, name: str, region: Region, verdict: RegionVerdict) -> None:
+        """Give an alignment up in which values are taken as equal that differ when both functions run.
+
+        Raises:
+          WrongAssumptionError: a region's outputs, which nothing returns, are such values; all of them are told.
+        """
+        if region.pair.around is None and not self._terms.is_strict:
+            if name not in self._apart:
+                self._apart[name] = values_apart(self._first, self._second, name)
+            if any((o.first, o.second) in self._apart[name] for o in region.outputs if not o.root):
+                raise WrongAssumptionError(list(self._apart[name]), verdict)
 
     def _agreed(
         self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement

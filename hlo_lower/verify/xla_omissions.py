@@ -2,7 +2,12 @@
 
 jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; and a
 convolution of floats in groups of features, by a kernel as large as what it lies on, is computed as if the window was
-not reversed. A version without the start, or the reversal, would be equal to what is run of the one that has it.
+not reversed. Where 0.0 is added it gives the other operand, at each level of optimization, and so keeps a sign that
+-0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. A version without the start, the reversal or the sum would
+be equal to what is run of the one that has it.
+
+A sum that reduces one element from 0.0 stays a reshape: how often the start comes in is the implementation's
+(StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
 """
 
 from typing import Any
@@ -12,16 +17,24 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 
-REDUCE, CONVOLUTION = "stablehlo.reduce", "stablehlo.convolution"
+REDUCE, CONVOLUTION, ADD = "stablehlo.reduce", "stablehlo.convolution", "stablehlo.add"
+
+BROADCASTS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert", "stablehlo.transpose")
+
+STRAIGHT = ("func.func", "stablehlo.while", "stablehlo.case", "stablehlo.if")
+"""What holds ops that are run once each; regions of others are for each element, and take no barrier."""
 
 SUMS, ONES = ("stablehlo.add", "stablehlo.or", "stablehlo.xor"), ("stablehlo.multiply",)
 
 
 def write_out_omitted(module: mlir.RawModule) -> None:
-    """Reduce dims of one element by a map of the region, and reverse kernels in front of convolutions, in place."""
-    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION))[0]:
+    """Reduce dims of one element by a map of the region, reverse kernels in front of convolutions, and hide zeros that
+    are added, in place."""
+    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION, ADD))[0]:
         if op.name == CONVOLUTION:
             _reverse_kernel(op)
+        elif op.name == ADD:
+            _hide_zeros(op)
         elif _loses_start(op):
             _map(op)
 
@@ -36,6 +49,27 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
         kernel = convolution.operands[1]
         convolution.operands[1] = _before(convolution, "stablehlo.reverse", [kernel], kernel.type, "dimensions", dims)
         del given["window_reversal"]
+
+
+def _hide_zeros(add: mlir.RawOperation) -> None:
+    """Equal: a barrier gives what it takes."""
+    if add.parent is None or add.parent.name not in STRAIGHT:
+        return
+    for place, value in enumerate(list(add.operands)):
+        if _is_float_zero(value):
+            add.operands[place] = _before(add, "stablehlo.optimization_barrier", [value], value.type, "", [])
+
+
+def _is_float_zero(value: mlir.RawValue) -> bool:
+    """Whether a value is 0.0 everywhere, a constant that may be spread."""
+    maker = mlir.producer(value)
+    while maker is not None and maker.name in BROADCASTS:
+        maker = mlir.producer(maker.operands[0])
+    if maker is None or maker.name != "stablehlo.constant":
+        return False
+    is_complex = "complex" in mlir.tensor_element_name(value.type)
+    number = mlir.constant_value(maker, is_complex=True) if is_complex or mlir.is_splat(maker) else None
+    return number is not None and number.dtype.kind in "fcV" and not number.any()
 
 
 def _before(

@@ -1,11 +1,10 @@
-"""What is not computed is compared as it stands: public functions, signatures, attributes, effects, composites."""
+"""What is not computed is compared as it stands: public functions, signatures, attributes, effects."""
 
 import pytest
 from two_programs import F8, aligned, main, programs
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.align import regions_of
-from hlo_lower.verify.interface import composite_differences, effect_differences, interface_differences
+from hlo_lower.verify.interface import effect_differences, interface_differences
 
 SUM = f"%r = stablehlo.add %a, %b : {F8}"
 PLAIN = main(f"%a: {F8}, %b: {F8}", SUM, "%r")
@@ -99,30 +98,3 @@ def test_effects_stay_in_number_and_order(calls, told):
     after = main(f"%a: {F8}", f"{calls}\n%r = stablehlo.abs %a : {F8}", "%r")
     found = [what for pair in aligned(before, after) for what in effect_differences(pair)]
     assert found == ([told] if told else [])
-
-
-def test_a_composite_may_be_written_out_or_come_in_and_not_become_another_one():
-    """A composite is what it stands for; but one of another name or attributes is another one to whoever knows it."""
-    own = f"func.func private @own(%a: {F8}) -> {F8} {{ %r = stablehlo.add %a, %a : {F8} return %r : {F8} }}"
-    kept = main(
-        f"%a: {F8}",
-        f'%r = stablehlo.composite "my.op" %a {{composite_attributes = {{k = 1 : i32}}, '
-        f"decomposition = @own}} : ({F8}) -> {F8}",
-        "%r",
-        more=own,
-    )
-    written_out = main(f"%a: {F8}", f"%r = stablehlo.add %a, %a : {F8}", "%r")
-
-    def found(before: str, after: str) -> list[str]:
-        return [what for region in regions_of(aligned(before, after)) for what in composite_differences(region)]
-
-    assert found(kept, kept) == found(kept, written_out) == found(written_out, kept) == []
-    for before, after in (
-        (kept, kept.replace("k = 1", "k = 2")),
-        (kept, kept.replace("my.op", "my.other")),
-    ):
-        [told] = found(before, after)
-        assert "the first version has none of this name and these attributes there" in told
-        assert verify(before, after, level="regions").exit_code == 1
-    assert verify(kept, written_out, level="regions").ok
-    assert verify(written_out, kept, level="regions").ok

@@ -81,13 +81,13 @@ def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
     endless, plain = time_limited(loop(ALWAYS), "exact"), time_limited(text, "exact")
     vector, count = np.ones(8, np.float32), np.asarray(3, np.int32)
     child = devices._child(os.getpid(), 1, "pieces")
-    process = child._process
+    process = child._child
     start = time.perf_counter()
     with pytest.raises(TookTooLongError, match="a run took more than 1 s"):
         endless.run([vector, count])
     assert 1 <= time.perf_counter() - start < 30
     assert process.poll() is not None
-    assert child._process is not process
+    assert child._child is not process
     [found] = plain.run([vector, count])
     np.testing.assert_array_equal(found, np.full(8, -8, np.float32))
 

@@ -94,15 +94,17 @@ def test_functions_that_regions_call_are_copied():
     np.testing.assert_array_equal(found, np.full(8, VECTOR.sum()))
 
 
-def test_a_composite_is_copied_with_its_decomposition():
-    """The function that a composite names is in the piece, whoever names it besides."""
+def test_a_composite_is_copied_as_what_it_stands_for():
+    """In a body its decomposition stands in its place."""
     own = f"func.func private @own(%x: {F8}) -> {F8} {{ %y = stablehlo.add %x, %x : {F8} return %y : {F8} }}"
     composite = f'%r = stablehlo.composite "my.op" %a {{decomposition = @own}} : ({F8}) -> {F8}'
     [program] = programs(main(f"%a: {F8}", composite, "%r", more=own))
     side = Side(program, program.entries["main"], 0, {}, Table())
     [argument] = side.body.arguments
     text = piece(side, side.live, [side.numbers[argument]], side.roots, [program.types[argument]])
-    assert set(symbols(text)) == {"main", "own"}
+    assert set(symbols(text)) == {"main"}
+    [found] = ran(text, VECTOR)
+    np.testing.assert_array_equal(found, 2 * VECTOR)
 
 
 MESH = 'sdy.mesh @mesh = <["x"=2]>'

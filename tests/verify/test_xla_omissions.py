@@ -102,3 +102,66 @@ def test_a_version_without_the_reversal_is_another():
     reverse = "%t = stablehlo.reverse %k, dims = [1] : tensor<2x2x2x1x2xf32>\n  %r ="
     assert hl.verify(source, plain.replace("KERNEL", "%t").replace("%r =", reverse)).ok
     assert not hl.verify(source, plain.replace("KERNEL", "%k")).ok
+
+
+KEPT = """func.func @main(%x: tensor<8xTYPE>, %y: tensor<8xTYPE>) -> tensor<8xTYPE> {
+  %e = stablehlo.exponential %y : tensor<8xTYPE>
+  %m = stablehlo.multiply %x, %e : tensor<8xTYPE>
+  %z = stablehlo.constant dense<0.0> : tensor<ELEMENT>
+  %s = stablehlo.broadcast_in_dim %z, dims = DIMS : (tensor<ELEMENT>) -> tensor<8xTYPE>
+  %r = stablehlo.add ORDER : tensor<8xTYPE>
+  return %RETURNED : tensor<8xTYPE>
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("order", ["%m, %s", "%s, %m"])
+def test_a_version_that_does_not_add_zero_is_another(kind, order):
+    """It keeps the sign of a zero; XLA would run both alike, and what is not exact no other judge looks at."""
+    text = KEPT.replace("TYPE", kind).replace("ORDER", order).replace("ELEMENT", kind).replace("DIMS", "[]")
+    before, after = (text.replace("RETURNED", name) for name in ("r", "m"))
+    assert hl.verify(before, before, level="regions").ok
+    assert not hl.verify(before, after, level="regions").ok
+    assert not hl.verify(after, before, level="regions").ok
+
+
+ZERO = """func.func @main(%x: tensor<8xTYPE>) -> tensor<8xTYPE> {
+  %z = stablehlo.constant dense<VALUE> : tensor<TYPE>
+  %s = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<TYPE>) -> tensor<8xTYPE>
+  %r = stablehlo.add %x, %s : tensor<8xTYPE>
+  return %r : tensor<8xTYPE>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "dtype"), [("f64", "0.0", np.float64), ("complex<f32>", "(0.0, 0.0)", np.complex64)]
+)
+def test_zero_is_added(kind, value, dtype):
+    """-0.0 and 0.0 are 0.0, in both parts of complex numbers, too."""
+    run = Executable(ZERO.replace("TYPE", kind).replace("VALUE", value), "exact")
+    [found] = run.run([np.full(8, complex(-0.0, -0.0) if dtype == np.complex64 else -0.0, dtype)])
+    assert not np.signbit([found.real, found.imag]).any()
+
+
+PROMOTING = """func.func @main(%x: tensor<1x8xf16>) -> tensor<8xf32> {
+  %z = stablehlo.constant dense<2.5> : tensor<f32>
+  %r = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %c : tensor<f32>
+  }) : (tensor<1x8xf16>, tensor<f32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+"""
+
+
+def test_a_promoting_reduction_is_not_taken_for_one_without_its_start():
+    """XLA does not compile it, so XLA cannot leave the start out."""
+    bare = """func.func @main(%x: tensor<1x8xf16>) -> tensor<8xf32> {
+      %w = stablehlo.convert %x : (tensor<1x8xf16>) -> tensor<1x8xf32>
+      %r = stablehlo.reshape %w : (tensor<1x8xf32>) -> tensor<8xf32>
+      return %r : tensor<8xf32>
+    }"""
+    assert not hl.verify(PROMOTING, bare).ok

@@ -1,0 +1,150 @@
+"""Values of two functions on the same arguments, a few elements of each: what is far apart there is not equal.
+
+Alignment guesses which values are equal; a wrong guess is found where its region differs, but only when the region
+reaches the function's arguments, after many runs of ever larger pieces. Both functions, run once with a few elements of
+every value among their results, tell most wrong guesses together. Nothing rests on it: equalities that are left are
+judged as any others, and where the functions themselves return what is apart it says nothing.
+"""
+
+from collections import defaultdict
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower import mlir
+from hlo_lower.verify.align import Side
+from hlo_lower.verify.appended_ops import BuildPlace, built
+from hlo_lower.verify.compare import is_inexact
+from hlo_lower.verify.counters import may_not_end
+from hlo_lower.verify.devices import MODULE_TIME_LIMIT, executable
+from hlo_lower.verify.index_regimes import REACH, SMALL, ordinary
+from hlo_lower.verify.large_constants import module_over_budget
+from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.piece import module_of
+from hlo_lower.verify.program import Program, ValueId
+from hlo_lower.verify.run import CannotRunError, read_signature
+from hlo_lower.verify.xla_aborts import why_xla_aborts
+
+Array = NDArray[Any]
+
+SAMPLED = 64
+"""Elements of a value that are looked at."""
+
+FAR = 1e-2
+"""Of the largest magnitude of a sample: floats that differ by more are apart; roundings are far below."""
+
+
+def values_apart(first: Program, second: Program, name: str) -> set[tuple[ValueId, ValueId]]:
+    """Pairs of values of one type that a function of two modules does not have in common, and that are not equal.
+
+    Args:
+      first, second: the modules.
+      name: the public function.
+
+    Returns:
+      None of them where the functions return what is apart, or cannot be run.
+    """
+    table = Table()
+    sides = [Side(program, program.entries[name], 0, {}, table) for program in (first, second)]
+    values = [_own(side, other) for side, other in (sides, sides[::-1])]
+    try:
+        seen = [_samples(side, [*side.body.returned, *own]) for side, own in zip(sides, values, strict=True)]
+    except CannotRunError:
+        return set()
+    returned = len(sides[0].body.returned)
+    if any(_are_apart(x, y) for x, y in zip(seen[0][:returned], seen[1][:returned], strict=True)):
+        return set()
+    by_type: list[dict[mlir.RawType, list[tuple[ValueId, list[Array]]]]] = []
+    for side, own, samples in zip(sides, values, seen, strict=True):
+        by_type.append(defaultdict(list))
+        for value, sample in zip(own, samples[returned:], strict=True):
+            by_type[-1][side.program.types[value]].append((value, sample))
+    pairs = (pair for raw_type in by_type[0] for pair in product(by_type[0][raw_type], by_type[1][raw_type]))
+    return {(x, y) for (x, mine), (y, theirs) in pairs if _are_apart(mine, theirs)}
+
+
+def _own(side: Side, other: Side) -> list[ValueId]:
+    """The tensors that one body has and the other has not."""
+    values = [value for op in side.live if not op.has_effects for value in op.results]
+    return [value for value in values if not other.has(side.numbers[value]) and _is_plain(side.program, value)]
+
+
+def _is_plain(program: Program, value: ValueId) -> bool:
+    tensor = program.type_of(value)
+    return tensor is not None and tensor.is_static and mlir.dtype_of(tensor.element_name) is not None
+
+
+def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
+    """A few elements of each value in each of two runs.
+
+    Raises:
+      CannotRunError: the function is not run.
+    """
+    program, arguments = side.program, dict(enumerate(side.body.arguments))
+    types = [program.types[value] for value in side.body.arguments]
+    own = {value: value for value in range(len(program.types))}
+    module = mlir.parse_module(module_of(program, side.live, arguments, own, values, types), program.raw.context)
+    reason = module_over_budget(module) or why_xla_aborts(module)
+    if reason:
+        raise CannotRunError(reason)
+    _sample(module)
+    limit = MODULE_TIME_LIMIT if may_not_end(side, side.live) else None
+    run = executable(mlir.print_module(module), "quick", limit)
+    results: list[list[Array]] = []
+    for most in (SMALL, REACH):  # wide integers are out of bounds, and then much is NaN
+        rng = np.random.default_rng(most)
+        given = [_drawn(rng, a.shape, np.dtype(a.dtype), most) for a in read_signature(module).arguments]
+        results.append(run.run(given))
+    return [list(samples) for samples in zip(*results, strict=True)]
+
+
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], most: int) -> Array:
+    return rng.integers(0, most, shape).astype(dtype) if dtype.kind in "iu" else ordinary(rng, shape, dtype)
+
+
+def _sample(module: mlir.RawModule) -> None:
+    """Return a few elements of each result in its place, evenly spread."""
+    with mlir.active(module.context):
+        main = module.body.operations[0].operation
+        *_, end = (operation.operation for operation in main.regions[0].blocks[0].operations)
+        for place, value in enumerate(list(end.operands)):
+            count = prod(int(n or 0) for n in mlir.tensor_shape(value.type))
+            if count > SAMPLED:
+                at, element = BuildPlace(value, main.location), mlir.tensor_element(value.type)
+                flat = built(
+                    "stablehlo.reshape",
+                    [value],
+                    mlir.tensor_type([count], element),
+                    at,
+                    lambda: mlir.insert_before(end),
+                )
+                step = count // SAMPLED
+                ends = {"start_indices": 0, "limit_indices": SAMPLED * step, "strides": step}
+                end.operands[place] = built(
+                    "stablehlo.slice",
+                    [flat],
+                    mlir.tensor_type([SAMPLED], element),
+                    at,
+                    lambda: mlir.insert_before(end),
+                    **{key: f"array<i64: {number}>" for key, number in ends.items()},
+                )
+        mlir.set_signature(main)
+
+
+def _are_apart(mine: list[Array], theirs: list[Array]) -> bool:
+    """Whether samples of two values are no roundings of each other; what is not finite tells nothing."""
+    for one, other in zip(mine, theirs, strict=True):
+        if not is_inexact(one):
+            if not np.array_equal(one, other):
+                return True
+            continue
+        with np.errstate(all="ignore"):
+            x, y = (np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64) for a in (one, other))
+            finite = np.isfinite(x) & np.isfinite(y)
+            most = max(float(np.max(np.abs(a[finite]), initial=0.0)) for a in (x, y))
+            if np.any(np.abs(x[finite] - y[finite]) > FAR * most):
+                return True
+    return False
