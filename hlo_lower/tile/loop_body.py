@@ -153,10 +153,11 @@ class _Tile:
         return known
 
     def _whole(self, value: Value) -> Value:
-        if value not in self.whole:  # a constant of one value
+        if value not in self.whole:  # it is made in the loop (`is_made_inside`)
             node = value.node
             assert node is not None
-            self.whole[value] = self._build.clone(node, [], [value.raw.type]).result()
+            operands = [self._whole(operand) for operand in node.operands]
+            self.whole[value] = self._build.clone(node, operands, [value.raw.type]).result()
         return self.whole[value]
 
 

@@ -11,7 +11,7 @@ from typing import overload
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices
+from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices, within
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
@@ -279,11 +279,20 @@ class _Attempts(Sequence[str]):
         if number not in self.made:
             choice = (self._choices or self._known())[number]
             self._choices = []  # it belongs to a graph that is changed now
-            told = records(choice.program, choice.plan, choice.sizes)
-            emit(choice.program, choice.plan, choice.sizes)
+            told = self._emitted(choice)
             beyond = Beyond.of(self._graph, self._budget, self._rules)
             self.made[number] = Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
         return self.made[number].text
+
+    def _emitted(self, choice: CostedPlan) -> tuple[TiledLoopRecord, ...]:
+        """Build a plan, and loops within its loops where one step is too large for a tile; what is told of them."""
+        told = records(choice.program, choice.plan, choice.sizes)
+        block = choice.program.block
+        for loop in emit(choice.program, choice.plan, choice.sizes):
+            program = Dataflow(self._graph, self._rules, block)
+            inner = within(loop, program, self._budget, self._large) if choice.sizes.steps == 1 else None
+            told += self._emitted(inner) if inner is not None else ()
+        return told
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:
