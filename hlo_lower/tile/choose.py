@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_lower.graph import Node, Value
+from hlo_lower.loop import rounded
 from hlo_lower.subset.axis_link import THREADED, Boundary
 from hlo_lower.subset.families.indexing import counted_dim
 from hlo_lower.tile.core import core_of
@@ -177,12 +178,6 @@ def read_whole(program: Dataflow, plan: LoopPlan, loop: Loop) -> int:
             if dim is None and node.name in GOES_THROUGH:
                 found[value] = None
     return sum(program.size[value] for value in found)
-
-
-def rounded(wanted: int, steps: int) -> int:
-    """A size of tile near a wanted one: one that divides the steps where it is no less than half, else a power of 2."""
-    divisor = next(size for size in range(wanted, 0, -1) if steps % size == 0)
-    return divisor if 2 * divisor > wanted else 1 << (wanted.bit_length() - 1)
 
 
 def step_bytes(program: Dataflow, plan: LoopPlan, loop: Loop) -> int:
