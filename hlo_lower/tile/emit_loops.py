@@ -45,7 +45,7 @@ def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
 
 
 def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> list[Node]:
-    """Build one loop, and give the nodes that it is; `whole` has what earlier loops gave, and gets what this one gives."""
+    """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
     steps = plan.labels.steps

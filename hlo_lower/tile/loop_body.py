@@ -6,7 +6,7 @@ from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.loop import TiledLoop, rounded
 from hlo_lower.subset.axis_link import THREADED, AxisLink, OpAxes
 from hlo_lower.subset.cut import Cut, Steps
-from hlo_lower.subset.materialize import Bindings, materialize, yield_to
+from hlo_lower.subset.materialize import Bindings, accumulate, materialize, yield_to
 from hlo_lower.tile.dataflow import Dataflow, size_of
 from hlo_lower.tile.labels import Labels
 from hlo_lower.tile.phases import Loop, reads_tile
@@ -118,8 +118,7 @@ class _Tile:
             taken = tuple(materialize(build, v, p, bound) for v, p in zip(given, parts, strict=True))
             [partial] = program.rules.built(build, Cut(node, inner, those, taken, bound))
             part = those.part(carried[0].static_shape, dim)
-            new = build.elementwise(combine, materialize(build, carried[0], part, bound), partial)
-            return [yield_to(build, carried[0], part, new, bound)]
+            return [accumulate(build, carried[0], part, partial, bound, combine)]
 
         return TiledLoop(length, size).emit(self._build, [old], kept, piece)
 

@@ -1,11 +1,12 @@
 """The memory of a program over its order: what is live at each op, the bodies of loops included."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hlo_lower.graph import Graph
+from hlo_lower.graph import Graph, Node
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.liveness import liveness
+from hlo_lower.tile.liveness import inner_peak, liveness
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,18 @@ class MemoryCurve:
 
 def curve_of(graph: Graph, rules: SubsetRules) -> MemoryCurve:
     """The curve of a module's entry point."""
-    program = Dataflow(graph, rules)
     live: list[int] = []
     loops: list[LoopSpan] = []
-    for node, total in zip(program.nodes, liveness(program).live, strict=True):
-        inner = program.inner(node)
-        first = len(live)
-        curves = [_lives(body) for body in inner]
-        around = total - max((max(curve, default=0) for curve in curves), default=0)
-        live += [around + bytes_ for curve in curves for bytes_ in curve] or [total]
+    for node, lives in _lives(Dataflow(graph, rules)):
         if node.name == "stablehlo.while":
-            loops.append(LoopSpan(first, len(live) - 1, str(graph.location(node))))
+            loops.append(LoopSpan(len(live), len(live) + len(lives) - 1, str(graph.location(node))))
+        live += lives
     return MemoryCurve(tuple(live), tuple(loops))
 
 
-def _lives(program: Dataflow) -> list[int]:
-    """What is live at each op of a body, those of its own loops included."""
-    found: list[int] = []
+def _lives(program: Dataflow) -> Iterator[tuple[Node, list[int]]]:
+    """What is live at each node of a block, or at each op of its bodies and branches where it has such."""
     for node, total in zip(program.nodes, liveness(program).live, strict=True):
-        curves = [_lives(body) for body in program.inner(node)]
-        around = total - max((max(curve, default=0) for curve in curves), default=0)
-        found += [around + bytes_ for curve in curves for bytes_ in curve] or [total]
-    return found
+        around = total - inner_peak(program, node)
+        inside = [size for body in program.inner(node) for _, lives in _lives(body) for size in lives]
+        yield node, [around + size for size in inside] or [total]
