@@ -105,6 +105,17 @@ class Attempt:
     loops: tuple[TiledLoopRecord, ...]
     beyond: "Beyond"
 
+    @property
+    def computes_again(self) -> bool:
+        """Whether a loop computes large values that another one computes, too."""
+        return any(loop.again for loop in self.loops)
+
+    def comes_before(self, size: int, other_size: int, other: "Attempt") -> bool:
+        """Whether it is better than one that was tried before, of two sizes beyond the budget."""
+        if self.computes_again != other.computes_again:
+            return other.computes_again
+        return size < other_size * GAIN
+
 
 def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
     """Pull picks up, then make loops until the temporaries are within the budget, or nothing is gained.
@@ -195,9 +206,9 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
 def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
-    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`). A
-    later one is better if it needs clearly less; one that computes large values again is not tried any more where one
-    was found: the layers that are left may do with as little.
+    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`). Of
+    those that gain one that computes no large value again is better: what is left may do without, too. Else a later one
+    is if it needs clearly less.
 
     Args:
       found: is changed.
@@ -211,13 +222,12 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
     for number, size in measured(attempts, max(1.0, found.seconds_left)):
         found.plans += 1
         attempt = attempts.made[number]
-        if isinstance(size, int) and size < (best[0] if best else found.size) * GAIN:
-            best = size, attempt
+        if isinstance(size, int) and size < found.size * GAIN:
+            if best is None or size <= budget or attempt.comes_before(size, *best):
+                best = size, attempt
         elif isinstance(size, int) and size <= found.size and attempt.beyond.is_level(beyond):
             level = level or (size, attempt)
         if (best and best[0] <= budget) or (level and not best) or found.is_over():
-            break
-        if best and attempts.computes_again(number + 1):
             break
     best = best or level
     if best is None:
@@ -262,7 +272,6 @@ class _Attempts(Sequence[str]):
         self._large = large
         self._choices = self._known()
         self._count = min(TRIED, found.effort.plans - found.plans, len(self._choices))
-        self._again = [any(loop.again for loop in choice.plan.loops) for choice in self._choices]
         self.made: dict[int, Attempt] = {}
 
     def _known(self) -> list[CostedPlan]:
@@ -271,10 +280,6 @@ class _Attempts(Sequence[str]):
 
     def __len__(self) -> int:
         return self._count
-
-    def computes_again(self, number: int) -> bool:
-        """Whether a plan has a value computed by two of its loops; not of one behind the last."""
-        return number < self._count and self._again[number]
 
     @overload
     def __getitem__(self, number: int) -> str: ...
