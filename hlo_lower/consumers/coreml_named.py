@@ -14,10 +14,14 @@ coreml.layer_norm    mb.layer_norm; what it does not take is a mul and an add be
                      and a bias alone, over which coremltools 9.0 stumbles
 coreml.gelu          mb.gelu
 coreml.silu          mb.silu
+coreml.scaled_dot_product_attention
+                     mb.scaled_dot_product_attention, whose scale is 1 / sqrt(elements of a head): a query with another
+                     one is multiplied by what is left of it
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from math import isclose, sqrt
 from typing import Any, TypeAlias
 
 from hlo_lower import mlir
@@ -73,9 +77,20 @@ def _silu(build: Any, operands: Sequence[Any], _: Mapping[str, Any]) -> Any:
     return build.silu(x=operands[0])
 
 
+def _attention(build: Any, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+    names = ("query", "key", "value", "attn_mask")
+    given = dict(zip(names, operands, strict=False))
+    query = given["query"]
+    left = mlir.float_of(attributes["scale"]) * sqrt(query.shape[-1])
+    if not isclose(left, 1.0, rel_tol=1e-6):  # the attribute is of f32
+        given["query"] = build.mul(x=query, y=_number_type(query)(left))
+    return build.scaled_dot_product_attention(**given)
+
+
 HANDLERS: Mapping[str, Handler] = {
     "coreml.layer_norm": _layer_norm,
     "coreml.gelu": _gelu,
     "coreml.silu": _silu,
+    "coreml.scaled_dot_product_attention": _attention,
 }
 """By the names of the composites in coreml.toml."""

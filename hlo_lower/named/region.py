@@ -12,6 +12,7 @@ from itertools import compress
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
+from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Match
 
 RawOperation = mlir.RawOperation
@@ -171,13 +172,11 @@ def region_of(
         return None
     results = [now(moved, value) for value in results]
     inputs = _nearest(match, given, results, order) if not moved else [now(moved, value) for value in given]
-    aliases = {
-        now(moved, other.surface): value
-        for term, value in zip(match.inputs.values(), inputs, strict=True)
-        for other in term.others
-        if other.surface is not None
-    }
+    aliases = _aliases(match, inputs, moved)
     covered = _between([*inputs, *aliases], results, order)
+    if covered is None and _compare_siblings(match):
+        aliases = _aliases(match, inputs, moved)
+        covered = _between([*inputs, *aliases], results, order)
     if covered is None:
         return None
     inputs = _rim(match, inputs, covered)
@@ -196,6 +195,23 @@ def region_of(
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
     return region
+
+
+def _aliases(match: Match, inputs: Sequence[RawValue], moved: Mapping[RawValue, RawValue]) -> dict[RawValue, RawValue]:
+    """What is an input computed once more, each with that input."""
+    return {
+        now(moved, other.surface): value
+        for term, value in zip(match.inputs.values(), inputs, strict=True)
+        for other in term.others
+        if other.surface is not None
+    }
+
+
+def _compare_siblings(match: Match) -> bool:
+    """Look whether an input is computed once more from the same operand (`x.T` twice); whether one may be."""
+    moves = [term for term in match.inputs.values() if term.op in LAYOUT]
+    are_same = [user.is_same(term) for term in moves for user in term.operands[0].users if user is not term]
+    return any(are_same)  # all of them are compared
 
 
 def _nearest(match: Match, given: Sequence[RawValue], results: Sequence[RawValue], order: BlockOrder) -> list[RawValue]:

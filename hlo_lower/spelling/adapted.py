@@ -12,9 +12,9 @@ Equal, because `recovered` gives back what `given` was given, and `taken` what `
 with their inverses, a mask that is added and the predicate that it stands for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause
@@ -77,6 +77,35 @@ class Adapted:
 
 
 Adapter: TypeAlias = Callable[[Found, NamedOp], Adapted | Cause]
+
+
+def by_roles(
+    found: Found,
+    entry: NamedOp,
+    there: Mapping[str, OneValue] | None = None,
+    back: Mapping[str, OneValue] | None = None,
+    **rest: Any,
+) -> Adapted:
+    """The operands that the target takes, in its order.
+
+    Args:
+      found: ours.
+      entry: the target's.
+      there: what is done with the operands of some roles.
+      back: the inverses.
+      **rest: of `Adapted`.
+    """
+    there, back = there or {}, back or {}
+    order = [role for role in entry.roles if role in found.operands]
+
+    def made(role: str) -> Callable[[Builder], Value]:
+        return lambda build: there.get(role, unchanged)(build, found.operands[role])
+
+    def recovered(build: Builder, given: Sequence[Value]) -> list[Value]:
+        by_role = dict(zip(order, given, strict=True))
+        return [back.get(role, unchanged)(build, by_role[role]) for role in found.operands]
+
+    return Adapted([made(role) for role in order], recovered, **rest)
 
 
 def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.RawAttribute, name: str) -> Node:

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
+from hlo_lower.graph import Builder, Value
+
 SHARED, ROWS, KEYS, ELEMENTS, VALUES = "bncd", "qgpr", "klm", "hij", "vwx"
 """Letters by their roles; see `hlo_lower.named.attention`."""
 
@@ -44,10 +48,8 @@ def read_layout(text: str, shapes: Sequence[Sequence[int]], result: Sequence[int
       shapes: of the operands that it speaks of.
       result: the shape of the result.
     """
-    left, _, right = text.partition("->")
-    read = [_letters(part) for part in (*left.split(","), right)]
-    tensors = [one for one in read if one is not None]
-    if len(tensors) != len(read) or len(tensors) != len(shapes) + 1:
+    tensors = read_tensors(text)
+    if len(tensors) != len(shapes) + 1:
         return None
     sizes: dict[str, int] = {}
     pairs = [
@@ -72,6 +74,13 @@ def read_layout(text: str, shapes: Sequence[Sequence[int]], result: Sequence[int
     return Layout(tuple(tensors[:-1]), tensors[-1], sizes)
 
 
+def read_tensors(text: str) -> tuple[AxisLetters, ...]:
+    """The tensors of a layout, the result last; () where there are letters without a role."""
+    left, _, right = text.partition("->")
+    read = [_letters(part) for part in (*left.split(","), right)]
+    return tuple(one for one in read if one is not None) if None not in read else ()
+
+
 def _letters(text: str) -> AxisLetters | None:
     axes, at = list[str](), 0
     while at < len(text):
@@ -83,3 +92,45 @@ def _letters(text: str) -> AxisLetters | None:
     letters = "".join(axes)
     known = SHARED + ROWS + KEYS + ELEMENTS + VALUES
     return AxisLetters(tuple(axes)) if set(letters) <= set(known) and len(set(letters)) == len(letters) else None
+
+
+@dataclass(frozen=True)
+class Move:
+    """A tensor in another order of axes: split by letters, transposed, joined.
+
+    Attributes:
+      shape: before.
+      split: by letters, in the order that it has.
+      order: of these, the places of the transpose.
+      joined: the shape behind.
+    """
+
+    shape: tuple[int, ...]
+    split: tuple[int, ...]
+    order: tuple[int, ...]
+    joined: tuple[int, ...]
+
+    @classmethod
+    def of(cls, layout: Layout, axes: AxisLetters, wanted: Sequence[str], shape: Sequence[int]) -> "Move":
+        letters = axes.letters
+        order = tuple(letters.index(letter) for axis in wanted for letter in axis)
+        sizes = tuple(layout.sizes[letter] for letter in letters)
+        return cls(tuple(shape), sizes, order, tuple(layout.size(axis) for axis in wanted))
+
+    @property
+    def is_reshape(self) -> bool:
+        """Whether nothing is moved: axes of one place lie anywhere."""
+        real = [place for place in self.order if self.split[place] != 1]
+        return real == sorted(real)
+
+    def __call__(self, build: Builder, value: Value) -> Value:
+        if self.is_reshape:
+            return build.reshape(value, self.joined)
+        return build.reshape(build.transpose(build.reshape(value, self.split), self.order), self.joined)
+
+    def back(self, build: Builder, value: Value) -> Value:
+        """The inverse."""
+        if self.is_reshape:
+            return build.reshape(value, self.shape)
+        moved = build.reshape(value, [self.split[place] for place in self.order])
+        return build.reshape(build.transpose(moved, list(np.argsort(self.order))), self.shape)

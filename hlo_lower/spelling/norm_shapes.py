@@ -1,11 +1,12 @@
 """Adapters of norms: the sizes of the last axes in the place of axes, and channels last."""
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from hlo_lower.causes import Cause, Code
-from hlo_lower.spelling.adapted import Adapted, Found
+from hlo_lower.spelling.adapted import Adapted, Found, OneValue, by_roles
 from hlo_lower.targets.named_op import NamedOp
 
 
@@ -23,14 +24,15 @@ def normalized_shape(found: Found, entry: NamedOp) -> Adapted | Cause:
     for role, shape in shapes.items():
         if role != "x" and (prod(shape) != prod(sizes) or tuple(s for s in shape if s != 1) != _long(sizes)):
             return Code.NAMED_OP_LACKS("weights of the axes of the norm")
-    order = [role.strip("[]") for role in entry.operands if role.strip("[]") in found.operands]
-    wanted = {role: x if role == "x" else tuple(sizes) for role in order}
-    at = {role: number for number, role in enumerate(order)}
-    return Adapted(
-        [lambda build, role=role: build.reshape(found.operands[role], wanted[role]) for role in order],
-        lambda build, given: [build.reshape(given[at[role]], shapes[role]) for role in found.operands],
-        attributes={"axes": tuple(sizes)},
-    )
+    weights = {role: shape for role, shape in shapes.items() if role != "x"}
+    there = {role: reshaped(sizes) for role in weights}
+    back = {role: reshaped(shape) for role, shape in weights.items()}
+    return by_roles(found, entry, there, back, attributes={"axes": tuple(sizes)})
+
+
+def reshaped(shape: Sequence[int]) -> OneValue:
+    """What gives a value this shape."""
+    return lambda build, value: build.reshape(value, shape)
 
 
 def _long(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -49,20 +51,18 @@ def channels_last(found: Found, entry: NamedOp) -> Adapted | Cause:
     channels = shape[axis]
     if any(role != "x" and prod(size) != channels for role, size in shapes.items()):
         return Code.NAMED_OP_LACKS("a weight for each channel")
-    order = [role.strip("[]") for role in entry.operands if role.strip("[]") in found.operands]
-    at = {role: number for number, role in enumerate(order)}
-    return Adapted(
-        [
-            (lambda build: build.transpose(found.operands["x"], there))
-            if role == "x"
-            else (lambda build, role=role: build.reshape(found.operands[role], [channels]))
-            for role in order
-        ],
-        lambda build, given: [
-            build.transpose(given[at[role]], back) if role == "x" else build.reshape(given[at[role]], shapes[role])
-            for role in found.operands
-        ],
-        lambda build, value: build.transpose(value, there),
-        lambda build, value: build.transpose(value, back),
-        {"channel_axis": len(shape) - 1},
+    weights = {role: size for role, size in shapes.items() if role != "x"}
+    return by_roles(
+        found,
+        entry,
+        {"x": transposed(there), **{role: reshaped([channels]) for role in weights}},
+        {"x": transposed(back), **{role: reshaped(size) for role, size in weights.items()}},
+        handed=transposed(there),
+        taken=transposed(back),
+        attributes={"channel_axis": len(shape) - 1},
     )
+
+
+def transposed(order: Sequence[int]) -> OneValue:
+    """What gives the axes of a value this order."""
+    return lambda build, value: build.transpose(value, order)

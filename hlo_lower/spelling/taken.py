@@ -4,28 +4,14 @@ from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.named.terms import Terms
-from hlo_lower.spelling.adapted import Adapted, Adapter, Attribute, Found
+from hlo_lower.spelling.adapted import Adapted, Adapter, Attribute, Found, by_roles
 from hlo_lower.spelling.attention import attention
 from hlo_lower.spelling.norm_shapes import channels_last, normalized_shape
 from hlo_lower.targets.named_op import NamedOp, SpelledAttribute
 from hlo_lower.vocabulary import BY_NAME, PREFIX
 
-BRACKETS = "[]"
-
-
-def as_it_is(found: Found, entry: NamedOp) -> Adapted | Cause:
-    """The operands that the target takes, in its order."""
-    roles = [role for role in entry.operands if role.strip(BRACKETS) in found.operands]
-    order = [role.strip(BRACKETS) for role in roles]
-    at = {role: number for number, role in enumerate(order)}
-    return Adapted(
-        [lambda _, role=role: found.operands[role] for role in order],
-        lambda _, given: [given[at[role]] for role in found.operands],
-    )
-
-
 ADAPTER_OF: dict[str, Adapter] = {
-    "": as_it_is,
+    "": by_roles,
     "attention": attention,
     "normalized_shape": normalized_shape,
     "channels_last": channels_last,
@@ -64,9 +50,8 @@ def _lack(found: Found, entry: NamedOp) -> str:
     for name, values in entry.where.items():
         if found.attributes.get(name) not in values:
             return f"{name} = {' or '.join(map(str, values))}"
-    known = {role.strip(BRACKETS) for role in entry.operands}
     needed = {role for role in entry.operands if not role.startswith("[")}
-    extra = set(found.operands) - known - ({"causal_mask"} if entry.adapter == "attention" else set())
+    extra = set(found.operands) - set(entry.roles) - ({"causal_mask"} if entry.adapter == "attention" else set())
     if extra or needed - set(found.operands):
         return f"the operands {', '.join(entry.operands)}"
     for role, value in found.operands.items():

@@ -7,6 +7,8 @@ operands = ["query", "key", "value", "[mask]"]     # in this order; in brackets 
 dtypes = ["f32"]                                   # default: all
 ranks = [4]                                        # of the first operand; default: all
 adapter = "attention"                              # default: none
+layout = "bq(ng)h,bknh,bknh,b(ng)qk->bq(ng)h"      # of an attention: query, key, value, mask and result
+refuses = ["one head in a batch"]                  # of an attention; default: nothing
 gains = ["keys_in_place"]                          # default: always
 delegate = "XNNPACK"                               # what runs it
 run = false                                        # not run there; default: true
@@ -25,7 +27,7 @@ from hlo_lower.targets.named_op import NamedOp, SpelledAttribute
 from hlo_lower.vocabulary import BY_NAME
 
 REQUIRED = ("op", "composite", "operands")
-KEYS = (*REQUIRED, "attributes", "where", "dtypes", "ranks", "delegate", "adapter", "gains", "run")
+KEYS = (*REQUIRED, "attributes", "where", "dtypes", "ranks", "delegate", "adapter", "layout", "refuses", "gains", "run")
 ATTRIBUTE_KEYS = ("of", "value", "type", "omit", "words")
 TYPES = ("", "f32", "f64", "i64", "i32", "i1", "str", "i64s")
 
@@ -69,8 +71,8 @@ def _entry(path: str, where: str, entry: Mapping[str, Any]) -> NamedOp:
     return NamedOp(**texts, **lists, **flags, attributes=attributes, where=taken)
 
 
-_LISTS = ("operands", "dtypes", "ranks", "gains")
-_TEXTS = ("op", "composite", "delegate", "adapter")
+_LISTS = ("operands", "dtypes", "ranks", "refuses", "gains")
+_TEXTS = ("op", "composite", "delegate", "adapter", "layout")
 
 
 def _attribute(path: str, where: str, given: object, known: set[str]) -> SpelledAttribute:

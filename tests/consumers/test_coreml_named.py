@@ -2,6 +2,7 @@
 
 from collections import Counter
 from importlib import import_module
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,8 @@ pytestmark = [
     pytest.mark.sweep,
     pytest.mark.skipif(not COREML.version(), reason="the extra coreml is not installed"),
 ]
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "modules"
 
 WEIGHT, BIAS = np.linspace(0.5, 1.5, 8, dtype=np.float32), np.linspace(-1, 1, 8, dtype=np.float32)
 
@@ -78,18 +81,76 @@ EXPECTED = {
 @pytest.mark.parametrize("name", CALLS)
 def test_an_op_is_what_coremltools_computes_for_it(name):
     """On constants coremltools computes an op itself: its result is that of the composite."""
-    mil = import_module("coremltools.converters.mil.mil")
     composite, count, told = CALLS[name]
     x = np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32)
-    with mlir.active(mlir.make_context()):
-        told = f"{{{told}, normalized_shape = dense<8> : tensor<1xi64>}}"
-        attributes = mlir.entries_of(mlir.parse_attribute(told))
-        found = []
+    told = f"{told}, normalized_shape = dense<8> : tensor<1xi64>"
+    found = computed_there(composite, (x, WEIGHT, BIAS)[: count + 1], told)
+    np.testing.assert_allclose(found, EXPECTED[name](x), rtol=1e-5, atol=1e-6)
 
-        @mil.Builder.program(input_specs=[mil.Builder.TensorSpec(shape=(1,))])
+
+@pytest.mark.parametrize("scale", [1 / np.sqrt(8), 0.7])
+def test_an_attention_is_what_coremltools_computes_for_it(scale):
+    """Its scale is that of the composite, and a mask is added, where queries are two for each key's head."""
+    query, mask = drawn_normal((2, 3, 10, 8), 0), np.where(drawn_normal((2, 1, 10, 5), 3) > 0.3, -np.inf, 0.0)
+    mask[..., 0] = 0.0
+    key, value = drawn_normal((2, 3, 5, 8), 1), drawn_normal((2, 3, 5, 4), 2)
+    given = (query, key, value, mask.astype(np.float32))
+    found = computed_there("coreml.scaled_dot_product_attention", given, f"scale = {scale:.9e} : f32")
+    powers = jax.nn.softmax(np.einsum("bnqh,bnkh->bnqk", query, key) * scale + mask, axis=-1)
+    np.testing.assert_allclose(found, np.einsum("bnqk,bnkv->bnqv", powers, value), rtol=1e-5, atol=1e-6)
+
+
+def drawn_normal(shape, seed):
+    """Numbers around 0."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def computed_there(composite, values, told):
+    """What coremltools computes of constants for what the handler of a composite makes of them."""
+    mil = import_module("coremltools.converters.mil.mil")
+    with mlir.active(mlir.make_context()):
+        attributes, found = mlir.entries_of(mlir.parse_attribute(f"{{{told}}}")), []
+
+        @mil.Builder.program(
+            input_specs=[mil.Builder.TensorSpec(shape=(1,))], opset_version=import_module("coremltools").target.iOS18
+        )
         def program(given):
-            operands = [mil.Builder.const(val=value) for value in (x, WEIGHT, BIAS)[: count + 1]]
+            operands = [mil.Builder.const(val=value) for value in values]
             found.append(HANDLERS[composite](mil.Builder, operands, attributes).val)
             return given
 
-    np.testing.assert_allclose(found[0], EXPECTED[name](x), rtol=1e-5, atol=1e-6)
+    return found[0]
+
+
+def decode(q, k, v, position):
+    """A decode step of grouped queries over a cache, as PyTorch exports it."""
+    k, v = (jnp.broadcast_to(x[:, :, None], (1, 2, 2, 16, 8)).reshape(1, 4, 16, 8) for x in (k, v))
+    scores = jnp.einsum("bnqh,bnkh->bnqk", q, k) * 0.35
+    seen = jnp.arange(16) <= position
+    return jnp.einsum("bnqk,bnkh->bnqh", jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1), v)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_an_attention_is_one_op_there(dtype):
+    """A step of decoding has one attention there, and its keys are not repeated."""
+    register()
+    q, k = np.ones((1, 4, 1, 8), dtype), np.ones((1, 2, 16, 8), dtype)
+    source = hl.export(decode, q, k, k, np.int32(3))
+    raised = converted(hl.lower(hl.raise_named(source, target="coreml").text, target="coreml").text)
+    assert raised["scaled_dot_product_attention"] == 1
+    assert [raised[op] for op in ("softmax", "matmul", "exp", "tile", "transpose")] == [0] * 5
+
+
+@pytest.mark.parametrize("name", ["llama_decode", "llama_prefill", "gpt2_decode", "deepseek_v3_step_decode"])
+def test_decoders_have_their_attentions_there(name):
+    """Both layers' attentions are the op; of the module as it is the converter finds none."""
+    file = CORPUS / "torchax" / f"{name}.mlir"
+    if not file.is_file():
+        pytest.skip("the corpus is not there")
+    register()
+    raised = hl.raise_named(str(file), target="coreml").text
+    found = [
+        converted(hl.lower(text, target="coreml", demote_i64=True).text)["scaled_dot_product_attention"]
+        for text in (raised, file.read_text())
+    ]
+    assert found == [2, 0]

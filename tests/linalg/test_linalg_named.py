@@ -167,6 +167,41 @@ def test_generic_is_what_mlir_makes_of_named(cases):
     assert without_notes(generalized(named)) == printed(generic)
 
 
+T = "tensor<4xf32>"
+BINARY = f"ins(%a, %b : {T}, {T}) outs(%a : {T})"
+QUOTED = """"linalg.elementwise"(%a, %b, %a) <{
+    indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>, affine_map<(d) -> (d)>],
+    kind = #linalg.elementwise_kind<add>, operandSegmentSizes = array<i32: 2, 1>}> ({
+    ^bb0(%x: f32, %y: f32, %out: f32):
+      %sum = arith.addf %x, %y : f32
+      linalg.yield %sum : f32
+    })"""
+FORMS = {  # whether jaxlib reads it, whether IREE does
+    f"linalg.map {{ arith.addf }} {BINARY}": (True, True),
+    f"linalg.add {BINARY} -> {T}": (True, False),
+    f"linalg.elementwise kind=#linalg.elementwise_kind<add> {BINARY} -> {T}": (True, False),
+    f"linalg.elementwise <add> {BINARY} -> {T}": (False, True),
+    f"{QUOTED} : ({T}, {T}, {T}) -> {T}": (True, True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.split(" ")[0])
+def test_elementwise_ops_have_one_plain_form_that_both_read(form):
+    """A map is read by jaxlib's MLIR and by IREE's; a name only by one of them, or written with its region."""
+    from iree_runs import printed
+
+    text = f"func.func @main(%a: {T}, %b: {T}) -> {T} {{ %r = {form} return %r : {T} }}"
+
+    def is_read(reader, *errors):
+        try:
+            reader(text)
+        except errors:
+            return False
+        return True
+
+    assert (is_read(read_again, ValueError, mlir.PassError), is_read(printed, AssertionError)) == FORMS[form]
+
+
 CORPUS = sorted((Path(__file__).parents[3] / "shared" / "corpus" / "modules").glob("*/*.mlir"))
 
 

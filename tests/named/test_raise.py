@@ -88,6 +88,19 @@ def test_the_graph_of_a_caller_is_left_as_it_is():
     assert before == to_text(graph)
 
 
+def test_an_operand_that_is_computed_several_times_is_one():
+    """A softmax whose operand is transposed anew for each use of it takes the first transpose."""
+
+    def function(x):
+        power = jnp.exp(x.T - x.T.max(-1, keepdims=True))
+        return (power / jnp.exp(x.T - x.T.max(-1, keepdims=True)).sum(-1)[:, None]).T
+
+    before = jax.jit(function).lower(jax.ShapeDtypeStruct((8, 4), jnp.float32)).as_text()
+    raised = hl.raise_named(before)
+    assert [(one.name, one.inputs) for one in raised.named] == [("softmax", {"x": "4x8xf32"})]
+    assert hl.verify(before, raised.text, level="regions").ok
+
+
 def test_raising_twice_is_raising_once():
     """In the decompositions of composites nothing is raised again."""
     once = hl.raise_named(text_of(two_norms_and_a_softmax, X, W)).text

@@ -2,16 +2,20 @@
 
 import sys
 from dataclasses import replace
-from math import erf, pi, sqrt
+from math import pi, sqrt
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_spelled import composites, text_of
+from mil_in_numpy import handled
+from test_meaning_there import masks
+from test_spelled import QKV, B, H, S, composites, grouped, in_place, text_of
+from test_spelled import WRITTEN as ATTENDED
 
 import hlo_lower as hl
+from hlo_lower.spelling.added_mask import AddedMask
 from hlo_lower.targets import target_of
 from hlo_lower.targets.named_op import SpelledAttribute
 from hlo_lower.verify.run import Executable
@@ -60,38 +64,34 @@ WRITTEN = {
 }
 
 
-def layer_norm_there(x, *weights, normalized_shape, epsilon, weight):
-    """MIL's `layer_norm` over the last axes, and what is done with weights that it does not take."""
-    left, variance = centred(x, tuple(range(-len(normalized_shape), 0)))
-    result, given = left / np.sqrt(variance + epsilon), list(weights)
-    result = result * given.pop(0) if weight != "none" else result
-    return result + given.pop() if given else result
+ATTENTIONS = {
+    **{name: ("scaled_dot_product_attention", *ATTENDED[name]) for name in ATTENDED if name != "a soft cap"},
+    "longer values": ("scaled_dot_product_attention", grouped(), (QKV[0], QKV[1], (B, 2, S, 2 * H))),
+    "heads of one key, in a batch": ("scaled_dot_product_attention", in_place, ((2, S, 4, H), *((2, S, 1, H),) * 2)),
+    "a mask for each head": (
+        "scaled_dot_product_attention",
+        grouped(lambda s, m: s + m),
+        (*QKV, (B, 4, S, S)),
+    ),
+}
+WRITTEN |= ATTENTIONS
 
 
-def gelu_there(x, *, mode):
-    """MIL's `gelu`."""
-    if mode == "EXACT":
-        return x * (1 + np.vectorize(erf)(x / sqrt(2))) / 2
-    assert mode == "TANH_APPROXIMATION"
-    return x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2
+def mask_there(name, spec):
+    """A mask as it stands there: the same for each of the queries that share a key, unless each head has its own."""
+    batch, heads, rows, keys = spec.shape
+    groups = 1 if heads > 1 else rows // S
+    one = masks(name, jax.ShapeDtypeStruct((batch, heads, rows // groups, keys), spec.dtype))
+    return np.tile(one, (1, 1, groups, 1))
 
 
-def silu_there(x):
-    """MIL's `silu`."""
-    return x / (1 + np.exp(-x))
-
-
-THERE = {"layer_norm": layer_norm_there, "gelu": gelu_there, "silu": silu_there}
-
-
-def found_and_wanted(raised):
-    """What the decomposition of the one composite of a module gives, and what the op there gives."""
+def found_and_wanted(raised, name):
+    """What the decomposition of the one composite of a module gives, and what its handler makes there."""
     [composite] = composites_of(raised)
     alone = Executable(entered(raised, composite.function), "exact")
-    given = [drawn(spec, n) for n, spec in enumerate(alone.arguments)]
+    given = [mask_there(name, spec) if n == 3 else drawn(spec, n) for n, spec in enumerate(alone.arguments)]
     [found] = alone.run(given)
-    there = THERE[composite.op.removeprefix("coreml.")]
-    return np.asarray(found), there(*(np.asarray(x, np.float64) for x in given), **composite.attributes)
+    return np.asarray(found), handled(raised, given)
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -100,33 +100,51 @@ def test_what_is_written_is_the_op_of_core_ml(name):
     op, function, shapes = WRITTEN[name]
     raised = hl.raise_named(text_of(function, *shapes), target="coreml").text
     assert composites(raised) == [f"coreml.{op}"]
-    np.testing.assert_allclose(*found_and_wanted(raised), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(*found_and_wanted(raised, name), rtol=1e-4, atol=1e-5)
 
 
 WRONG = {
     "layer norm by a root": {"epsilon": SpelledAttribute(value=0.5, type="f32")},
     "layer norm, fast": {"operands": ("x", "[bias]", "[weight]")},
     "gelu": {"mode": SpelledAttribute(value="TANH_APPROXIMATION")},
+    "groups": {"scale": SpelledAttribute(value=1.0, type="f32")},
+    "a boolean mask": {"scale": SpelledAttribute(of="softcap", type="f32")},
+    "a causal mask": {"layout": "bn(qg)h,bnkh,bnkv,bn(gq)k->bn(qg)v"},
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_entry_is_found(name):
-    """The comparison can fail: another epsilon, operands in another order, or another form of gelu."""
+    """The comparison can fail: another epsilon, scale, order of operands or of positions, another form of gelu."""
     op, function, shapes = WRITTEN[name]
     coreml = target_of("coreml")
-    [right] = [one for one in coreml.named if one.op == op]
+    [right] = [one for one in coreml.named if one.composite == f"coreml.{op}"]
     changed = dict(WRONG[name])
-    operands = changed.pop("operands", right.operands)
-    wrong = replace(right, operands=operands, attributes={**right.attributes, **changed})
+    changed = {key: changed.pop(key) for key in ("operands", "layout") if key in changed} | {
+        "attributes": {**right.attributes, **changed}
+    }
+    wrong = replace(right, **changed)
     raised = hl.raise_named(text_of(function, *shapes), target=replace(coreml, named=(wrong,))).text
-    found, wanted = found_and_wanted(raised)
+    found, wanted = found_and_wanted(raised, name)
     assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_nothing_else_is_computed():
+def test_a_mask_with_the_other_sign_is_found(monkeypatch):
+    """A mask that hides what is to be seen, and is recovered just so, leaves the module as it was, not the op there."""
+    made, recovered = AddedMask.made, AddedMask.recovered
+    monkeypatch.setattr(AddedMask, "made", lambda m, *given: made(replace(m, hides=not m.hides), *given))
+    monkeypatch.setattr(AddedMask, "recovered", lambda m, *given: recovered(replace(m, hides=not m.hides), *given))
+    _, function, shapes = WRITTEN["a boolean mask"]
+    raised = hl.raise_named(text_of(function, *shapes), target="coreml").text
+    found, wanted = found_and_wanted(raised, "a boolean mask")
+    assert not np.allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["layer norm by a root", "rows that see nothing are 0"])
+def test_nothing_else_is_computed(name):
     """The module with the composite is the one without, bit for bit."""
-    before = text_of(by_root, X, W, W)
+    _, function, shapes = WRITTEN[name]
+    before = text_of(function, *shapes)
     assert hl.verify(before, hl.raise_named(before, target="coreml").text, level="regions").ok
 
 

@@ -1,11 +1,12 @@
-"""What is written for LiteRT means there what stood in the module: its op in NumPy, on the composite's own operands."""
+"""What is written for LiteRT and tt-mlir means there what stood in the module: its op in NumPy, on the composite's own
+operands."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_spelled import WRITTEN, text_of
+from test_spelled import TT_MLIR, WRITTEN, text_of
 
 import hlo_lower as hl
 from hlo_lower.verify.run import Executable
@@ -35,15 +36,27 @@ def masks(name, spec):
     return drawn(spec, 3) if "additive" in name else np.broadcast_to(low, spec.shape).astype(spec.dtype)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_an_attention_is_the_one_that_the_target_computes(name):
+def heads_first(query, key, value, mask=None, *, scale, is_causal):
+    """`tenstorrent.scaled_dot_product_attention`: PyTorch's, heads before positions."""
+    assert not is_causal
+    moved = (np.swapaxes(x, 1, 2) for x in (query, key, value))
+    return np.swapaxes(attention_there(*moved, mask, scale=scale), 1, 2)
+
+
+THERE = [("litert", name, attention_there) for name in WRITTEN] + [
+    (TT_MLIR, name, heads_first) for name in ("groups", "a causal mask", "in the target's order")
+]
+
+
+@pytest.mark.parametrize(("target", "name", "there"), THERE)
+def test_an_attention_is_the_one_that_the_target_computes(target, name, there):
     """Query, key and value stand in their places, and scale, cap and mask do there what they do in the module."""
     function, shapes = WRITTEN[name]
-    raised = hl.raise_named(text_of(function, *shapes), target="litert").text
+    raised = hl.raise_named(text_of(function, *shapes), target=target).text
     [composite] = composites_of(raised)
     alone = Executable(entered(raised, composite.function), "exact")
     given = [drawn(spec, n) for n, spec in enumerate(alone.arguments[:3])]
     given += [masks(name, spec) for spec in alone.arguments[3:]]
     [found] = alone.run(given)
-    wanted = attention_there(*(np.asarray(x, np.float64) for x in given), **composite.attributes)
+    wanted = there(*(np.asarray(x, np.float64) for x in given), **composite.attributes)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

@@ -188,6 +188,11 @@ def test_composites_of_others_that_the_target_does_not_take_are_as_they_were():
             'op = "attention"\ncomposite = "a"\noperands = ["query", "value", "key"]\nadapter = "attention"',
             "operands: query, value, key",
         ),
+        (
+            'op = "attention"\ncomposite = "a"\noperands = ["query", "key", "value"]\nadapter = "attention"',
+            "layout: '' is none",
+        ),
+        ('op = "attention"\ncomposite = "a"\noperands = ["query"]\nrefuses = ["b"]', "refuses: 'b' is none"),
     ],
 )
 def test_an_entry_that_says_nothing_is_an_error(tmp_path, entry, told):
