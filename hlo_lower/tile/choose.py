@@ -107,7 +107,7 @@ def _choices(program: Dataflow, budget: int, slight: int, large: int) -> list[Co
 
 
 def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan | None:
-    """The plan for the body of a loop that was just made, where a tile of one step is beyond its part of the budget.
+    """The plan for the body of a loop that was just made, where a tile of one step is beyond the budget.
 
     Along a batching dim a tile reads nothing whole: with a head of attention for itself, a tile of the same bytes has
     more of its rows, and reads the keys of one head. Not where it would accumulate: a product of a batch of one that
@@ -119,7 +119,7 @@ def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan
       budget, large: see `choices`.
     """
     [body] = program.inner(loop)
-    if liveness(body).most <= budget // SHARES[0]:
+    if liveness(body).most <= budget:
         return None
     plain = [c for c in _choices(body, budget, 1, large) if not any(inner.accumulators for inner in c.plan.loops)]
     return min(plain, key=lambda choice: (choice.cost, choice.rank), default=None)
