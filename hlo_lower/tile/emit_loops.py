@@ -28,20 +28,24 @@ class Sizes:
     is_unrolled: bool = False
 
 
-def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> None:
-    """Build the loops of a plan in the place of its nodes; the program is not to be used any more."""
+def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
+    """Build the loops of a plan in the place of its nodes; the program is not to be used any more.
+
+    Returns:
+      Those that are a `stablehlo.while`.
+    """
     whole: dict[Value, Value] = {}
     inside = {node for loop in plan.loops for node in loop.nodes}
     with mlir.active(program.graph.context):
-        for loop in plan.loops:
-            _emit(program, plan, loop, sizes, whole)
+        built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole)}
         _replace(program, inside, whole)
         put_in_order(program.block, program.is_function)
     program.graph.forget()
+    return [node for node in program.block.nodes if node in built and node.name == "stablehlo.while"]
 
 
-def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> None:
-    """Build one loop; `whole` has what earlier loops gave, and gets what this one gives."""
+def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> list[Node]:
+    """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
     location = program.maker[plan.labels.core.seed].raw.location
     build = Builder(mlir.insert_before(program.terminator.raw), location)
     steps = plan.labels.steps
@@ -55,12 +59,13 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
     results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
     leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
     whole.update(zip(leaving, results, strict=True))
+    return build.built
 
 
 def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
-    """The values that a loop takes from around it; constants of one value are made in it."""
+    """The values that a loop takes from around it; what is made in it are not these but what it is made of."""
     inside = set(loop.nodes)
-    found: dict[Value, None] = {}
+    read: list[Value] = []
     for node in loop.nodes:
         axis = plan.labels.axes[node]
         for number, value in enumerate(node.operands):
@@ -68,9 +73,23 @@ def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
             if maker in inside and reads_tile(plan.labels, node, number):
                 continue
             is_carried = axis.combine == THREADED and number < len(node.results)
-            if not is_carried and not is_splat(maker):
-                found[value] = None
+            if not is_carried:
+                read.append(value)
+    found: dict[Value, None] = {}
+    for value in read:  # grows
+        maker = program.maker.get(value)
+        if maker is not None and is_made_inside(program, plan, value):
+            read += maker.operands
+        else:
+            found[value] = None
     return list(found)
+
+
+def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
+    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, and what is large and
+    costs nothing, of which a loop within the body may take a part: a mask of all scores."""
+    is_large = program.size[value] >= plan.labels.core.least
+    return is_splat(program.maker.get(value)) or (is_large and value in program.cheap)
 
 
 def is_splat(node: Node | None) -> bool:

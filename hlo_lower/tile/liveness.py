@@ -37,7 +37,7 @@ def liveness(program: Dataflow) -> Liveness:
     """The liveness of a block in its order."""
     storage = _Storage(program)
     stored = zip(program.nodes, storage.at, strict=True)
-    live = [total + inner_peak(program, node) for node, total in stored]
+    live = [total + max((liveness(b).most for b in program.inner(node)), default=0) for node, total in stored]
     peak = max(range(len(live)), key=lambda place: live[place], default=0)
     there = [v for v, (first, last) in storage.spans.items() if first <= peak <= last]
     return Liveness(tuple(live), peak, tuple(sorted(there, key=lambda v: -program.size[v])))
@@ -46,11 +46,6 @@ def liveness(program: Dataflow) -> Liveness:
 def stored_at(program: Dataflow) -> list[int]:
     """Bytes that are live at each node of a block, without what lives in its bodies."""
     return _Storage(program).at
-
-
-def inner_peak(program: Dataflow, node: Node) -> int:
-    """Bytes that are live in the bodies of a loop or in the branches of a node, at most."""
-    return max((liveness(inner).most for inner in program.inner(node)), default=0)
 
 
 def programs_at_peak(program: Dataflow) -> list[Dataflow]:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.loop import TiledLoop
+from hlo_lower.loop import TiledLoop, rounded
 from hlo_lower.subset.axis_link import THREADED, AxisLink, OpAxes
 from hlo_lower.subset.cut import Cut, Steps
-from hlo_lower.subset.materialize import Bindings, materialize, yield_to
-from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.subset.materialize import Bindings, accumulate, materialize, yield_to
+from hlo_lower.tile.dataflow import Dataflow, size_of
 from hlo_lower.tile.labels import Labels
 from hlo_lower.tile.phases import Loop, reads_tile
 
@@ -93,7 +93,7 @@ class _Tile:
             return rules.built(self._build, self._cut(node, self._operands(node, read)))
         operands = self._operands(node)
         if self._body.program.size[node.result()] > self._body.most:
-            inner = _second_axis(self._body.program, node)
+            inner = _second_axis(self._body.program, node, operands, self._body.most)
             if inner is not None:
                 return self._by_pieces(node, inner, operands, carried[0])
         [partial] = rules.built(self._build, self._cut(node, operands))
@@ -106,7 +106,7 @@ class _Tile:
         dim = inner.results[0]
         assert dim is not None
         length = node.result().static_shape[dim]
-        size = max(1, length * self._body.most // program.size[node.result()])
+        size = rounded(max(1, length * self._body.most // program.size[node.result()]), length)
         steps = Steps(INNER, length, size)
         kept = list(operands)
 
@@ -118,8 +118,7 @@ class _Tile:
             taken = tuple(materialize(build, v, p, bound) for v, p in zip(given, parts, strict=True))
             [partial] = program.rules.built(build, Cut(node, inner, those, taken, bound))
             part = those.part(carried[0].static_shape, dim)
-            new = build.elementwise(combine, materialize(build, carried[0], part, bound), partial)
-            return [yield_to(build, carried[0], part, new, bound)]
+            return [accumulate(build, carried[0], part, partial, bound, combine)]
 
         return TiledLoop(length, size).emit(self._build, [old], kept, piece)
 
@@ -153,17 +152,24 @@ class _Tile:
         return known
 
     def _whole(self, value: Value) -> Value:
-        if value not in self.whole:  # a constant of one value
+        if value not in self.whole:  # it is made in the loop (`is_made_inside`)
             node = value.node
             assert node is not None
-            self.whole[value] = self._build.clone(node, [], [value.raw.type]).result()
+            operands = [self._whole(operand) for operand in node.operands]
+            self.whole[value] = self._build.clone(node, operands, [value.raw.type]).result()
         return self.whole[value]
 
 
-def _second_axis(program: Dataflow, node: Node) -> AxisLink | None:
-    """The axis along which an accumulator can be computed piece by piece: that of its longest dim."""
+def _second_axis(program: Dataflow, node: Node, operands: Sequence[Value], most: int) -> AxisLink | None:
+    """The axis along which an accumulator can be computed piece by piece, in pieces that are not too large: that along
+    which least of the operands is cut, which a dot wants copied; then that of the longest dim."""
     axes = program.axes(node)
     assert isinstance(axes, OpAxes)
-    shape = node.result().static_shape
-    plain = [axis for axis in axes.axes if not axis.combine]
-    return max(plain, key=lambda axis: shape[axis.results[0] or 0], default=None)
+    shape, size = node.result().static_shape, program.size[node.result()]
+
+    def order(axis: AxisLink) -> tuple[bool, int, int]:
+        extent = shape[axis.results[0] or 0]
+        copied = sum(size_of(v) for v, dim in zip(operands, axis.operands, strict=True) if dim is not None)
+        return size > extent * most, copied, -extent
+
+    return min((axis for axis in axes.axes if not axis.combine), key=order, default=None)

@@ -12,7 +12,7 @@ from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.memory import shown_bytes
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices
+from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices, within
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
@@ -106,6 +106,17 @@ class Attempt:
     loops: tuple[TiledLoopRecord, ...]
     beyond: "Beyond"
 
+    @property
+    def computes_again(self) -> bool:
+        """Whether a loop computes large values that another one computes, too."""
+        return any(loop.again for loop in self.loops)
+
+    def comes_before(self, size: int, other_size: int, other: "Attempt") -> bool:
+        """Whether it is better than one that was tried before, of two sizes beyond the budget."""
+        if self.computes_again != other.computes_again:
+            return other.computes_again
+        return size < other_size * GAIN
+
 
 def search(original: str, graph: Graph, budget: int, rules: SubsetRules, tell: Tell, effort: SearchLimits) -> Search:
     """Pull picks up, then make loops until the temporaries are within the budget, or nothing is gained.
@@ -196,7 +207,9 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
 def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
-    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`).
+    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`). Of
+    those that gain one that computes no large value again is better: what is left may do without, too. Else a later one
+    is if it needs clearly less.
 
     Args:
       found: is changed.
@@ -210,8 +223,9 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
     for number, size in measured(attempts, max(1.0, found.seconds_left)):
         found.plans += 1
         attempt = attempts.made[number]
-        if isinstance(size, int) and size < (best[0] if best else found.size * GAIN):
-            best = size, attempt
+        if isinstance(size, int) and size < found.size * GAIN:
+            if best is None or size <= budget or attempt.comes_before(size, *best):
+                best = size, attempt
         elif isinstance(size, int) and size <= found.size and attempt.beyond.is_level(beyond):
             level = level or (size, attempt)
         if (best and best[0] <= budget) or (level and not best) or found.is_over():
@@ -280,11 +294,20 @@ class _Attempts(Sequence[str]):
         if number not in self.made:
             choice = (self._choices or self._known())[number]
             self._choices = []  # it belongs to a graph that is changed now
-            told = records(choice.program, choice.plan, choice.sizes)
-            emit(choice.program, choice.plan, choice.sizes)
+            told = self._emitted(choice)
             beyond = Beyond.of(self._graph, self._budget, self._rules)
             self.made[number] = Attempt(to_bytecode(self._graph), to_text(self._graph), told, beyond)
         return self.made[number].text
+
+    def _emitted(self, choice: CostedPlan) -> tuple[TiledLoopRecord, ...]:
+        """Build a plan, and loops within its loops where one step is too large for a tile; what is told of them."""
+        told = records(choice.program, choice.plan, choice.sizes)
+        block = choice.program.block
+        for loop in emit(choice.program, choice.plan, choice.sizes):
+            program = Dataflow(self._graph, self._rules, block)
+            inner = within(loop, program, self._budget, self._large) if choice.sizes.steps == 1 else None
+            told += self._emitted(inner) if inner is not None else ()
+        return told
 
 
 def left(graph: Graph, rules: SubsetRules) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.graph import to_text
+from hlo_lower.loop import rounded
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.choose import SMALLEST, choices, rounded
+from hlo_lower.tile.choose import SMALLEST, choices
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.entry import tile
