@@ -245,7 +245,8 @@ def main(argv: Sequence[str]) -> int:
         "clock": _CLOCK.value,
     }
     described = ", ".join(figures["machine"]["devices"])
-    show([f"jax {jax.__version__}, {described}, medians of {rounds} interleaved rounds (lowest to highest), {_CLOCK.value} time"])
+    how = f"medians of {rounds} interleaved rounds (lowest to highest), {_CLOCK.value} time"
+    show([f"jax {jax.__version__}, {described}, {how}"])
     small: dict[str, Callable[[Sizes], list[dict[str, Any]]]] = {
         "convert": measure_convert,
         "growth": measure_growth,
