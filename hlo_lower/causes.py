@@ -179,6 +179,7 @@ class Code(Enum):
     OTHER_ATTRIBUTES = "other_attributes", "names"
     CALLS_UNKNOWN = ("calls_unknown",)
     CALLS_CHECK_OF_SIZE = ("calls_check_of_size",)
+    CALLS_PYTHON = ("calls_python",)
     ENCODED_OTHERWISE = "encoded_otherwise", "version"
     NAME_IN_DOUBT = "name_in_doubt", "attribute"
     NOT_UNARY = ("not_unary",)

@@ -307,6 +307,8 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.OTHER_VERSION: "its version is {version}",
     Code.OTHER_ATTRIBUTES: lambda cause: f"it has attributes that are not known: {_joined(cause, 'names')}",
     Code.CALLS_UNKNOWN: "no operation of StableHLO or CHLO is known for it",
+    Code.CALLS_PYTHON: "it calls back into the Python process that traced the function (pure_callback, io_callback, "
+    "debug.print, a check that raises): export the function without that",
     Code.CALLS_CHECK_OF_SIZE: "JAX checks a size with it; binding the sizes (--bind) checks and removes it",
     Code.ENCODED_OTHERWISE: "its encoding is of version {version}, known is 1",
     Code.NAME_IN_DOUBT: "its {attribute} is not known to leave it what its name says",

@@ -736,6 +736,21 @@ def symbol_name(attribute: RawAttribute) -> str:
     return str(attribute.value)
 
 
+def call_target(operation: RawOperation) -> str:
+    """What a `stablehlo.custom_call` calls; "" for any other operation."""
+    is_call = operation.name == "stablehlo.custom_call"
+    return symbol_name(operation.attributes["call_target_name"]) if is_call else ""
+
+
+_PYTHON_CALLBACK = re.compile(r"xla_(ffi_(partitioned_)?|buffer_)?python_[a-z]+_callback")
+
+
+def calls_python(operation: RawOperation) -> bool:
+    """Whether an operation calls back into the Python process that traced it, as JAX's host callbacks do, on each
+    platform and in each calling convention. Any other process dies of running it: what is called is an address."""
+    return _PYTHON_CALLBACK.fullmatch(call_target(operation)) is not None
+
+
 def attributes_of(operation: RawOperation) -> dict[str, RawAttribute]:
     """All attributes of an operation, inherent and discardable, by name.
 

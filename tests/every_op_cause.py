@@ -174,6 +174,7 @@ OP_PROGRAMS = {
         (Code.CALLS_CHECK_OF_SIZE,),
         {"target": PLAIN},
     ),
+    "callback": (call("xla_ffi_python_cpu_callback"), (Code.CALLS_PYTHON,), {"target": PLAIN}),
     "no softmax": (composite("odml.softmax", "axis = 0 : i64"), (Code.NOT_SEEN_TO_BE,), {"target": PLAIN}),
     "version": (
         composite("odml.softmax", "axis = 0 : i64", ", version = 7 : i32", SOFTMAX),

@@ -1,17 +1,14 @@
 """Operations that give back what they take: barriers, and notes on where a tensor is to live."""
 
 from hlo_lower import mlir
-from hlo_lower.graph import Node, Value
-
-PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")
-"""Custom calls that return what they take."""
+from hlo_lower.graph import PLACEMENT_NOTES, Node, Value
 
 
 def is_identity(node: Node) -> bool:
     """Whether each result of an op is its operand: a barrier, or a note on where a tensor is to live."""
     name = node.name
     if name == "stablehlo.custom_call":
-        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
+        return mlir.call_target(node.raw) in PLACEMENT_NOTES
     return name in ("stablehlo.optimization_barrier", "sdy.sharding_constraint")
 
 

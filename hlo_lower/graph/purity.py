@@ -79,5 +79,5 @@ def _holds(blocks: tuple[Block, ...] | list[Block], called: set[str]) -> bool:
 
 def _is_known(node: Node) -> bool:
     if node.name == "stablehlo.custom_call":
-        return mlir.symbol_name(node.raw.attributes["call_target_name"]) in PLACEMENT_NOTES
+        return mlir.call_target(node.raw) in PLACEMENT_NOTES
     return node.name in FUNCTIONS

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from hlo_lower import mlir
 from hlo_lower.analysis import IndexAnalysis, Interval, Site
 from hlo_lower.analysis.index_facts import is_tracked
 from hlo_lower.analysis.interval import type_range
@@ -28,7 +29,7 @@ from hlo_lower.legalize.width_roles import (
     WITHIN,
     Narrowing,
 )
-from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
+from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES
 
 CONSTANT, CONVERT, COMPARE = "stablehlo.constant", "stablehlo.convert", "stablehlo.compare"
 RETURNS = frozenset({"stablehlo.return", "func.return", "sdy.return"})
@@ -108,7 +109,7 @@ class Demand:
         if name in REFUSED:
             return REFUSED[name]
         if name == CUSTOM_CALL:
-            called = target_name(node)
+            called = mlir.call_target(node.raw)
             known = called in NOTES or called == SHAPE_ASSERTION
             return "" if known else f"@{called} takes or gives 64-bit integers, and what it does is not known"
         if name in SHIFTS:
@@ -171,7 +172,7 @@ class Demand:
             yield operands[len(node.results)], Narrowing.BOTH
         elif name in ("stablehlo.case", "stablehlo.if"):
             yield operands[0], Narrowing.BOTH
-        elif name in FITTING or (name == CUSTOM_CALL and target_name(node) not in NOTES):
+        elif name in FITTING or (name == CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES):
             yield from ((operand, Narrowing.BOTH) for operand in operands)
 
     def _is_public(self, name: str) -> bool:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from hlo_lower import mlir
 from hlo_lower.graph import Block, Function, Graph, Node, Value
 from hlo_lower.legalize.width_roles import MOVED
-from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
+from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES
 
 FOLDING = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
 COLLECTIVE = frozenset({"stablehlo.all_reduce", "stablehlo.reduce_scatter"})
@@ -48,7 +49,7 @@ class MovedSources:
         if name in ("stablehlo.optimization_barrier", "stablehlo.sort"):
             return [node.operand(number)]
         if name == CUSTOM_CALL:
-            return [node.operand(number)] if target_name(node) in NOTES else None
+            return [node.operand(number)] if mlir.call_target(node.raw) in NOTES else None
         if node.body_name:
             function = self._functions.get(node.body_name)
             return None if function is None or not function.has_body else [function.body.terminator.operand(number)]

@@ -10,7 +10,7 @@ from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph, Node, Value
 from hlo_lower.legalize.demotion import DemotedValue, Demotion
 from hlo_lower.legalize.retyped import retype, retyped, with_avals
-from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES, target_name
+from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES
 from hlo_lower.rewrite.legality import dtypes_on
 
 WITHIN = {"f64": "complex<f64>"}
@@ -63,7 +63,7 @@ def _refuse(graph: Graph, node: Node) -> None:
     Raises:
       NotLoweredError: it is.
     """
-    unknown = node.name == CUSTOM_CALL and target_name(node) not in NOTES
+    unknown = node.name == CUSTOM_CALL and mlir.call_target(node.raw) not in NOTES
     if node.name == "stablehlo.bitcast_convert" or unknown:
         what = "calls what is not known" if unknown else "looks at the bits of floats"
         raise NotLoweredError(

@@ -52,14 +52,6 @@ NUMERICS = frozenset({"result_accuracy"})
 NOTES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"})
 """Custom calls that only say where a tensor is to live."""
 
-EXPECTED = {"shape_assertion": Code.CALLS_CHECK_OF_SIZE()}
-"""Custom calls of which more can be said than that nobody knows them."""
-
-
-def target_name(node: Node) -> str:
-    """What a custom call calls."""
-    return mlir.symbol_name(node.raw.attributes["call_target_name"])
-
 
 class Meaning(Enum):
     """Whether it is known what it computes."""
@@ -98,11 +90,11 @@ def custom_call_facts(node: Node, *, whole: Collection[str]) -> CustomCallFacts:
       node: the custom call.
       whole: the names of what the target takes whole ("chlo.erf").
     """
-    name = target_name(node)
+    name = mlir.call_target(node.raw)
     taken = TakenChlo.WHOLE if KNOWN.get(name, "") in whole else TakenChlo.WRITTEN_OUT
     raw = mlir.attributes_of(node.raw)
     encoded = mlir.entries_of(raw[ENCODED]) if ENCODED in raw else {}
-    why = EXPECTED.get(name) or _why_unknown(node, name, raw, encoded)
+    why = _why_unknown(node, name, raw, encoded)
     if why:
         return CustomCallFacts(Meaning.UNKNOWN, taken, name, {}, why)
     known = {*KNOWN_OF_TOP_K, *NUMERICS}
@@ -115,6 +107,10 @@ def _why_unknown(
     node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute], encoded: Mapping[str, mlir.RawAttribute]
 ) -> Cause | None:
     """Why a custom call may be something else than its name says; None where it is what it says."""
+    if name == "shape_assertion":
+        return Code.CALLS_CHECK_OF_SIZE()
+    if mlir.calls_python(node.raw):
+        return Code.CALLS_PYTHON()
     if name not in KNOWN:
         return Code.CALLS_UNKNOWN()
     version = mlir.integer_of(attributes[VERSION]) if VERSION in attributes else 1

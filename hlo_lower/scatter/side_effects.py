@@ -40,5 +40,5 @@ def _effect(node: Node) -> Cause | None:
     if node.name == "stablehlo.custom_call":
         has = node.attribute("has_side_effect")
         if has is not None and bool(has.value):
-            return Code.SIDE_EFFECT(node.name, mlir.symbol_name(node.raw.attributes["call_target_name"]))
+            return Code.SIDE_EFFECT(node.name, mlir.call_target(node.raw))
     return None

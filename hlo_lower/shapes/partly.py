@@ -72,7 +72,7 @@ def _calls(module: mlir.RawModule, target: str) -> list[mlir.RawOperation]:
     found: list[mlir.RawOperation] = []
 
     def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.custom_call" and mlir.symbol_name(op.attributes["call_target_name"]) == target:
+        if mlir.call_target(op) == target:
             found.append(op)
 
     mlir.walk(module.operation, visit)

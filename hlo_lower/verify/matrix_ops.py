@@ -37,7 +37,7 @@ def is_matrix_op(op: mlir.RawOperation) -> bool:
 
 def called(op: mlir.RawOperation) -> str:
     """What a custom call calls; the name of another op."""
-    return mlir.symbol_name(op.attributes["call_target_name"]) if op.name == "stablehlo.custom_call" else op.name
+    return mlir.call_target(op) or op.name
 
 
 def units_of(op: mlir.RawOperation) -> int:

@@ -7,7 +7,7 @@ of them, and its collectives have no meaning on one device.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hlo_lower import mlir
 
@@ -105,7 +105,7 @@ def remove_shardings(module: mlir.RawModule) -> bool:
                 op.erase()
             elif op.name == "sdy.mesh":
                 op.erase()
-            elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_call_of(op, _is_of_shards):
+            elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_of_shards(mlir.call_target(op)):
                 return False
             else:
                 _remove(op, _shardings_of(op))
@@ -115,15 +115,11 @@ def remove_shardings(module: mlir.RawModule) -> bool:
 
 def is_note(op: mlir.RawOperation) -> bool:
     """Whether an operation says of its one operand where it lies, and gives it back."""
-    return op.name in _SEEN_THROUGH or _is_call_of(op, lambda name: name == "Sharding")
+    return op.name in _SEEN_THROUGH or mlir.call_target(op) == "Sharding"
 
 
 def _is_of_shards(name: str) -> bool:
     return name in ("SPMDFullToShardShape", "SPMDShardToFullShape", "PartitionId") or name.startswith("xla.sdy.")
-
-
-def _is_call_of(op: mlir.RawOperation, holds: Callable[[str], bool]) -> bool:
-    return op.name == "stablehlo.custom_call" and holds(mlir.symbol_name(op.attributes["call_target_name"]))
 
 
 def _shardings_of(op: mlir.RawOperation) -> list[str]:

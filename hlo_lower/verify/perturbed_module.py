@@ -163,7 +163,7 @@ class _Disturbing:
         if op.name == "stablehlo.convert" and not narrows(op):
             return
         if op.name == "stablehlo.custom_call":
-            target = str(op.attributes["call_target_name"]).lower()
+            target = mlir.call_target(op).lower()
             if any(name in target for name in MOVING_CALLS):
                 return
         if is_matrix_op(op):

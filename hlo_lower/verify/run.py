@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
+from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_omissions import write_out_omitted
 
 Array = NDArray[Any]
@@ -137,12 +138,14 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
     """A module as an `Exported`, and the axes of the devices that it is partitioned over, empty for one device.
 
     Raises:
-      CannotRunError: its signature has no form in JAX, or it runs in replicas.
+      CannotRunError: its signature has no form in JAX, it runs in replicas, or it would end this process.
     """
     context = mlir.shared_context(len(source))
     with mlir.active(context):
         module = mlir.parse_module(source, context)
         signature = read_signature(module)
+        if reason := why_xla_aborts(module):
+            raise CannotRunError(f"XLA is no judge: {reason}")
         if is_replicated(module):
             raise CannotRunError("it is replicated over several devices")
         count = device_count(module)

@@ -31,6 +31,8 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
     functions: dict[str, mlir.RawOperation] = {}
     applying: list[mlir.RawOperation] = []
+    if mlir.any_operation(module.operation, mlir.calls_python):
+        return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
 
     def visit(op: mlir.RawOperation) -> None:
         if op.name == "func.func":

@@ -40,11 +40,34 @@ def test_trap_51_a_clamp_that_is_lost_is_told_though_xla_computes_the_same():
     assert ((index < 0) | (index > 7)).any()
 
 
+MOD_OF_CONSTANT = """%c = stablehlo.constant dense<[[-9], [0], [7]]> : tensor<3x1xi32>
+  %n = stablehlo.constant dense<8> : tensor<3x1xi32>
+  %zero = stablehlo.constant dense<0> : tensor<3x1xi32>
+  %r = stablehlo.remainder %c, %n : tensor<3x1xi32>
+  %some = stablehlo.compare NE, %r, %zero, SIGNED : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x1xi1>
+  %below = stablehlo.compare LT, %r, %zero, SIGNED : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x1xi1>
+  %turned = stablehlo.compare LT, %n, %zero, SIGNED : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x1xi1>
+  %other = stablehlo.compare NE, %below, %turned, UNSIGNED : (tensor<3x1xi1>, tensor<3x1xi1>) -> tensor<3x1xi1>
+  %both = stablehlo.and %other, %some : tensor<3x1xi1>
+  %up = stablehlo.add %r, %n : tensor<3x1xi32>
+  %j = stablehlo.select %both, %up, %r : tensor<3x1xi1>, tensor<3x1xi32>"""
+"""What `jnp.mod(constant, 8)` is: nothing that stands between the constant and the read can move."""
+
+CHOSEN = """%yes = stablehlo.constant dense<true> : tensor<i1>
+  %c = stablehlo.constant dense<[[7], [0], [7]]> : tensor<3x1xi32>
+  %zero = stablehlo.constant dense<0> : tensor<3x1xi32>
+  %k = stablehlo.select %yes, %c, %i : tensor<i1>, tensor<3x1xi32>
+  %some = stablehlo.compare GE, %k, %zero, SIGNED : (tensor<3x1xi32>, tensor<3x1xi32>) -> tensor<3x1xi1>
+  %j = stablehlo.select %some, %k, %zero : tensor<3x1xi1>, tensor<3x1xi32>"""
+"""What JAX leaves of a condition that was known when the function was traced."""
+
 INSIDE = {
     "a clamp": CLAMP.format(last=7),
     "a narrower clamp": CLAMP.format(last=3),
     "an iota": "%j = stablehlo.iota dim = 0 : tensor<3x1xi32>",
     "a constant": "%j = stablehlo.constant dense<[[7], [0], [7]]> : tensor<3x1xi32>",
+    "what Python's mod leaves of a constant": MOD_OF_CONSTANT,
+    "the first of a choice that is always made": CHOSEN,
 }
 
 

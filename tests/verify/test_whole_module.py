@@ -7,6 +7,7 @@ from hlo_lower.errors import InputError
 from hlo_lower.verify import verify
 from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.module_runs import blind, drives_of, scatters_on_path
+from hlo_lower.verify.run import CannotRunError, Executable
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"
@@ -215,3 +216,21 @@ def test_where_xla_is_known_to_err(scatter_text, types, numbers, wrong):
     index = indexed(scatter_text(*types, numbers) if numbers else scatter_text(*types))
     assert wrong in why_xla_errs(index, index.scatters[0])
     assert bool(wrong) == bool(why_xla_errs(index, index.scatters[0]))
+
+
+def test_what_calls_back_into_python_is_not_run():
+    """JAX's callbacks are addresses in the process that traced them: any other one would die of running them."""
+    text = """func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {mhlo.backend_config = {index = 0 : ui64}}
+        : (tensor<2xf32>) -> tensor<2xf32>
+      %1 = stablehlo.add %0, %0 : tensor<2xf32>
+      return %1 : tensor<2xf32>
+    }"""
+    doubled = text.replace("stablehlo.add %0, %0", "stablehlo.multiply %0, %two").replace(
+        "%1 =", "%two = stablehlo.constant dense<2.0> : tensor<2xf32>\n %1 ="
+    )
+    verdict = verify(text, doubled)
+    assert verdict.module is not None
+    assert "calls back into the Python process" in verdict.module.reason
+    with pytest.raises(CannotRunError, match="calls back"):
+        Executable(text, "exact")

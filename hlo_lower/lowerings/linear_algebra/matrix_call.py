@@ -139,7 +139,7 @@ def _is_true(attributes: Mapping[str, mlir.RawAttribute], name: str) -> bool:
 
 
 def _of_call(node: Node, numbers: Numbers) -> MatrixFacts:
-    name = mlir.symbol_name(node.raw.attributes["call_target_name"])
+    name = mlir.call_target(node.raw)
     letter, called = name[len(BEGINS)], name[len(BEGINS) + 1 : -len(ENDS)]
     signature = SIGNATURES.get(called)
     if signature is None:

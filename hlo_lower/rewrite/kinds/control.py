@@ -21,7 +21,7 @@ from hlo_lower.lowerings.control import (
     Placed,
     Way,
 )
-from hlo_lower.lowerings.custom_call import NOTES, target_name
+from hlo_lower.lowerings.custom_call import NOTES
 from hlo_lower.lowerings.flat_copy import CASE, IF, WHILE, FlatCopy, NotFlatError
 from hlo_lower.options import Options
 from hlo_lower.refused_forms import RefusedForm
@@ -76,7 +76,7 @@ OWNED = frozenset({"dimensions"})
 
 
 def _label(node: Node) -> str:
-    return f"{node.name} @{target_name(node)}" if node.name == CUSTOM_CALL else node.name
+    return f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
 
 
 def _is_refused(context: Context, node: Node) -> bool:
@@ -135,6 +135,6 @@ def _harm(context: Context, node: Node) -> Cause | None:
 
 def _is_note(context: Context, node: Node) -> bool:
     """Whether all that it says is where a value lives, in a module for one device."""
-    is_named = node.name == CONSTRAINT or target_name(node) in NOTES
+    is_named = node.name == CONSTRAINT or mlir.call_target(node.raw) in NOTES
     is_same = [v.raw.type for v in node.operands] == [v.raw.type for v in node.results]
     return is_named and is_same and not context.is_partitioned

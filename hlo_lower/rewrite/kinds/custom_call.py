@@ -10,7 +10,6 @@ from hlo_lower.lowerings.custom_call import (
     NOTES,
     CustomCallFacts,
     custom_call_facts,
-    target_name,
 )
 from hlo_lower.lowerings.linear_algebra.matrix_call import is_lapack
 from hlo_lower.rewrite.context import Context
@@ -28,7 +27,7 @@ class CustomCallKind(LegalizedKind):
     families = (custom_call.rules,)
 
     def read(self, context: Context, node: Node) -> Subject | None:
-        name = target_name(node)
+        name = mlir.call_target(node.raw)
         if name in NOTES or is_lapack(name):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)

@@ -7,7 +7,6 @@ from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import cholesky, lu, qr, triangular_solve
-from hlo_lower.lowerings.custom_call import target_name
 from hlo_lower.lowerings.linear_algebra.matrix_call import (
     CHOLESKY,
     CUSTOM_CALL,
@@ -46,12 +45,12 @@ class LinearAlgebraKind(Kind):
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it and a legal form was not asked for either."""
-        if node.name == CUSTOM_CALL and not is_lapack(target_name(node)):
+        if node.name == CUSTOM_CALL and not is_lapack(mlir.call_target(node.raw)):
             return None
         is_refused = context.target.refusal(node.name, dtypes_on(node)) is not None
         if not is_refused and not (node.name == CUSTOM_CALL and context.options.legalize):
             return None
-        label = f"{node.name} @{target_name(node)}" if node.name == CUSTOM_CALL else node.name
+        label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
         if not node.is_static:
             return Subject(self, node, label, (), nothing)
         is_bounded = context.options.float_mode == "reassociate"

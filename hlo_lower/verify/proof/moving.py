@@ -111,7 +111,7 @@ def unchanged(op: Operation) -> list[Tensor]:
 
 def custom_call(op: Operation) -> list[Tensor]:
     """`custom_call @Sharding`, which returns its operand."""
-    if (name := mlir.symbol_name(op.raw.attributes["call_target_name"])) != "Sharding":
+    if (name := mlir.call_target(op.raw)) != "Sharding":
         raise Beyond(f"stablehlo.custom_call @{name}")
     return list(op.operands)
 
