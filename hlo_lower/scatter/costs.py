@@ -29,9 +29,7 @@ class CostTable:
     few_windows: int = _entry(
         16, "most windows that get ops of their own", "IREE compiles 32 of them in 1.6 s, 128 in 7.5 s"
     )
-    window: float = _entry(
-        60, "one of these windows", "beside a loop's, XLA CPU 0.8 to 1.4 iterations, IREE less; 5,000"
-    )
+    window: float = _entry(60, "one of these windows", "XLA CPU 0.8 to 1.4 iterations of a loop; IREE 5,000")
     loop: float = _entry(100, "an iteration of a loop", "XLA CPU 20 to 200; IREE 12,000 to 50,000")
     copy_element: float = _entry(
         0.0001,
