@@ -14,7 +14,7 @@ Exit code 1: a version gave other results, or was refused.
 """
 
 import json
-import time
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from absl import app, flags, logging
-from benchmark.timing import interleave
+from benchmark.timing import CLOCK, interleave
 
 import hlo_lower as hl
 from hlo_lower.consumers import iree, litert
@@ -169,7 +169,8 @@ def measured(manner: str, tokens: int) -> Iterator[tuple[str, float, str, float]
     wanted = jax.jit(function)(*arguments)[0]
     off = {name: float(np.max(np.abs(run(arguments)[0] - wanted))) for name, (run, _) in made.items()}
     calls = {name: (lambda run=run: run(arguments)) for name, (run, _) in made.items()}
-    times = interleave(calls, _ROUNDS.value, sample=0.02, clock=time.process_time)
+    os.environ[CLOCK] = "processor"
+    times = interleave(calls, _ROUNDS.value, sample=0.02)
     for name, (_, told) in made.items():
         yield name, times[name].low * 1e3, told, off[name]
 

@@ -11,6 +11,7 @@ not, with the table as it was and as fitted. `bench.py --prefer every` measures 
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ from benchmark.family import family
 from benchmark.on_iree import ON_IREE
 from benchmark.on_litert import ON_LITERT
 from benchmark.outcome import Outcome
+from benchmark.timing import CLOCK, CLOCKS
 from benchmark.versions import Prepared
 
 from hlo_lower.scatter.costs import CostTable
@@ -40,6 +42,7 @@ _CASES = flags.DEFINE_integer("cases", 24, "Random scatters.", 4)
 _SEED = flags.DEFINE_integer("seed", 0, "Of the scatters.")
 _ROUNDS = flags.DEFINE_integer("rounds", 7, "Rounds of each measurement.", 1)
 _BUDGET = flags.DEFINE_float("budget", 0.2, "Seconds that all rounds of one form may take.", 0.001)
+_CLOCK = flags.DEFINE_enum("clock", "wall", list(CLOCKS), "What is timed; processor: on a machine that others use.")
 _LIMIT = flags.DEFINE_float("limit", 20, "Seconds to compile a form or to call it once.", 1)
 _JSON = flags.DEFINE_string("json", None, "Write what was measured to this file, case by case.")
 _USE = flags.DEFINE_multi_string("use", [], "Measurements of an earlier run, in the place of new ones; more: a mean.")
@@ -100,6 +103,8 @@ def main(argv: Sequence[str]) -> None:
     """Measure or read, fit, and print."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]}")
+    os.environ[CLOCK] = _CLOCK.value
+    on_xla.dispatch_in_line()
     before = target_of(_TARGET.value or _ON.value).costs
     runs = [[Measurement(**m) for m in json.loads(Path(path).read_text())] for path in _USE.value] or [measure()]
     tables = [show(run, before) for run in runs]

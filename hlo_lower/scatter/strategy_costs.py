@@ -69,7 +69,7 @@ def estimated_costs(
     ordered = 0 if is_sorted else sort
     search = costs.step + flat.batches * flat.rows * doublings * costs.find
     found: dict[Strategy, float] = {
-        Strategy.MANY: costs.step + layout.positions * (costs.loop + window + operand * costs.copy_element)
+        Strategy.MANY: layout.positions * (costs.loop + window + operand * costs.copy_element)
     }
     if layout.positions <= costs.few_windows:
         found[Strategy.FEW_WINDOWS] = layout.positions * (costs.window + window)

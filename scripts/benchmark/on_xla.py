@@ -55,6 +55,15 @@ class XlaRunner:
         return result
 
 
+def dispatch_in_line() -> None:
+    """Have JAX run each call in the thread that makes it; to be called before the first array is made.
+
+    JAX does so by itself for a program of less than 1,000 operations on elements, by XLA's count, and hands others to a
+    thread: a row that is selected where a native scatter copies it (0 operations) would be charged with that.
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+
 def devices() -> list[Any]:
     """The CPU, and the first GPU if there is one."""
     found = [jax.devices("cpu")[0]]

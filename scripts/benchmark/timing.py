@@ -1,6 +1,7 @@
 """Time candidates interleaved in one process."""
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +9,12 @@ from dataclasses import dataclass
 
 SAMPLE_SECONDS = 0.1
 """Least duration of a sample: a call of tens of microseconds is repeated until it takes this long."""
+
+CLOCK = "BENCH_CLOCK"
+"""The variable, which children inherit, that says what a second is: of `CLOCKS`."""
+
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+"""Processor time is that of all threads of the process: what is left to measure where others keep the machine busy."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,6 @@ def interleave(
     calls: int = 1,
     budget: float | None = None,
     sample: float = SAMPLE_SECONDS,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Timing]:
     """Time candidates in turn, the order turning from round to round.
 
@@ -64,39 +70,33 @@ def interleave(
       calls: the fewest calls in a round.
       budget: seconds that all rounds of one candidate may take together.
       sample: seconds that a round lasts at least.
-      clock: what tells seconds: by default of the wall.
     """
     gc.collect()
     gc.freeze()  # what is there already is not walked again before each sample, which would take longer than the sample
     try:
-        return _interleave(candidates, rounds, calls, budget, sample, clock)
+        return _interleave(candidates, rounds, calls, budget, sample)
     finally:
         gc.unfreeze()
 
 
 def _interleave(
-    candidates: Mapping[str, Callable[[], None]],
-    rounds: int,
-    calls: int,
-    budget: float | None,
-    sample: float,
-    clock: Callable[[], float],
+    candidates: Mapping[str, Callable[[], None]], rounds: int, calls: int, budget: float | None, sample: float
 ) -> dict[str, Timing]:
-    once = {name: _first_calls(call, budget, clock) for name, call in candidates.items()}
+    once = {name: _first_calls(call, budget) for name, call in candidates.items()}
     plans = {name: _plan(seconds, rounds, calls, budget, sample) for name, seconds in once.items()}
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     names = list(candidates)
     for turn in range(rounds):
         for name in names if turn % 2 == 0 else reversed(names):
             if turn < plans[name].rounds:
-                seconds[name].append(_sample(candidates[name], plans[name].calls, clock))
+                seconds[name].append(_sample(candidates[name], plans[name].calls))
     return {name: Timing(tuple(seconds[name]) or (once[name],), max(1, plans[name].calls)) for name in names}
 
 
-def _first_calls(call: Callable[[], None], budget: float | None, clock: Callable[[], float]) -> float:
+def _first_calls(call: Callable[[], None], budget: float | None) -> float:
     """Seconds of a call that is not the first, unless the first one was over the budget."""
-    cold = _sample(call, 1, clock)
-    return cold if budget is not None and cold > budget else _sample(call, 1, clock)
+    cold = _sample(call, 1)
+    return cold if budget is not None and cold > budget else _sample(call, 1)
 
 
 def _plan(once: float, rounds: int, calls: int, budget: float | None, sample: float) -> _Plan:
@@ -109,12 +109,13 @@ def _plan(once: float, rounds: int, calls: int, budget: float | None, sample: fl
     return _Plan(max(1, min(rounds, int(budget / (once * calls)))), calls)
 
 
-def _sample(call: Callable[[], None], calls: int, clock: Callable[[], float]) -> float:
+def _sample(call: Callable[[], None], calls: int) -> float:
     gc.collect()
-    start = clock()
+    now = CLOCKS[os.environ.get(CLOCK, "wall")]
+    start = now()
     for _ in range(calls):
         call()
-    return (clock() - start) / calls
+    return (now() - start) / calls
 
 
 def shown(timing: Timing | None) -> str:
