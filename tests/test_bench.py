@@ -331,7 +331,7 @@ def test_what_a_form_takes_is_what_it_costs():
 
 def test_costs_are_found_again():
     """Of forms that take exactly what a table says, the fit gives that table, but for what none of them takes."""
-    true = replace(CostTable(), loop=50.0, element=2.0, step=500.0)
+    true = replace(CostTable(), loop=5000.0, element=20.0, step=5.0)
     random = np.random.default_rng(0)
     forms = [
         Measurement(
@@ -341,7 +341,7 @@ def test_costs_are_found_again():
     ]
     forms = [replace(m, seconds=m.cost(true) / 1e9) for m in forms]
     found = fitted(forms, CostTable())
-    assert [found.loop, found.element, found.step] == pytest.approx([50, 2, 500], rel=0.1)
+    assert [found.loop, found.element, found.step] == pytest.approx([5000, 20, 5], rel=0.1)
     assert found.sort == CostTable().sort
     assert max(regrets(forms, found).values()) < 1.05 < max(regrets(forms, CostTable()).values())
 

@@ -17,7 +17,7 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import hlo_lower as hl
-from hlo_lower.verify import devices, partitions
+from hlo_lower.verify import answering_child, devices, partitions
 
 DRIVER = Path(__file__).parent / "on_eight_devices.py"
 
@@ -428,7 +428,7 @@ def test_a_wrong_partitioned_module_differs():
 
 def test_a_module_that_cannot_run_on_its_devices_says_so(monkeypatch):
     """Where the child dies the bits are compared on one device, and the verdict says what was not run, and why."""
-    monkeypatch.setattr(devices.sys, "executable", "/bin/false")
+    monkeypatch.setattr(answering_child.sys, "executable", "/bin/false")
     devices._child.cache_clear()
     try:
         verdict = verified(lambda cache, row, position: cache.at[position].set(row), *ROW_AT)

@@ -36,4 +36,4 @@ def notebook_html(
     parts = [f"<p>{escape(headline)}</p>", scatters_html(ModuleReport("", records=tuple(records)))]
     if drawn := memory_svg(memory):
         parts.append(f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>")
-    return "\n".join([*parts, *(f"<p>{escape(note)}</p>" for note in notes)])
+    return "\n".join(filter(None, [*parts, *(f"<p>{escape(note)}</p>" for note in notes)]))
