@@ -4,8 +4,9 @@ XLA clamps the starts of a gather by itself and drops what a scatter writes outs
 guard computes the same there as one that has it. What is asked here is therefore not about results: whether every start
 lies inside, whatever the arguments are. Starts lie inside just where a clamp is the identity; so the module, with an
 operation with effects before each of these ops that reads its starts, is compared with the same one in which those
-operations read the starts clamped. What the flags of such a scatter promise is asked in the same way: an operation
-reads where a promise is broken, and in the other module that it is nowhere.
+operations read the starts clamped. In both a loop reads what it carries unchanged where that comes from. What the flags
+of such a scatter promise is asked in the same way: an operation reads where a promise is broken, and in the other
+module that it is nowhere.
 """
 
 from collections.abc import Collection
@@ -36,6 +37,8 @@ def with_told_starts(
     left_out = set[str]() if in_loops else _functions_in_loops(module)
 
     def visit(op: mlir.RawOperation) -> None:
+        if op.name == "stablehlo.while":
+            _read_around(op)
         is_asked = in_loops or _function_of(op) not in (None, *left_out)
         if is_asked and op.name in ops and all(_is_static(v.type) for v in op.operands):
             found.append(op)
@@ -48,6 +51,19 @@ def with_told_starts(
             for broken in broken_promises(op) if op.name == SCATTER and promises else ():
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
+
+
+def _read_around(loop: mlir.RawOperation) -> None:
+    """Let a loop read what it carries as it is where that comes from, as constants of the function around it.
+
+    Equal: a body that returns its argument leaves there, in every turn, what the loop was given.
+    """
+    condition, body = (region.blocks[0] for region in loop.regions)
+    returned = body.operations[len(body.operations) - 1].operands
+    for k, given in enumerate(loop.operands):
+        if returned[k] == body.arguments[k]:
+            body.arguments[k].replace_all_uses_with(given)
+            condition.arguments[k].replace_all_uses_with(given)
 
 
 def _function_of(op: mlir.RawOperation) -> str | None:

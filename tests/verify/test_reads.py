@@ -258,3 +258,32 @@ def test_a_second_count_is_known_and_a_loop_with_reads_is_entered(step, start, i
     verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
     assert is_inside == verdict.ok, verdict.lines()
     assert {"equal"} == {region.status for region in verdict.regions if region.where == "main, reads inside"}
+
+
+@pytest.mark.parametrize(("carried", "is_inside"), [("%c", True), ("%up", False), ("%n", False)])
+def test_what_a_loop_carries_unchanged_is_what_it_was_given(carried, is_inside):
+    """JAX hands the constants that a function closes over to its loop: unchanged they keep their values there."""
+    gather = GATHER.format(starts="%c").replace("%x, %c", "%y, %c")
+    text = f"""func.func public @main(%x: tensor<8x4xf32>, %n: tensor<3x1xi32>) -> tensor<3x4xf32> {{
+  %i = stablehlo.constant dense<[[7], [0], [7]]> : tensor<3x1xi32>
+  %z = stablehlo.constant dense<0.0> : tensor<3x4xf32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:4 = stablehlo.while(%k = %zero, %c = %i, %y = %x, %s = %z)
+      : tensor<i32>, tensor<3x1xi32>, tensor<8x4xf32>, tensor<3x4xf32>
+  cond {{
+    %three = stablehlo.constant dense<3> : tensor<i32>
+    %more = stablehlo.compare LT, %k, %three, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  }} do {{
+    %ones = stablehlo.constant dense<1> : tensor<3x1xi32>
+    %up = stablehlo.add %c, %ones : tensor<3x1xi32>
+    {gather}
+    %t = stablehlo.add %s, %g : tensor<3x4xf32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %k1 = stablehlo.add %k, %one : tensor<i32>
+    stablehlo.return %k1, {carried}, %y, %t : tensor<i32>, tensor<3x1xi32>, tensor<8x4xf32>, tensor<3x4xf32>
+  }}
+  return %r#3 : tensor<3x4xf32>
+}}"""
+    verdict = verify(text, text, level="regions", inside={"stablehlo.gather"})
+    assert is_inside == verdict.ok, verdict.lines()
