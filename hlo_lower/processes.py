@@ -110,7 +110,7 @@ class _Lane(Generic[Work, Answer]):
                     f"a process for the work could not start: {_ending(self.process.exitcode)}",
                     next_step='call it below `if __name__ == "__main__":`, or use one job, which needs no process',
                 ) from None
-            return Lost(f"the process that read it died: {_ending(self.process.exitcode)}")
+            return Lost(f"the process that worked on it died: {_ending(self.process.exitcode)}")
         self.ready = True
         self.deadline = float("inf")
         return said

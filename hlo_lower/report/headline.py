@@ -50,8 +50,8 @@ def summary(total: Totals) -> list[tuple[str, str]]:
 
 
 def total_headline(total: Totals, of: str = "total") -> str:
-    """ "total: 3 modules (1 unreadable), 5,449 ops, 160 scatters -> 0"."""
-    unreadable = f" ({total.unreadable:,} unreadable)" if total.unreadable else ""
+    """ "total: 3 modules (1 failed), 5,449 ops, 160 scatters -> 0"."""
+    unreadable = f" ({total.unreadable:,} failed)" if total.unreadable else ""
     left = "" if total.scatters_left is None else f" -> {total.scatters_left:,}"
     counts = f"{plural(total.op_count, 'op')}, {plural(total.scatters, 'scatter')}{left}"
     return f"{of}: {plural(total.modules, 'module')}{unreadable}, {counts}"

@@ -75,7 +75,7 @@ def loop_share(total: Totals) -> str:
 
 
 def _folder(name: str, total: Totals) -> tuple[str, ...]:
-    unreadable = f" ({total.unreadable:,} unreadable)" if total.unreadable else ""
+    unreadable = f" ({total.unreadable:,} failed)" if total.unreadable else ""
     counts = (f"{total.modules:,}{unreadable}", f"{total.op_count:,}", f"{total.scatters:,}")
     if not total.scatters:
         return (printable(name), *counts, "", "", "", "")

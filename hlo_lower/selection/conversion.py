@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from hlo_lower.arguments import known_names, one_of, parted, shown
-from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError, InputError
+from hlo_lower.errors import HloLowerError, InputError
 from hlo_lower.module_forms import FORMS
 from hlo_lower.options import NAMES, Options, options_of
 from hlo_lower.report import ModuleReport
@@ -164,7 +164,7 @@ def convert_one(conversion: Conversion, known: dict[str, Any], module: Selected)
     except HloLowerError as error:
         return replace(failed(options, module, str(error)), exit_code=error.exit_code)
     except Exception as error:
-        return replace(failed(options, module, internal(module.file, error)), exit_code=EXIT_BAD_INPUT)
+        return failed(options, module, internal(module.file, error))
 
 
 def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) -> ModuleReport:
@@ -184,7 +184,9 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
     found = converted(content, module.file, options, conversion.emit, judge, with_texts=with_texts)
     report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
     if found.verdict is not None and not found.verdict.ok:
-        return replace(report, error=f"not written: {found.verdict.summary()}")
+        told = f"not written: {found.verdict.summary()}"
+        next_step = f"hlo-lower convert {module.file} -o OUT names the regions"
+        return replace(report, error=str(InputError(module.file, told, next_step=next_step)))
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(os.fspath(output), found.data)
     _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": report.exit_code})

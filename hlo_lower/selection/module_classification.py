@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hlo_lower.containment import mark_contained
-from hlo_lower.errors import HloLowerError
+from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError
 from hlo_lower.options import Options
 from hlo_lower.report import ModuleReport
 from hlo_lower.scatter.record import Fact, ScatterRecord
@@ -28,8 +28,9 @@ def classify_one(options: Options, module: Selected) -> ModuleReport:
 
 
 def failed(options: Options, module: Selected, error: str) -> ModuleReport:
-    """The report of a module that could not be read or classified."""
-    return ModuleReport(module.file, target=options.target.name, oob=options.oob, error=error, group=module.group)
+    """The report of a module that could not be read or worked on."""
+    of = {"target": options.target.name, "oob": options.oob, "group": module.group}
+    return ModuleReport(module.file, **of, error=error, exit_code=EXIT_BAD_INPUT)
 
 
 def internal(file: str, error: BaseException) -> str:

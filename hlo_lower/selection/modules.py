@@ -105,7 +105,7 @@ def _cpus() -> int:
 
 
 def _lost(options: Options, module: Selected, lost: Lost) -> ModuleReport:
-    error = InputError(module.file, lost.reason, next_step="leave the module out, or export it again")
+    error = InputError(module.file, lost.reason, next_step="by itself it may say more; or leave it out")
     return failed(options, module, str(error))
 
 

@@ -348,7 +348,7 @@ def test_report_of_several_files_goes_on_after_a_bad_one(folder, command):
     assert result.code == 2
     assert "missing.mlir   error: missing.mlir: no such file" in result.out
     assert "models   error: models: is a directory" in result.out
-    assert "total: 4 modules (2 unreadable)" in result.out
+    assert "total: 4 modules (2 failed)" in result.out
     assert result.err == "2 of 4 modules could not be read; the report says why\n"
 
 

@@ -45,8 +45,17 @@ def test_one_of_many_costs_itself(folder):
     (folder / "bad.mlir").write_text(LOCATION_OF_BYTES)
     done = program("report", "--jobs", "2", "bad.mlir", "decode.mlir")
     assert done.returncode == 2
-    assert "bad.mlir: the process that read it died: signal SIGABRT" in done.stdout
+    assert "bad.mlir: the process that worked on it died: signal SIGABRT" in done.stdout
     assert "1 scatter" in done.stdout
+
+
+def test_one_of_many_that_kills_its_process_is_not_counted_as_converted(folder):
+    """The other module is written, and the exit code says that something is missing."""
+    (folder / "bad.mlir").write_text(LOCATION_OF_BYTES)
+    done = program("convert", "--jobs", "2", "--no-verify", "bad.mlir", "decode.mlir", "-o", "out")
+    assert done.returncode == 2
+    assert done.stdout.endswith("1 converted\n1 could not be read or converted\n")
+    assert [path.name for path in (folder / "out").glob("*.mlir")] == ["decode.mlir"]
 
 
 def test_help_and_usage_need_no_child(monkeypatch, command):

@@ -49,7 +49,7 @@ def test_a_bad_module_does_not_stop_the_rest(zoo, command):
     result = command("report", "zoo", "--fail-on", "insert_slice", "--jobs", "1")
     assert result.code == 2
     assert "error: 1:1: " in result.out
-    assert "total: 11 modules (1 unreadable)" in result.out
+    assert "total: 11 modules (1 failed)" in result.out
     assert result.err.splitlines() == [
         "1 of 11 modules could not be read; the report says why",
         "4 scatters of kind insert_slice (--fail-on insert_slice)",
@@ -84,7 +84,7 @@ def test_an_empty_folder_is_an_error(folder, command):
     both = command("report", "empty", "decode.mlir", "--jobs", "1")
     assert both.code == 2
     assert "empty   error: empty: is a directory without a module in it" in both.out
-    assert "total: 2 modules (1 unreadable)" in both.out
+    assert "total: 2 modules (1 failed)" in both.out
 
 
 @pytest.mark.sweep

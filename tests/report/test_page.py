@@ -157,7 +157,7 @@ def test_the_page_has_one_main_with_headings_and_links_to_its_views(reports):
 def test_without_a_script_the_totals_are_told(reports):
     """The line of the total, kinds, guards and what is refused stand in the page itself."""
     text = Tags(render_html(reports)).text
-    assert "total: 3 modules (1 unreadable), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla" in text
+    assert "total: 3 modules (1 failed), 10,898 ops, 8 scatters -> 2 · target stablehlo, oob xla" in text
     for line in ("kinds: 6 insert_slice, 2 general", "guards: 2 needed", "refused: 2 stablehlo.sort"):
         assert line in text
 

@@ -87,7 +87,7 @@ def test_markdown_has_the_explanation_as_code(decode):
 def test_markdown_total_for_several(decode):
     """Several modules end in a total."""
     text = render_markdown([decode, ModuleReport("bad.mlir", error="bad.mlir: gone")])
-    assert "total: 2 modules (1 unreadable), 5,449 ops, 4 scatters -&gt; 1" in text.splitlines()
+    assert "total: 2 modules (1 failed), 5,449 ops, 4 scatters -&gt; 1" in text.splitlines()
     assert "error: bad.mlir: gone" in text.splitlines()
 
 

@@ -97,7 +97,7 @@ def test_total_stands_below_several_modules_only(decode):
     """One module has no total; two have one."""
     assert lines_with(render_text([decode]), "total:") == []
     two = render_text([decode, ModuleReport("bad.mlir", error="bad.mlir: no such file")])
-    assert lines_with(two, "total:") == ["total: 2 modules (1 unreadable), 5,449 ops, 4 scatters -> 1"]
+    assert lines_with(two, "total:") == ["total: 2 modules (1 failed), 5,449 ops, 4 scatters -> 1"]
     assert lines_with(two, "no such file") == ["bad.mlir   error: bad.mlir: no such file"]
 
 

@@ -45,7 +45,7 @@ def test_folders_have_totals(tree):
         *("jax", "10", "70", "20"),
         *("10 general, 10 insert_slice", "10 dynamic_update_slice, 10 while", "0 needed, 20 proved away", "10 (50%)"),
     ]
-    assert "total: 12 modules (1 unreadable), 79 ops, 21 scatters" in text.splitlines()
+    assert "total: 12 modules (1 failed), 79 ops, 21 scatters" in text.splitlines()
     assert "  no rule:   1 dynamic shape" in text.splitlines()
 
 
@@ -88,7 +88,7 @@ def test_markdown_has_the_same_rows(tree):
     assert "| bad.mlir |  |  | error: 1:1: no module |" in lines
     folder = next(line for line in lines if line.startswith("| poly "))
     assert folder == "| poly | 1 | 9 | 1 | 1 general | 1 none | 0 needed, 0 proved away | 0 (0%) |"
-    assert "total: 12 modules (1 unreadable), 79 ops, 21 scatters" in lines
+    assert "total: 12 modules (1 failed), 79 ops, 21 scatters" in lines
 
 
 def test_json_has_groups(tree):

@@ -37,8 +37,8 @@ def answers(works, **how):
 def test_a_process_that_dies_loses_its_own_work_only(jobs):
     """The piece that killed it says how it died; all others are done, also those behind it."""
     segfault, exited = (
-        Lost("the process that read it died: signal SIGSEGV"),
-        Lost("the process that read it died: exit code 7"),
+        Lost("the process that worked on it died: signal SIGSEGV"),
+        Lost("the process that worked on it died: exit code 7"),
     )
     assert answers([1, 13, 2, 14, 3], jobs=jobs) == [2, segfault, 4, exited, 6]
     assert multiprocessing.active_children() == []
