@@ -106,8 +106,12 @@ def _choices(program: Dataflow, budget: int, slight: int, large: int) -> list[Co
     return found
 
 
+OVERESTIMATED = 2
+"""How many times what XLA needs the liveness of a body may be: of a softmax's chain XLA stores one value of two."""
+
+
 def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan | None:
-    """The plan for the body of a loop that was just made, where a tile of one step is beyond the budget.
+    """The plan for the body of a loop that was just made, where a tile of one step is clearly beyond the budget.
 
     Along a batching dim a tile reads nothing whole: with a head of attention for itself, a tile of the same bytes has
     more of its rows, and reads the keys of one head. Not where it would accumulate: a product of a batch of one that
@@ -119,7 +123,7 @@ def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan
       budget, large: see `choices`.
     """
     [body] = program.inner(loop)
-    if liveness(body).most <= budget:
+    if liveness(body).most <= OVERESTIMATED * budget:
         return None
     plain = [c for c in _choices(body, budget, 1, large) if not any(inner.accumulators for inner in c.plan.loops)]
     return min(plain, key=lambda choice: (choice.cost, choice.rank), default=None)
