@@ -122,10 +122,12 @@ class Demand:
 
     def _cannot_shift(self, node: Node) -> str:
         least, most = self._hull(node.operand(1))
-        if least < 0 or most > 31:
-            return f"it shifts by {least if least == most else 'an amount that may be more than 31'}"
-        if node.name == "stablehlo.shift_right_logical" and self._least(node.operand(0)) < 0:
+        is_logical = node.name == "stablehlo.shift_right_logical"
+        if is_logical and self._least(node.operand(0)) < 0:
             return "it shifts the sign of a 64-bit integer to the right"
+        # A number that fits has no bit from 32 on: to the right of them both widths leave 0 (JAX's random bits).
+        if least < 0 or most > (63 if is_logical else 31):
+            return f"it shifts by {least if least == most else 'an amount that may be more than 31'}"
         return ""
 
     def _cannot_convert(self, node: Node) -> str:
