@@ -184,9 +184,9 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
     found = converted(content, module.file, options, conversion.emit, judge, with_texts=with_texts)
     report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
     if found.verdict is not None and not found.verdict.ok:
-        told = f"not written: {found.verdict.summary()}"
+        why = f"not written: {found.verdict.summary()}"
         next_step = f"hlo-lower convert {module.file} -o OUT names the regions"
-        return replace(report, error=str(InputError(module.file, told, next_step=next_step)))
+        return replace(report, error=str(InputError(module.file, why, next_step=next_step)))
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(os.fspath(output), found.data)
     _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": report.exit_code})

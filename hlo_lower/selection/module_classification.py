@@ -29,8 +29,8 @@ def classify_one(options: Options, module: Selected) -> ModuleReport:
 
 def failed(options: Options, module: Selected, error: str) -> ModuleReport:
     """The report of a module that could not be read or worked on."""
-    of = {"target": options.target.name, "oob": options.oob, "group": module.group}
-    return ModuleReport(module.file, **of, error=error, exit_code=EXIT_BAD_INPUT)
+    target, oob = options.target.name, options.oob
+    return ModuleReport(module.file, target=target, oob=oob, error=error, exit_code=EXIT_BAD_INPUT, group=module.group)
 
 
 def internal(file: str, error: BaseException) -> str:
