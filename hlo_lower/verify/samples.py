@@ -19,7 +19,7 @@ from hlo_lower.verify.align import Side
 from hlo_lower.verify.appended_ops import BuildPlace, built
 from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import MODULE_TIME_LIMIT, executable
+from hlo_lower.verify.devices import executable, time_limited
 from hlo_lower.verify.index_regimes import REACH, SMALL, ordinary
 from hlo_lower.verify.large_constants import module_over_budget
 from hlo_lower.verify.numbering import Table
@@ -91,8 +91,8 @@ def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
     if reason:
         raise CannotRunError(reason)
     _sample(module)
-    limit = MODULE_TIME_LIMIT if may_not_end(side, side.live) else None
-    run = executable(mlir.print_module(module), "quick", limit)
+    text = mlir.print_module(module)
+    run = time_limited(text, "quick") if may_not_end(side, side.live) else executable(text, "quick")
     results: list[list[Array]] = []
     for most in (SMALL, REACH):  # wide integers are out of bounds, and then much is NaN
         rng = np.random.default_rng(most)
