@@ -32,6 +32,7 @@ from hlo_lower.legalize.width_roles import (
 from hlo_lower.lowerings.custom_call import CUSTOM_CALL, NOTES
 
 CONSTANT, CONVERT, COMPARE = "stablehlo.constant", "stablehlo.convert", "stablehlo.compare"
+LOGICAL = "stablehlo.shift_right_logical"
 RETURNS = frozenset({"stablehlo.return", "func.return", "sdy.return"})
 SHAPE_ASSERTION = "shape_assertion"
 
@@ -66,7 +67,7 @@ class Demand:
       assumed: for each operation whose result is assumed to fit, the operation.
       refusals: nodes that stand in the way, each with the reason.
       nearest: constants that become the nearest 32-bit integers; others become their low halves.
-      decided: comparisons that come out the same for all values that fit, each with the one outcome.
+      decided: comparisons and shifts that come out the same for all values that fit, each with the one outcome.
     """
 
     def __init__(self, graph: Graph, nodes: Sequence[Node], callers: Mapping[str, Sequence[Node]]) -> None:
@@ -80,7 +81,7 @@ class Demand:
         self.assumed: dict[Node, None] = {}
         self.refusals: dict[Node, str] = {}
         self.nearest: set[Node] = set()
-        self.decided: dict[Node, bool] = {}
+        self.decided: dict[Node, int] = {}
         for node in nodes:
             self._visit(node)
 
@@ -122,13 +123,15 @@ class Demand:
 
     def _cannot_shift(self, node: Node) -> str:
         least, most = self._hull(node.operand(1))
-        is_logical = node.name == "stablehlo.shift_right_logical"
-        if is_logical and self._least(node.operand(0)) < 0:
+        if node.name == LOGICAL and self._least(node.operand(0)) < 0:
             return "it shifts the sign of a 64-bit integer to the right"
-        # A number that fits has no bit from 32 on: to the right of them both widths leave 0 (JAX's random bits).
-        if least < 0 or most > (63 if is_logical else 31):
+        if least < 0 or (most > 31 and not self._is_shifted_out(node)):
             return f"it shifts by {least if least == most else 'an amount that may be more than 31'}"
         return ""
+
+    def _is_shifted_out(self, node: Node) -> bool:
+        """Whether a shift to the right leaves 0 of every number that fits, as of the counter of JAX's random bits."""
+        return node.name == LOGICAL and node.is_static and self._hull(node.operand(1))[0] > 31
 
     def _cannot_convert(self, node: Node) -> str:
         """Of a conversion from floats only a constant is known beforehand."""
@@ -163,6 +166,10 @@ class Demand:
                 self.decided[node] = outcome
             else:
                 yield from ((operand, Narrowing.BOTH) for operand in operands)
+        elif name == LOGICAL:
+            if self._is_shifted_out(node):
+                self.decided[node] = 0
+            yield from ((operand, Narrowing.BOTH) for operand in operands)
         elif name == "func.return":
             if self._graph.function_of(node).is_public:
                 yield from ((operand, Narrowing.BOTH) for operand in operands)

@@ -89,12 +89,12 @@ def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
             assume_nothing(graph)
         return demotion
     with mlir.active(graph.context):
-        for node, outcome in demand.decided.items():
-            _decide(node, outcome=outcome)
         for node in wide.nodes:
             if node.name == CONSTANT:
                 _narrow_constant(node, nearest=node in demand.nearest)
         retype(graph, NARROWER)
+        for node, outcome in demand.decided.items():
+            _decide(node, outcome)
         for node in wide.nodes:
             if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -168,11 +168,11 @@ def _with_tests(graph: Graph, demotion: Demotion, demand: Demand, checks: RunTim
 # --- changing the module ------------------------------------------------------------------------------------------
 
 
-def _decide(node: Node, *, outcome: bool) -> None:
-    """Replace a comparison by what it always comes out as."""
-    value = Builder.before(node).constant(outcome, node.result().static_shape, "i1")
-    node.result().raw.replace_all_uses_with(value.raw)
-    # The operation itself is erased last: what it compares is still to be changed.
+def _decide(node: Node, outcome: int) -> None:
+    """Replace an operation by what it always comes out as. It is erased last: what it takes is still to be changed."""
+    result = node.result()
+    value = Builder.before(node).constant(outcome, result.static_shape, result.element_type)
+    result.raw.replace_all_uses_with(value.raw)
 
 
 def _narrow_constant(node: Node, *, nearest: bool) -> None:
