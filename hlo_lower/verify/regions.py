@@ -252,7 +252,8 @@ class RegionJudge:
                 integers_only, step = False, max(step - 1, 0)
                 continue
             if wider is None:
-                wider = None if self._terms.is_strict else enclosing(wide)
+                # What no run of a body reached is not aimed at in runs of the loop around it: those prove nothing.
+                wider = None if self._terms.is_strict or only_run is not None else enclosing(wide)
                 if wider is None:
                     break
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
@@ -267,7 +268,7 @@ class RegionJudge:
                 if agreed.status == "equal":
                     return agreed
                 only_run = agreed  # with more producers there may be nothing left that could have moved: constants
-        if only_run is not None and judged.status != "differs":
+        if only_run is not None and (judged.status != "differs" or wide.pair.around is not None):
             return only_run
         return self._at_the_arguments(name, verdict, wide, judged)
 

@@ -98,3 +98,52 @@ def test_a_region_whose_runs_do_not_end_is_not_judged(one_second):
     assert (verdict.ok, verdict.differs, verdict.exit_code) == (False, False, 4), verdict.lines()
     assert {region.status for region in verdict.regions} == {"not judged"}
     assert "a run took more than 1 s" in "\n".join(verdict.lines())
+
+
+RARE = {
+    "at one count": """%odd = stablehlo.constant dense<1000003> : tensor<i32>
+      %is = stablehlo.compare EQ, %k, %odd, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %i = stablehlo.select %is, %far, %near : tensor<i1>, tensor<i32>""",
+    "from a count on": """%off = stablehlo.constant dense<999995> : tensor<i32>
+      %left = stablehlo.subtract %k, %off : tensor<i32>
+      %i = stablehlo.maximum %left, %near : tensor<i32>""",
+}
+DROPPED = """%at = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>
+      %q = "stablehlo.scatter"(%x, %at, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+          inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        stablehlo.return %b : tensor<f32>
+      }) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32>"""
+CLAMPED = """%v = stablehlo.reshape %u : (tensor<f32>) -> tensor<1xf32>
+      %q = stablehlo.dynamic_update_slice %x, %v, %i : (tensor<8xf32>, tensor<1xf32>, tensor<i32>) -> tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("where", RARE)
+def test_what_differs_after_a_million_turns_is_not_called_equal(where):
+    """A write that is out of bounds in such a turn alone: the whole loop, of which runs make few turns, is no proof.
+
+    Its body never was given what made the narrow pieces differ, and the runs of the loop around it are not aimed there.
+    """
+
+    def text(write):
+        return main(
+            f"%o: {F8}, %u: tensor<f32>, %n: tensor<i32>",
+            f"""%s = stablehlo.constant dense<0> : tensor<i32>
+    %w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, {F8} cond {{
+      %p = stablehlo.compare LT, %k, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %far = stablehlo.constant dense<99> : tensor<i32>
+      %near = stablehlo.constant dense<3> : tensor<i32>
+      {RARE[where]}
+      {write}
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %next = stablehlo.add %k, %one : tensor<i32>
+      stablehlo.return %next, %q : tensor<i32>, {F8}
+    }}
+    %r = stablehlo.negate %w#1 : {F8}""",
+            "%r",
+        )
+
+    verdict = verify(text(DROPPED), text(CLAMPED), level="regions")
+    assert [region.status for region in verdict.regions] == ["only run"], verdict.lines()
