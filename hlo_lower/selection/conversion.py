@@ -185,8 +185,10 @@ def _converted(conversion: Conversion, known: dict[str, Any], module: Selected) 
     report = replace(found.report, group=module.group, records=tuple(map(detached, found.report.records)))
     if found.verdict is not None and not found.verdict.ok:
         why = f"not written: {found.verdict.summary()}"
-        next_step = f"hlo-lower convert {module.file} -o OUT names the regions"
-        return replace(report, error=str(InputError(module.file, why, next_step=next_step)))
+        error = InputError(
+            module.file, why, next_step="convert it by itself with the same options: that names the regions"
+        )
+        return replace(report, error=str(error))
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(os.fspath(output), found.data)
     _note(conversion, {"output": output.as_posix(), "key": key, "exit_code": report.exit_code})

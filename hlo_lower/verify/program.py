@@ -21,7 +21,7 @@ TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.
 _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed", "send", "recv", "create_token"))
 """Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
 
-_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
 
 
@@ -172,7 +172,7 @@ class Program:
             raw = operation.operation
             if raw.name in TERMINATORS:
                 return tuple(env[v] for v in raw.operands)
-            if raw.name in _CALLS and self._inlined(body, raw, env, stack):
+            if raw.name in CALLS and self._inlined(body, raw, env, stack):
                 continue
             self._op(body, raw, env, stack)
         return ()
@@ -181,7 +181,7 @@ class Program:
         self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
     ) -> bool:
         """Read a called function in the place of the call; False where it has no body or calls itself."""
-        name = mlir.symbol_name(call.attributes[_CALLS[call.name]])
+        name = mlir.symbol_name(call.attributes[CALLS[call.name]])
         function = self.functions.get(name)
         if function is None or not len(function.regions[0].blocks) or name in stack:
             return False
@@ -194,7 +194,7 @@ class Program:
             body.called[name, inputs] = known
         env.update(zip(call.results, known, strict=True))
         if call.name == "stablehlo.composite":
-            seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != _CALLS[call.name])
+            seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != CALLS[call.name])
             body.composites.append(Composite(call, tuple(seen), inputs, known))
             self.has_composites = True
         return True
@@ -219,7 +219,7 @@ class Program:
         """The attributes of an operation, functions that they name by their text."""
         found: list[tuple[str, Hashable]] = []
         for name, attribute in mlir.attributes_of(raw).items():
-            if name in ("called_computations", "to_apply", *_CALLS.values()):
+            if name in ("called_computations", "to_apply", *CALLS.values()):
                 named = sorted(n for n in mlir.symbols_in(raw) if n in self.functions)
                 found.append((name, "".join(str(self.functions[n]) for n in named) or str(attribute)))
             else:
@@ -232,7 +232,7 @@ class Program:
         if raw.name == "stablehlo.custom_call":
             attributes = raw.attributes
             return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
-        if raw.name in _CALLS:  # one that is not inlined: what it does is not known
+        if raw.name in CALLS:  # one that is not inlined: what it does is not known
             return True
         return any("token" in str(result.type) for result in raw.results)
 
@@ -243,8 +243,8 @@ class Program:
             function = self.functions[name]
 
             def holds(op: mlir.RawOperation) -> bool:
-                if op.name in _CALLS:
-                    called = mlir.symbol_name(op.attributes[_CALLS[op.name]])
+                if op.name in CALLS:
+                    called = mlir.symbol_name(op.attributes[CALLS[op.name]])
                     return called not in self.functions or self._function_has_effects(called)
                 return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
 

@@ -5,6 +5,7 @@ from math import ceil, prod, sqrt
 
 from hlo_lower import mlir
 from hlo_lower.verify.perturbed_floats import FORMATS, MOST, float_format
+from hlo_lower.verify.program import CALLS
 
 EXACT = frozenset(
     f"stablehlo.{name}"
@@ -61,13 +62,13 @@ def entered(function: mlir.RawOperation) -> list[mlir.RawOperation]:
 
 
 def callee_text(op: mlir.RawOperation) -> str:
-    key = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(op.name)
+    key = CALLS.get(op.name)
     return "" if key is None else str(op.attributes[key]).removeprefix("@")
 
 
 def callee_of(op: mlir.RawOperation) -> str:
     """The function that an op calls, or ""."""
-    key = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(op.name)
+    key = CALLS.get(op.name)
     return "" if key is None else mlir.symbol_name(op.attributes[key])
 
 

@@ -3,13 +3,15 @@
 It does so on control flow within the computation that an op applies to elements: a while loop, a case of three
 branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
 Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two branches,
-sorts and reductions. Nothing can be caught, so this is read off the module before anything is compiled; it says so of
-a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
+sorts and reductions. It also dies of a call back into Python, an address in the process that traced the module. Nothing
+can be caught, so this is read off the module before anything is compiled; it says so of a few that XLA's simplifier
+would have saved, too (a loop of one iteration, a result that is not used).
 """
 
 from math import prod
 
 from hlo_lower import mlir
+from hlo_lower.verify.program import CALLS
 
 _APPLIES = frozenset(
     f"stablehlo.{name}" for name in ("scatter", "map", "reduce", "reduce_window", "select_and_scatter", "sort")
@@ -20,7 +22,6 @@ _ABORTS = frozenset(
     f"stablehlo.{name}" for name in ("while", "select_and_scatter", "cholesky", "triangular_solve", "fft")
 )
 _PRODUCTS = frozenset(f"stablehlo.{name}" for name in ("dot", "dot_general", "einsum"))
-_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 _TAKEN_BRANCHES = 2
 
 MAX_INLINED = 1e6
@@ -31,16 +32,19 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
     functions: dict[str, mlir.RawOperation] = {}
     applying: list[mlir.RawOperation] = []
-    if mlir.any_operation(module.operation, mlir.calls_python):
-        return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
+    callbacks: list[mlir.RawOperation] = []
 
     def visit(op: mlir.RawOperation) -> None:
         if op.name == "func.func":
             functions[mlir.symbol_name(op.attributes["sym_name"])] = op
         elif op.name in _APPLIES:
             applying.append(op)
+        elif mlir.calls_python(op):
+            callbacks.append(op)
 
     mlir.walk(module.operation, visit)
+    if callbacks:
+        return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
     inlined = _inlined_operations(functions)
     if inlined > MAX_INLINED:
         return f"it inlines the module's calls, which are {inlined:.2g} operations"
@@ -63,8 +67,8 @@ def _inlined_operations(functions: dict[str, mlir.RawOperation]) -> float:
 
             def visit(op: mlir.RawOperation) -> None:
                 own[0] += 1
-                if op.name in _CALLS:
-                    called = mlir.symbol_name(op.attributes[_CALLS[op.name]])
+                if op.name in CALLS:
+                    called = mlir.symbol_name(op.attributes[CALLS[op.name]])
                     own[0] += count(called) if called in functions else 0.0
 
             mlir.walk(functions[name], visit)
@@ -84,8 +88,8 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
         def visit(inner: mlir.RawOperation, around: mlir.RawOperation = around, found: list[str] = found) -> None:
             if inner != around and _is_control_flow(inner):
                 found.append(inner.name)
-            if inner.name in _CALLS:
-                name = mlir.symbol_name(inner.attributes[_CALLS[inner.name]])
+            if inner.name in CALLS:
+                name = mlir.symbol_name(inner.attributes[CALLS[inner.name]])
                 if name in functions and name not in entered:
                     entered.add(name)
                     pending.append(functions[name])
