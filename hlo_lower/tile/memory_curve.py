@@ -6,6 +6,13 @@ from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.liveness import stored_at
 
+MOST_OPS = 1 << 16
+"""Ops of a curve up to which bodies and called functions stand in it with all of theirs, and then with their peak:
+calls of calls can be more than any memory holds (trap 54)."""
+
+MOST_OPEN = 100
+"""Functions, each called by the one before, of which the last is looked into."""
+
 
 def curves_of(*graphs: Graph) -> tuple[MemoryCurve, ...]:
     """The curve of the entry point of each module; none where a size is known at run time only."""
@@ -25,6 +32,7 @@ class _Curves:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._functions: dict[str, MemoryCurve] = {}
+        self._open = 0
 
     def of(self, program: Dataflow) -> MemoryCurve:
         """The curve of a block."""
@@ -35,8 +43,10 @@ class _Curves:
         for node, stored in zip(program.nodes, stored_at(program), strict=True):
             first, inner = len(live), self._inner(program, node)
             for curve in inner:
-                loops += [LoopSpan(len(live) + own.first, len(live) + own.last, own.where) for own in curve.loops]
-                live += [stored + size for size in curve.live]
+                is_long = len(live) + len(curve.live) > MOST_OPS
+                shown = MemoryCurve((curve.most,)) if is_long else curve
+                loops += [LoopSpan(len(live) + own.first, len(live) + own.last, own.where) for own in shown.loops]
+                live += [stored + size for size in shown.live]
             live += [stored] if len(live) == first else []
             if node.name == "stablehlo.while":
                 loops = [span for span in loops if span.first < first]
@@ -48,9 +58,11 @@ class _Curves:
         if node.name != "func.call":
             return [self.of(body) for body in program.inner(node)]
         function = self._graph.functions.get(node.callee)
-        if function is None or not function.has_body:
+        if function is None or not function.has_body or self._open == MOST_OPEN:
             return []
         if node.callee not in self._functions:
+            self._open += 1
             self._functions[node.callee] = MemoryCurve(())  # what it is for a function that calls itself
             self._functions[node.callee] = self.of(Dataflow(self._graph, program.rules, function.body))
+            self._open -= 1
         return [self._functions[node.callee]]

@@ -11,7 +11,7 @@ from hlo_lower.memory import LoopSpan, MemoryCurve
 from hlo_lower.report import render_html, render_json, render_text
 from hlo_lower.report.memory_svg import memory_svg
 from hlo_lower.report.memory_text import memory_lines
-from hlo_lower.tile.memory_curve import curves_of
+from hlo_lower.tile.memory_curve import MOST_OPS, curves_of
 
 CALLED = """
 func.func public @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
@@ -127,3 +127,41 @@ def test_the_drawings_are_those_of_the_curves():
 def test_a_notebook_shows_it():
     """A lowered module shows what is live in it, folded."""
     assert 'class="memory"' in hl.lower(SCATTER)._repr_html_()
+
+
+def called(depth, times):
+    """A module of functions, each of which calls the next one so many times; the last one holds 64 KiB for a moment."""
+    lines = []
+    for k in range(depth):
+        calls = [f"%{n + 1} = func.call @f{k + 1}(%{n}) : (tensor<4xf32>) -> tensor<4xf32>" for n in range(times)]
+        lines.append(f"func.func private @f{k}(%0: tensor<4xf32>) -> tensor<4xf32> {{ {chr(10).join(calls)}")
+        lines.append(f"return %{times} : tensor<4xf32> }}")
+    return "\n".join(
+        [
+            "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {",
+            "%r = func.call @f0(%x) : (tensor<4xf32>) -> tensor<4xf32>",
+            "return %r : tensor<4xf32> }",
+            *lines,
+            f"func.func private @f{depth}(%x: tensor<4xf32>) -> tensor<4xf32> {{",
+            "%b = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> tensor<4096x4xf32>",
+            "%s = stablehlo.transpose %b, dims = [1, 0] : (tensor<4096x4xf32>) -> tensor<4x4096xf32>",
+            "%t = stablehlo.slice %s [0:4, 7:8] : (tensor<4x4096xf32>) -> tensor<4x1xf32>",
+            "%r = stablehlo.reshape %t : (tensor<4x1xf32>) -> tensor<4xf32>",
+            "return %r : tensor<4xf32> }",
+        ]
+    )
+
+
+def test_trap_54_calls_of_calls_are_no_longer_than_a_curve_may_be():
+    """Forty functions that call the next one twice are 2^40 calls; the peak of the last one stands in the curve."""
+    [curve] = curves_of(hl.read(called(40, 2)))
+    [once] = curves_of(hl.read(called(2, 1)))
+    assert len(curve.live) < 2 * MOST_OPS
+    assert once.most == 2 * 4096 * 4 * 4  # the broadcast and its transpose
+    assert once.most <= curve.most <= once.most + 40 * 2 * 16  # and what each caller holds meanwhile
+
+
+def test_functions_that_call_one_another_very_deep_have_a_curve():
+    """Three thousand of them are no error; what the deepest ones hold is not looked at."""
+    [curve] = curves_of(hl.read(called(3000, 1)))
+    assert curve.live
