@@ -29,10 +29,8 @@ SMALLEST = 512
 SHARES = (2, 8)
 """The parts of the budget that a tile may take, the first in the hope that its estimate holds."""
 
-CACHED = 8 << 20
-"""Bytes of a tile beyond which a larger one is not faster: what a tile writes is still in a cache where it is read, and
-XLA stores about half of what is counted here. Nor is a much smaller one: each step starts its ops on threads anew, tens
-of microseconds an op, and goes through what it takes whole (the updates of a scatter), whatever its size is."""
+CACHED = 4 << 20
+"""Bytes of a tile beyond which a larger one is not faster: what a tile writes is still in a cache where it is read."""
 
 READ = 4
 """But a tile is to be so many times larger than what it reads whole, which each tile reads, and a dot packs, anew."""
