@@ -150,18 +150,20 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
     from hlo_lower.selection import classify_modules, default_jobs
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
-        return [_classified(args.files[0], options)]
+        return [_classified(args, options)]
     modules = selected_modules(args.files)
     jobs = args.jobs or default_jobs(len(modules))
+    how: dict[str, Any] = {"jobs": jobs, "timeout": args.timeout, "with_texts": _form(args) == "html"}
     with progress() as tell:
-        return classify_modules(modules, options=options, jobs=jobs, timeout=args.timeout, progress=tell)
+        return classify_modules(modules, options=options, progress=tell, **how)
 
 
-def _classified(file: str, options: "Options") -> "ModuleReport":
+def _classified(args: argparse.Namespace, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.survey import surveyed_report
 
-    return surveyed_report(hl.read(module_source(file), name=file), file, options)
+    [file] = args.files
+    return surveyed_report(hl.read(module_source(file), name=file), file, options, with_texts=_form(args) == "html")
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

@@ -23,7 +23,7 @@ def page_of(stream: TextIO) -> dict[str, Any]:
 
 def _has_color(terminal: bool) -> bool:
     """Whether a page has colors: NO_COLOR forbids them, FORCE_COLOR asks for them where no terminal is seen."""
-    return not os.environ.get("NO_COLOR") and (terminal or os.environ.get("FORCE_COLOR", "0") != "0")
+    return not os.environ.get("NO_COLOR") and (terminal or os.environ.get("FORCE_COLOR", "") not in ("", "0"))
 
 
 def show(text: str, output: str = STANDARD) -> None:

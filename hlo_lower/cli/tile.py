@@ -61,7 +61,7 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
-    from hlo_lower.report.memory_text import memory_lines
+    from hlo_lower.drawing.memory_text import memory_lines
     from hlo_lower.report.progress import progress
 
     _check(args)
@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        show_lines([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)])
+        lines = [*tiled.lines()[1:], *tiled.drawing_lines(), *memory_lines(tiled.memory)]
+        show_lines([f"{args.input}: {tiled.summary()}", *lines])
         _report(args, tiled, None)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start

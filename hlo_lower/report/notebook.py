@@ -2,12 +2,12 @@
 
 from html import escape
 
+from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.memory import MemoryCurve
 from hlo_lower.report.html_table import scatters_html
-from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import ModuleReport
-from hlo_lower.report.short_forms import plural
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import plural
 
 
 class Records(tuple[ScatterRecord, ...]):

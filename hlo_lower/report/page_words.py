@@ -10,19 +10,19 @@ from typing import Any
 
 from hlo_lower.causes import Cause
 from hlo_lower.change import Change
+from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.english import told, told_kind
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
-from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 from hlo_lower.report.place import where
 from hlo_lower.report.refusals import reason_told
 from hlo_lower.report.row import bounds, rule_name, unique, writes
-from hlo_lower.report.short_forms import printable
 from hlo_lower.report.source_text import scatter_texts, source_line
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import printable
 
 RECORD = (
     "where",
@@ -39,6 +39,9 @@ RECORD = (
     "source",
 )
 """What is told of a record, in this order; the number of "" where there is nothing."""
+
+OF_LINES = ("before", "after")
+"""Those that have several lines."""
 
 
 class _Texts:
@@ -90,7 +93,9 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
     for place, record in enumerate(report.records):
         shown = first.setdefault(alike(record), place)
         text = before[shown] if before else ""
-        records.append([texts(part, lines=n in (9, 10)) for n, part in enumerate(_record(report, record, text))])
+        after = "\n".join(report.built.get(report.records[shown].number, ()))
+        told_of = zip(RECORD, _record(report, record, text, after), strict=True)
+        records.append([texts(part, lines=name in OF_LINES) for name, part in told_of])
     return {
         "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
         "refused": [[texts(_refused_op(one)), texts(reason_told(one, of_many=True))] for one in report.refused],
@@ -100,7 +105,7 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
     }
 
 
-def _record(report: ModuleReport, record: ScatterRecord, before: str) -> tuple[str, ...]:
+def _record(report: ModuleReport, record: ScatterRecord, before: str, after: str) -> tuple[str, ...]:
     """The texts in the order of RECORD."""
     is_guarded = bool(record.rule) and record.in_bounds == "unknown"
     return (
@@ -114,7 +119,7 @@ def _record(report: ModuleReport, record: ScatterRecord, before: str) -> tuple[s
         told_kind(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
         svg_of(record),
         before,
-        "\n".join(report.built.get(record.number, ())),
+        after,
         source_line(report, record),
     )
 

@@ -151,7 +151,7 @@ function opDetails(op) {
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
     others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
     mlir("Before", told.before), mlir("After", told.after),
-    record.rule && own.module.convert_seconds === null ? el("p", { class: "soft" }, "What it becomes stands in the page of its conversion: hlo-lower convert IN -o OUT --report R.html") : "");
+    record.rule && !told.after ? el("p", { class: "soft" }, "What it becomes is not told here: it shares its line and scope with another op, or the report was made without texts.") : "");
 }
 
 function factValue(record, name) {
