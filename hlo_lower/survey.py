@@ -166,10 +166,8 @@ def _trial(
         make_plain(Context(graph, options, known))
         floats = other_floats(graph, other_floats_of(options))
         notes += () if floats is None else tuple(float_lines(floats))
-    built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
-        records = classify_scatters(Context(graph, options, known))
-        built = _built_of_copy(graph, options, known, records) if with_texts else {}
+        records, built = _classified(graph, options, known, with_texts)
     else:
         became = lower_stages(graph, options, known, is_trial=True)
         records = became.scatters.records
@@ -181,18 +179,17 @@ def _trial(
     return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
 
 
-def _built_of_copy(
-    graph: Graph, options: Options, known: CompositeLoweringRegistry, records: tuple[ScatterRecord, ...]
-) -> Mapping[int, tuple[str, ...]]:
-    """What would be built for scatters that were classified where they stand; nothing where the lowering fails, which
-    is for `convert` to tell."""
-    if not any(record.rule for record in records):
-        return {}
-    graph = copied(graph)
-    with suppress(NotLoweredError):
-        lower_scatters(Context(graph, options, known), is_trial=True)
-        return _built(graph, records)
-    return {}
+def _classified(
+    graph: Graph, options: Options, known: CompositeLoweringRegistry, with_texts: bool
+) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
+    """The records of scatters, and what would be built for them: in a copy that is lowered, where that is asked for.
+    That it fails is for `convert` to tell."""
+    if with_texts and graph.scatters:
+        with suppress(NotLoweredError):
+            copy = copied(graph)
+            records = lower_scatters(Context(copy, options, known), is_trial=True).records
+            return records, _built(copy, records)
+    return classify_scatters(Context(graph, options, known)), {}
 
 
 def _built(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:
