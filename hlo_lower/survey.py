@@ -166,6 +166,7 @@ def _trial(
         make_plain(Context(graph, options, known))
         floats = other_floats(graph, other_floats_of(options))
         notes += () if floats is None else tuple(float_lines(floats))
+    built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
         records, built = _classified(graph, options, known, with_texts)
     else:
@@ -175,7 +176,8 @@ def _trial(
         changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
         notes += tuple(map(str, changes))
         notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
-        built = _built(graph, records) if with_texts else {}
+        if with_texts:
+            built = _built(graph, records)
     return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
 
 
