@@ -45,6 +45,13 @@ def memory_svg(curves: Sequence[MemoryCurve], bound: int | None = None, *, alone
     return element("memory", wide, high, label, chain.from_iterable(panels), alone=alone)
 
 
+def memory_folded(curves: Sequence[MemoryCurve], bound: int | None = None) -> str:
+    """The same as HTML that a notebook unfolds, with what it is; "" where nothing is live anywhere."""
+    drawn = memory_svg(curves, bound)
+    told = f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>"
+    return told if drawn else ""
+
+
 def memory_names(curves: Sequence[MemoryCurve]) -> tuple[str, ...]:
     """What curves are called: before and after, where there are two."""
     return ("memory",) if len(curves) == 1 else ("before", "after")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from hlo_lower.drawing.loop_picture import LoopPart, drawn_step
 from hlo_lower.drawing.loop_svg import loop_figures, loop_svg
 from hlo_lower.drawing.loop_text import loop_lines
-from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
+from hlo_lower.drawing.memory_svg import memory_folded
 from hlo_lower.graph import Node, Writable
 from hlo_lower.memory import MemoryCurve, shown_bytes
 from hlo_lower.short_forms import plural
@@ -107,9 +107,7 @@ class Tiled(Writable):
     def _repr_html_(self) -> str:
         """For notebooks: the lines, a step of each loop drawn, and the memory over program order, folded."""
         parts = [f"<p>{escape(line)}</p>" for line in self.lines()] + self.figures()
-        if drawn := memory_svg(self.memory, self.max_temp):
-            parts.append(f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>")
-        return "\n".join(parts)
+        return "\n".join(filter(None, [*parts, memory_folded(self.memory, self.max_temp)]))
 
     def drawing_lines(self) -> list[str]:
         """The drawings of the loops as characters, alike ones once, each below the places of its loops."""
