@@ -198,7 +198,12 @@ def verify_module(module: RawModule) -> str | None:
 
 
 def print_module(
-    module: RawModule, *, locations: bool = False, generic: bool = False, is_verified: bool = False
+    module: RawModule,
+    *,
+    locations: bool = False,
+    generic: bool = False,
+    is_verified: bool = False,
+    longest: int | None = None,
 ) -> str:
     """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does.
 
@@ -206,12 +211,14 @@ def print_module(
       module: the module.
       locations, generic: with locations, and in the generic form.
       is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
+      longest: elements beyond which a constant is `__elided__`; None writes all of them.
     """
     return _printed(
         module.operation,
         print_generic_op_form=generic,
         enable_debug_info=locations,
         assume_verified=is_verified,
+        **({} if longest is None else {"large_elements_limit": longest}),
     )
 
 
