@@ -158,7 +158,7 @@ class _Reader:
         is_taken = np.repeat(is_plain, widths)
         is_taken[firsts] = False
         users = [np.repeat(places, widths)[is_taken]]
-        taken = [[self._known[name] for name in compress(names, is_taken)]]
+        taken = [[self._known[name] for name in compress(names, is_taken.tolist())]]
         for place in others:
             taken.append(self._read(place, texts[place]))
             users.append(np.full(len(taken[-1]), place))
