@@ -385,6 +385,21 @@ def named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOper
     return found, count
 
 
+def body_of(function: RawOperation) -> list[RawOperation]:
+    """The operations of the blocks of a function, what stands in their regions left out.
+
+    A walk makes half of the objects that a block does which is asked for them.
+    """
+    skip, found = ir.WalkResult.SKIP, list[RawOperation]()
+
+    def callback(op: RawOperation) -> Any:
+        found.append(op)
+        return skip if len(found) > 1 else ir.WalkResult.ADVANCE
+
+    function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
+
+
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
     """Whether something holds of any operation below and including this one; stops at the first."""
     found = False

@@ -68,7 +68,7 @@ class Outliner:
         place = order.place(region.operations[-1])
         self._copied += region.kept
         order.remove_all(region.own_names)
-        order.put(place, [composite, *after])
+        order.put(place, composite, after)
         self.functions[region.kind] = self.functions[key] = name
         if known is not None:
             self._gone += region.own
@@ -87,7 +87,7 @@ class Outliner:
             old.replace_all_uses_with(new)
         place = order.place(call)
         order.remove(call)
-        order.put(place, [composite])
+        order.put(place, composite)
         self._gone.append(call)
         return composite
 

@@ -171,13 +171,14 @@ def _is_ours(node: Node) -> bool:
 def _blocks(function: Function) -> list[BlockOrder]:
     """The blocks of a function in which ops stand that are computed on whole tensors: its own, and those of loops."""
     found: list[BlockOrder] = []
-    pending = [function.body.raw]
+    pending = [mlir.body_of(function.node.raw)]
     while pending:
-        operations = [op.operation for op in pending.pop().operations]
+        operations = pending.pop()
         found.append(BlockOrder(operations))
         for operation in operations:
             if operation.name in _WITH_BLOCKS:
-                pending += [block for region in operation.regions for block in region.blocks]
+                blocks = [block for region in operation.regions for block in region.blocks]
+                pending += [[inner.operation for inner in block.operations] for block in blocks]
     return found
 
 

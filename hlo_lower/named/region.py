@@ -80,21 +80,22 @@ class BlockOrder:
             else:
                 del self._behind[whole][place]
 
-    def put(self, place: float, operations: Sequence[RawOperation]) -> None:
-        """These stand at a place that was left, one behind the other; they may have stood elsewhere."""
-        for operation in operations:
-            if self.holds(operation):
-                self.remove(operation)
+    def put(self, place: float, operation: RawOperation, behind: Sequence[RawOperation] = ()) -> None:
+        """An operation stands at a place that was left, and before what follows it others that stood elsewhere."""
+        self._put(place, operation)
+        self.remove_all(map(name_of, behind))
+        if behind:
+            following = min((at for at in self._behind.get(int(place), ()) if at > place), default=int(place) + 1)
+            for number, other in enumerate(behind, 1):
+                self._put(place + (following - place) * number / (len(behind) + 1), other)
+
+    def _put(self, place: float, operation: RawOperation) -> None:
         whole = int(place)
-        behind = self._behind.get(whole, {})
-        following = min((at for at in behind if at > place), default=whole + 1)
-        places = [place + (following - place) * n / len(operations) for n in range(len(operations))]
-        self._places.update(zip(map(name_of, operations), places, strict=True))
-        put = dict(zip(places, operations, strict=True))
+        self._places[name_of(operation)] = place
         if place == whole:
-            self._operations[whole] = put.pop(place)
-        if put:
-            self._behind[whole] = dict(sorted({**behind, **put}.items()))
+            self._operations[whole] = operation
+        else:
+            self._behind[whole] = dict(sorted({**self._behind.get(whole, {}), place: operation}.items()))
 
 
 def name_of(operation: RawOperation) -> RawValue | RawOperation:

@@ -169,7 +169,8 @@ class Twins:
             inside.add(at)
             pending += [other for other in self._next_to(at) if other in looked_at]
             if not pending:
-                pending = [other for other in range(min(inside), max(inside)) if other in looked_at - inside]
+                first, last = min(inside), max(inside)
+                pending = [other for other in looked_at - inside if first < other < last]
         return inside
 
     def _next_to(self, place: int) -> Iterator[int]:
