@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, cast
 
 import jax
@@ -390,11 +391,12 @@ def body_of(function: RawOperation) -> list[RawOperation]:
 
     A walk makes half of the objects that a block does which is asked for them.
     """
-    skip, found = ir.WalkResult.SKIP, list[RawOperation]()
+    found = list[RawOperation]()
+    told = chain([ir.WalkResult.ADVANCE], repeat(ir.WalkResult.SKIP))
 
     def callback(op: RawOperation) -> Any:
         found.append(op)
-        return skip if len(found) > 1 else ir.WalkResult.ADVANCE
+        return next(told)
 
     function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
     return found[1:]

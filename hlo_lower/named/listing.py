@@ -13,7 +13,7 @@ far: of a value it is told whether the end of the block takes it, and whether an
 """
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, pairwise
@@ -40,6 +40,9 @@ GATHERS = frozenset({"func.return", *(f"stablehlo.{op}" for op in ("concatenate"
 
 _VALUE = re.compile(r"(%[\w$.#-]+)", re.ASCII)
 _VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.#-]+)', re.ASCII)
+
+_STATEMENT = re.compile(r"\n(?=  (?![ }^]|cond \{))")
+"""Where the text of the next op begins; one with regions has several lines."""
 
 _ELIDED = "__elided__"
 """What stands for the elements of a longer constant."""
@@ -99,24 +102,9 @@ def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperati
       function: a `func.func` with a body.
       operations: the ops of the block.
     """
-    lines = mlir.print_operation(function, longest=LONGEST).rstrip().split("\n")
-    start = next(n for n, line in enumerate(lines) if line.startswith("func.func"))
-    arguments = [name for name in _VALUE_OR_STRING.findall(lines[start]) if name[0] == "%"]
-    texts = list(_statements(lines[start + 1 : -1]))
+    head, *texts = _STATEMENT.split(mlir.print_operation(function, longest=LONGEST).rstrip("}\n"))
+    arguments = [name for name in _VALUE_OR_STRING.findall(head.rsplit("\n", 1)[-1]) if name[0] == "%"]
     return _Reader(arguments, texts, operations).listing() if len(texts) == len(operations) else None
-
-
-def _statements(lines: Sequence[str]) -> Iterator[str]:
-    """The text of each op; one with regions has several lines."""
-    current = ""
-    for line in lines:
-        if line[2:3] in " }^" or line.startswith("  cond {"):
-            current += "\n" + line
-            continue
-        if current:
-            yield current
-        current = line
-    yield current
 
 
 class _Reader:

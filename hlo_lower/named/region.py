@@ -59,8 +59,11 @@ class BlockOrder:
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
+        stands = self._operations[int(first) : int(last) + 1]
+        if not self._behind:
+            return [operation for operation in stands if operation is not None]
         found: list[RawOperation] = []
-        for place, operation in enumerate(self._operations[int(first) : int(last) + 1], int(first)):
+        for place, operation in enumerate(stands, int(first)):
             if operation is not None and place >= first:
                 found.append(operation)
             if place in self._behind:
