@@ -136,7 +136,7 @@ class _Reader:
         others = {place: _made(texts[place]) for place in np.flatnonzero(self.kinds < 0).tolist()}
         counts = np.ones(len(texts), np.int64)
         counts[list(others)] = [len(made) for made in others.values()]
-        self.starts = len(arguments) + np.cumsum([0, *counts])
+        self.starts = len(arguments) + np.cumsum(np.insert(counts, 0, 0))
         results = zip(firsts.tolist(), self.starts[places[is_plain]].tolist(), strict=True)
         self._known = {name: number for number, name in enumerate(arguments)}
         self._known.update((names[first], value) for first, value in results)
@@ -162,18 +162,18 @@ class _Reader:
         """
         parts = _VALUE_OR_STRING.split(text[text.index(" = ") :] if text[:3] == "  %" else text)
         own, taken, start, key = dict[str, str](), list[int](), self.starts[place], list[Hashable](parts[::2])
-        for name in parts[1::2]:
+        is_inner = False
+        for behind, name in zip(parts[::2], parts[1::2], strict=False):
+            is_inner = is_inner or "\n" in behind  # the first line has the operands, those below it a region
             value = self._known.get(name, start)
             if value < start:
                 taken.append(value)
                 key.append("%")
+                self.inner += [value] if is_inner else []
             else:
                 key.append(name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
-        head = text.find("\n")
-        if head > 0:  # the first line has the operands, those behind it a region
-            self.inner += [v for name in _VALUE.findall(text, head) if (v := self._known.get(name, start)) < start]
         if _ELIDED in text:
-            key.append(place if head > 0 else mlir.attribute_key(self.operations[place]))
+            key.append(place if is_inner else mlir.attribute_key(self.operations[place]))
         self.kinds[place] = self._keys.setdefault(tuple(key), len(self._keys))
         return taken
 

@@ -57,6 +57,13 @@ class BlockOrder:
         """A number that grows along the block; of those that stood there at first how many stood before."""
         return self._places[name_of(operation)]
 
+    def place_of(self, value: RawValue) -> float | None:
+        """The place of the operation that makes a value; None where that stands elsewhere, and of an argument."""
+        place = self._places.get(value)
+        if place is None and (producer := mlir.producer(value)) is not None:
+            place = self._places.get(name_of(producer))
+        return place
+
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
         stands = self._operations[int(first) : int(last) + 1]

@@ -207,21 +207,18 @@ class Twins:
     def _place(self, operation: RawOperation) -> int:
         return int(self._order.place(operation))
 
-    def _places(self, values: Iterable[RawValue]) -> Iterator[int]:
+    def _places(self, values: Iterable[RawValue]) -> list[int]:
         """Places of the ops of the block that make values."""
-        for value in values:
-            producer = mlir.producer(value)
-            if producer is not None and self._order.holds(producer):
-                yield self._place(producer)
+        places = (self._order.place_of(value) for value in values)
+        return [int(place) for place in places if place is not None]
 
     def _listed(self, raw: RawValue) -> int | None:
         """The number of a value of the block."""
-        producer = mlir.producer(raw)
-        if producer is None:
-            return mlir.argument_number(raw) if raw.owner == mlir.block_of(self._operations[0]) else None
-        if not self._order.holds(producer):
-            return None
-        return self._listing.made(self._place(producer))[mlir.result_number(raw)]
+        place = self._order.place_of(raw)
+        if place is not None:
+            return self._listing.made(int(place))[mlir.result_number(raw)]
+        is_argument = mlir.is_block_argument(raw) and raw.owner == mlir.block_of(self._operations[0])
+        return mlir.argument_number(raw) if is_argument else None
 
     def _spot(self, raw: RawValue, first: int, last: int) -> Spot:
         value, listing = self._listed(raw), self._listing
