@@ -161,11 +161,11 @@ class _Reader:
         block does not know. These become part of the kind, as strings do.
         """
         parts = _VALUE_OR_STRING.split(text[text.index(" = ") :] if text[:3] == "  %" else text)
-        own, taken, start, key = dict[str, str](), list[int](), self.starts[place], list[Hashable](parts[::2])
+        own, taken, start, key = dict[str, str](), list[int](), int(self.starts[place]), list[Hashable](parts[::2])
         is_inner = False
         for behind, name in zip(parts[::2], parts[1::2], strict=False):
             is_inner = is_inner or "\n" in behind  # the first line has the operands, those below it a region
-            value = self._known.get(name, start)
+            value = self._known.get(name, start)  # what is not known counts as made later
             if value < start:
                 taken.append(value)
                 key.append("%")
@@ -198,8 +198,9 @@ class _Reader:
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
         lines = _lines([(np.arange(ops), self.kinds), (users, told), (places[is_made], made[is_made])])
-        listed = (array.tolist() for array in (taken, ends, starts, places, is_near))
-        return Listing(self.operations, self.kinds.tolist(), lines, *listed, tail)
+        taken_and_made = taken.tolist(), ends.tolist(), starts.tolist()
+        kinds = self.kinds.tolist()
+        return Listing(self.operations, kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
 
 
 def _made(text: str) -> list[str]:
