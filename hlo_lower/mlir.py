@@ -505,17 +505,31 @@ def dot_dimension_numbers(operation: RawOperation) -> Any:
 
 def turned_dot_attributes(operation: RawOperation) -> dict[str, RawAttribute] | None:
     """The attributes of a `dot_general` whose operands are exchanged; None where it has one that is not understood."""
+    numbers = dot_dimension_numbers(operation)
+    batching = numbers.rhs_batching_dimensions, numbers.lhs_batching_dimensions
+    contracting = numbers.rhs_contracting_dimensions, numbers.lhs_contracting_dimensions
+    return dot_attributes(operation, batching, contracting, is_turned=True)
+
+
+def dot_attributes(
+    operation: RawOperation,
+    batching: tuple[Sequence[int], Sequence[int]],
+    contracting: tuple[Sequence[int], Sequence[int]],
+    *,
+    is_turned: bool,
+) -> dict[str, RawAttribute] | None:
+    """The attributes of a `dot_general` over other dims of its operands, which may be exchanged; None where it has one
+    that is not understood."""
     found = attributes_of(operation)
     if set(found) - {"dot_dimension_numbers", "precision_config"}:
         return None
-    numbers = dot_dimension_numbers(operation)
     found["dot_dimension_numbers"] = cast(Any, stablehlo).DotDimensionNumbers.get(
-        lhs_batching_dimensions=list(numbers.rhs_batching_dimensions),
-        rhs_batching_dimensions=list(numbers.lhs_batching_dimensions),
-        lhs_contracting_dimensions=list(numbers.rhs_contracting_dimensions),
-        rhs_contracting_dimensions=list(numbers.lhs_contracting_dimensions),
+        lhs_batching_dimensions=list(batching[0]),
+        rhs_batching_dimensions=list(batching[1]),
+        lhs_contracting_dimensions=list(contracting[0]),
+        rhs_contracting_dimensions=list(contracting[1]),
     )
-    if "precision_config" in found:
+    if "precision_config" in found and is_turned:
         found["precision_config"] = cast(Any, ir.ArrayAttr).get(list(reversed(list(found["precision_config"]))))
     return found
 
