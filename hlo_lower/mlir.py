@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, cast
 
 import jax
@@ -390,6 +391,22 @@ def named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOper
 
     operation.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
     return found, count
+
+
+def body_of(function: RawOperation) -> list[RawOperation]:
+    """The operations of the blocks of a function, what stands in their regions left out.
+
+    A walk makes half of the objects that a block does which is asked for them.
+    """
+    found = list[RawOperation]()
+    told = chain([ir.WalkResult.ADVANCE], repeat(ir.WalkResult.SKIP))
+
+    def callback(op: RawOperation) -> Any:
+        found.append(op)
+        return next(told)
+
+    function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
 
 
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
