@@ -20,6 +20,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.identity import is_identity
 from hlo_lower.graph import Function, Graph, Node, Value
+from hlo_lower.graph.regions import only_op
 
 MAX_VALUES = 256
 """Values of a function that are read; one with more is no softmax that is known here."""
@@ -145,12 +146,8 @@ def _is_folded(term: _Term, name: str, of: _Term, axis: int, starts: Sequence[fl
         return False
     if node.integers("dimensions") != (axis,):
         return False
-    block = node.blocks[0]
-    nodes = list(block.nodes)
-    if len(nodes) != 2 or nodes[0].name != f"stablehlo.{name}" or set(nodes[0].operands) != set(block.arguments):
-        return False
-    start = _splat(term.of[1])
-    return nodes[1].operands == nodes[0].results and start is not None and _is_one_of(start, starts)
+    op, start = only_op(node.blocks[0]), _splat(term.of[1])
+    return op is not None and op.name == f"stablehlo.{name}" and start is not None and _is_one_of(start, starts)
 
 
 def _is_one_of(value: np.generic, starts: Sequence[float | None]) -> bool:

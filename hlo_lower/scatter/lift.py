@@ -14,6 +14,7 @@ from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.region import read_by
 from hlo_lower.graph import Block, Builder, Graph, Node, Value
 from hlo_lower.graph.extents import broadcast_like
+from hlo_lower.graph.regions import captured_values
 
 LIFTED_OPS = frozenset(
     f"stablehlo.{name}"
@@ -64,23 +65,6 @@ def lift_elementwise(
     if not can_lift(graph, region):
         return None
     return _Lifter(build, graph, values[-1], captured or {}).apply(region, values)
-
-
-def captured_values(region: Block) -> list[Value]:
-    """The values that a region, nested regions included, takes from around it."""
-    inside = set(region.arguments)
-    captured: dict[Value, None] = {}
-
-    def visit(block: Block) -> None:
-        for node in block.nodes:
-            captured.update(dict.fromkeys(v for v in node.operands if v not in inside))
-            inside.update(node.results)
-            for inner in node.blocks:
-                inside.update(inner.arguments)
-                visit(inner)
-
-    visit(region)
-    return list(captured)
 
 
 def can_lift(graph: Graph, block: Block) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.graph import Graph, Node, Value
+from hlo_lower.graph.regions import only_op
 from hlo_lower.lowerings.carried.carrier import PARTS
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
@@ -144,16 +145,10 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
 
 def _with_region(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op with a body; a sum, which does not mix the parts, once for each."""
-    [block] = node.blocks
-    if len(node.results) == 1 and _is_sum(block):
+    op = only_op(node.blocks[0])
+    if len(node.results) == 1 and op is not None and op.name == "stablehlo.add":
         return [join(c.build, _sums(c, node, [_pair(c, value) for value in operands]))]
     return with_region(c, node, operands, body)
-
-
-def _is_sum(block: Block) -> bool:
-    nodes = list(block.nodes)
-    is_one = len(nodes) == 2 and nodes[0].name == "stablehlo.add" and nodes[1].operands == nodes[0].results
-    return is_one and set(nodes[0].operands) == set(block.arguments) and len(block.arguments) == 2
 
 
 def _sums(c: Carrying, node: Node, operands: Sequence[Pair]) -> Pair:
