@@ -51,14 +51,6 @@ class Axis(Enum):
     NONE = "none"  # none, or none of its operand's
 
 
-COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "name": Name,
-    "taken": TakenComposite,
-    "elements": Elements,
-    "axis": Axis,
-}
-"""The facts of `stablehlo.composite` for the registry."""
-
 NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
 """The names whose meaning is known: LiteRT's exporters write odml.softmax with an attribute axis, -1 for the last."""
 
@@ -76,13 +68,11 @@ class CompositeFacts(FactsByName):
     """The facts of one composite.
 
     Attributes:
-      name, taken, elements, axis: the facts that rules constrain, one for each of `COMPOSITE_DOMAINS`.
+      name, taken, elements, axis: the facts that rules constrain.
       full_name: its name in the module ("odml.softmax").
       axis_number: the axis, counted from 0, or None.
       claim: why its name counts for nothing; None where it does, or is not known.
     """
-
-    domains = COMPOSITE_DOMAINS
 
     name: Name
     taken: TakenComposite

@@ -1,8 +1,7 @@
 """Gathers whose shapes are known at run time only, for consumers that do not clamp starts; sizes given as a value."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
@@ -19,14 +18,10 @@ rules, plain_rules = RuleList(), RuleList()
 DYNAMIC_GATHER = "stablehlo.gather of dynamic shape"
 """The op name under which rules for these are registered."""
 
-DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenGather}
-
 
 @dataclass(frozen=True)
 class DynamicGatherFacts(FactsByName):
     """How the target takes it."""
-
-    domains = DYNAMIC_GATHER_DOMAINS
 
     taken: TakenGather
 

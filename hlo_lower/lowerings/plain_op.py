@@ -4,7 +4,6 @@ A rule is found by the op's name and what its elements are; whether the target t
 built, type by type.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -73,14 +72,6 @@ class Whole(Enum):
     WHOLE = "whole"
 
 
-PLAIN_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "named": PlainOp,
-    "elements": Elements,
-    "numbers": Numbers,
-    "needs": (*Whole, *RefusedForm),
-}
-
-
 @dataclass(frozen=True)
 class PlainFacts(FactsByName):
     """The facts of one op of static shape.
@@ -92,12 +83,10 @@ class PlainFacts(FactsByName):
       summed: numbers that each element of a product is the sum of.
     """
 
-    domains = PLAIN_DOMAINS
-
     named: PlainOp
     elements: Elements
     numbers: Numbers
-    needs: Enum = Whole.WHOLE
+    needs: Whole | RefusedForm = Whole.WHOLE
     is_safe_divisor: bool = False
     window: int = 0
     summed: int = 0

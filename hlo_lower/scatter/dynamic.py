@@ -8,7 +8,6 @@ operand (constraint C4 of the specification).
 `--bind` gives the sizes before lowering; then all of this is not needed, and every rule applies.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 
@@ -42,18 +41,6 @@ class WindowSizes(Enum):
 
     STATIC = "static"
     RUNTIME = "runtime"
-
-
-DYNAMIC_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "combiner": Combiner,
-    "positions": Positions,
-    "window_sizes": WindowSizes,
-    "drops": Drops,
-    "arity": Arity,
-    "oob": OutOfBounds,
-    "float_mode": FloatMode,
-}
-"""The facts of a scatter of dynamic shape for the registry."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +105,7 @@ class DynamicFacts(FactsByName):
     """The facts of a scatter of dynamic shape.
 
     Attributes:
-      combiner ... float_mode: the facts that rules constrain, one for each of `DYNAMIC_DOMAINS`; the combiner is NO_OP
+      combiner ... float_mode: the facts that rules constrain; the combiner is NO_OP
         also where a size that is known is 0, so that nothing is written.
       region: combiner of each operand.
       unproved: indexed operand dims in which a start may be out of bounds.
@@ -127,8 +114,6 @@ class DynamicFacts(FactsByName):
         time only. It may be 0: then there is no position, or no place for a window, though its extent there is 1.
       why_inside: for each indexed dim whether its starts are proved to be inside.
     """
-
-    domains = DYNAMIC_DOMAINS
 
     combiner: Combiner
     positions: Positions

@@ -22,7 +22,6 @@ from hlo_lower.lowerings import (
 )
 from hlo_lower.lowerings.plain_op import (
     PLAIN,
-    PLAIN_DOMAINS,
     Elements,
     Numbers,
     PlainFacts,
@@ -47,7 +46,7 @@ class PlainOpKind(Kind):
     name = op = PLAIN
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
-    domains = PLAIN_DOMAINS
+    domains = PlainFacts.domains
     families = (
         remainder.rules,
         reduce_window.rules,

@@ -125,7 +125,7 @@ def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
 def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along a dim in which windows move those of a run of results are read out of the inputs, without padding.
 
-    Right: what is padded is the initial value, which changes nothing; result i + k of all is result k of the windows that
+    Right: padding is the initial value, which changes nothing; result i + k of all is result k of the windows that
     begin at i.
     """
     dim = cut.axis.results[0]
