@@ -49,6 +49,11 @@ class Carrying:
         """What values of this one's element type are carried in; None of what is not carried."""
         return self.scheme.get(value.element_type) if value.is_tensor else None
 
+    def is_on(self, value: Value, form: Form) -> bool:
+        """Whether values of this one's element type are carried in a form."""
+        carrier = self.carrier(value)
+        return carrier is not None and carrier.form is form
+
     def carried_type(self, raw_type: mlir.RawType) -> mlir.RawType:
         """A type with the carrier of its element type."""
         tensor = mlir.read_tensor_type(raw_type)

@@ -12,7 +12,16 @@ from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, si
 from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
-from hlo_lower.lowerings.carried.regions_of_pairs import Body, flat, flat_types, is_pair, joined, with_region
+from hlo_lower.lowerings.carried.regions_of_pairs import (
+    Body,
+    flat,
+    flat_types,
+    is_pair,
+    joined,
+    on_each_part,
+    parts_of,
+    with_region,
+)
 from hlo_lower.registry import DoesNotApply
 
 PRODUCTS = ("dot_general", "convolution")
@@ -89,13 +98,7 @@ def _by_part(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
         types = flat_types(c, node.results)
         made = c.build.op(node.name, flat(c, node.operands, operands), types, attributes)
         return joined(c, node.results, made.results)
-    parts = [
-        _pair(c, value) if is_pair(c, owner) else (value, value)
-        for value, owner in zip(operands, node.operands, strict=True)
-    ]
-    raw_type = _part_type(node.result())
-    first, second = (c.build.op(node.name, [p[k] for p in parts], [raw_type], attributes).result() for k in (0, 1))
-    return [join(c.build, (first, second))]
+    return [on_each_part(c, node, parts_of(c, node.operands, operands), attributes)]
 
 
 def _with_zero(c: Carrying, real: Value) -> Value:
