@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.extents import extent_of, product, scalar
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering, start_type, write_window
 from hlo_lower.registry import RuleList
@@ -131,9 +131,7 @@ def _loop(op: DynamicScatterLowering) -> list[Value]:
     count = scalar(build, product(build, extents, counter_type), counter_type)
     captured = captured_by(scatter.region)
 
-    def iteration(
-        inner: Builder, counter: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, counter: Value, current: Values, invariant: Values) -> Sequence[Value]:
         indices, updates = invariant[0], invariant[1 : 1 + scatter.arity]
         replaced = captured.inside(inner, invariant[1 + scatter.arity :])
         coordinates = _unravel(inner, counter, updates[0], loop_dims)
