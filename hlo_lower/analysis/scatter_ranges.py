@@ -73,10 +73,9 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
 
 def _windows(node: Node) -> int:
     """How many windows a scatter writes; of one batch where its operand has batching dims."""
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    indices, ivd = node.operand(len(node.results)).static_shape, int(numbers.index_vector_dim)
-    batching = {int(d) for d in numbers.scatter_indices_batching_dims}
-    return prod(size for d, size in enumerate(indices) if d != ivd and d not in batching)
+    numbers, indices = mlir.ScatterNumbers.of(node.raw), node.operand(len(node.results)).static_shape
+    apart = (numbers.index_vector_dim, *numbers.scatter_indices_batching_dims)
+    return prod(size for d, size in enumerate(indices) if d not in apart)
 
 
 _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
@@ -90,13 +89,10 @@ _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
 def _applied(ranges: Ranges, node: Node, site: Site, before: Interval, written: Interval) -> Interval | None:
     """The result of a scatter of points into a vector, all of it known; points outside are dropped."""
     indices = node.operand(1)
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    block = node.blocks[0]
+    numbers, block = mlir.ScatterNumbers.of(node.raw), node.blocks[0]
     apply = _APPLIED.get(classify_region(block).common)
-    is_points = (
-        len(before.shape) == 1 and not list(numbers.update_window_dims) and not list(numbers.input_batching_dims)
-    )
-    if apply is None or not is_points or list(numbers.scattered_dims_to_operand_dims) != [0]:
+    is_points = len(before.shape) == 1 and not numbers.update_window_dims and not numbers.input_batching_dims
+    if apply is None or not is_points or numbers.scatter_dims_to_operand_dims != (0,):
         return None
     if apply is _APPLIED[Combiner.ASSIGN] and block.terminator.operand(0) != block.argument(1):
         return None

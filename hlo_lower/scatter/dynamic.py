@@ -13,13 +13,13 @@ from enum import Enum
 
 import numpy as np
 
-from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, Site, classify_region
-from hlo_lower.analysis.interval import type_range
+from hlo_lower.analysis import Combiner, IndexAnalysis, RegionFacts, Site, classify_region
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.dimension_numbers import ScatterDimensionNumbers, read_dimension_numbers
-from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
+from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds, kind_of
+from hlo_lower.subset import Subset
 
 DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
 """The op name under which rules for these are registered."""
@@ -70,13 +70,6 @@ class DynamicScatter(ScatterDimensionNumbers):
         """
         fits = all(size is None or size < 1 << 30 for size in (*self.operand_shape, *self.updates_shape))
         return "i64" if self.has_wide_indices and not (self.narrowed and fits) else "i32"
-
-    @property
-    def saturated(self) -> tuple[bool, bool]:
-        """Whether an index may be less, and whether it may be more, than the start type holds: it is saturated then."""
-        least, greatest = type_range(self.indices.element_type) or (0, 0)
-        lowest, highest = type_range(self.start_type) or (0, 0)
-        return least < lowest, greatest > highest
 
     @property
     def scatter_dims(self) -> tuple[int, ...]:
@@ -215,17 +208,15 @@ def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) ->
     return int(np.min(lo)), int(np.max(hi))
 
 
-def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[str, str]:
+def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[Subset, str]:
     """The subset and the kind for the record: which part is written, as far as it is known without sizes."""
     extents = [scatter.extent(d) for d in range(scatter.rank)]
     if facts.combiner is Combiner.NO_OP:
-        subset = "Empty"
+        subset = Subset.EMPTY
     elif facts.positions is Positions.ONE:
-        subset = "Point" if all(e == 1 for e in extents) else "Tile"
+        subset = Subset.POINT if all(e == 1 for e in extents) else Subset.TILE
     elif not scatter.window_dims:
-        subset = "Points"
+        subset = Subset.POINTS
     else:
-        subset = "Filter" if all(extents[d] == 1 for d in scatter.index_dims) else "Windows"
-    if facts.combiner is Combiner.ADD:
-        return subset, "reduction_add"
-    return subset, "insert_slice" if facts.combiner in ASSIGNING and subset in ("Tile", "Point") else "general"
+        subset = Subset.FILTER if all(extents[d] == 1 for d in scatter.index_dims) else Subset.WINDOWS
+    return subset, kind_of(facts.combiner, subset)

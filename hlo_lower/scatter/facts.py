@@ -171,8 +171,13 @@ class ScatterFacts(FactsByName):
 
     @property
     def kind(self) -> str:
-        """insert_slice, reduction_add or general: the coarse word of reports."""
-        regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
-        if self.combiner is Combiner.ADD:
-            return "reduction_add"
-        return "insert_slice" if self.combiner in ASSIGNING and self.subset in regular else "general"
+        """See `kind_of`."""
+        return kind_of(self.combiner, self.subset)
+
+
+def kind_of(combiner: Combiner, subset: Subset) -> str:
+    """insert_slice, reduction_add or general: the coarse word of reports."""
+    regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
+    if combiner is Combiner.ADD:
+        return "reduction_add"
+    return "insert_slice" if combiner in ASSIGNING and subset in regular else "general"
