@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Elementwise, PlainLowering, PlainOp
 from hlo_lower.registry import RuleList
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
@@ -11,31 +11,20 @@ INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
 rules = RuleList()
 
 
-class Integers:
-    """Elementwise ops on integers of one type and shape, constants included; they wrap."""
+class Integers(Elementwise):
+    """On integers; they wrap."""
 
-    def __init__(self, build: Builder, like: Value) -> None:
-        self._build, self._shape, self.element = build, like.static_shape, like.element_type
-        self.width = int(self.element.lstrip("ui"))
+    @property
+    def width(self) -> int:
+        """Bits of each."""
+        return int(self.element.lstrip("ui"))
 
     def __call__(self, value: int) -> Value:
         """A constant; of more bits than there are, the low ones."""
         value &= (1 << self.width) - 1
         if not self.element.startswith("u") and value >> (self.width - 1):
             value -= 1 << self.width
-        return self._build.broadcast(self._build.constant(value, (), self.element), self._shape)
-
-    def op(self, name: str, *values: Value | int) -> Value:
-        """An elementwise op by name; numbers become constants."""
-        return self._build.elementwise(name, *map(self._value, values))
-
-    def where(self, left: Value, direction: str, right: Value | int, yes: Value | int, no: Value | int) -> Value:
-        """A choice by a comparison."""
-        is_so = self._build.compare(left, direction, self._value(right))
-        return self._build.select(is_so, self._value(yes), self._value(no))
-
-    def _value(self, value: Value | int) -> Value:
-        return value if isinstance(value, Value) else self(value)
+        return self.build.broadcast(self.build.constant(value, (), self.element), self.shape)
 
 
 @rules.lowers(PLAIN, named={PlainOp.CLAMP}, form="minimum(maximum(x, low), high)")

@@ -82,10 +82,6 @@ class CanonicalScatter(ScatterDimensionNumbers):
 
     # --- materialization ---
 
-    def promoted_operands(self, build: Builder) -> list[Value]:
-        """The operands in the region's types (trap 24)."""
-        return [build.convert(v, t) for v, t in zip(self.operands, self.region_types, strict=True)]
-
     def canonical_updates(self, build: Builder) -> list[Value]:
         """The updates in the region's types, [N0, ..., Nm, W0, ..., W(R-1)]."""
         shape = (*self.scatter_shape, *self.window)

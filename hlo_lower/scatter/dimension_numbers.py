@@ -70,6 +70,10 @@ class ScatterDimensionNumbers:
         """The updates as given."""
         return self.node.operands[self.arity + 1 :]
 
+    def promoted_operands(self, build: Builder) -> list[Value]:
+        """The operands in the region's types (trap 24)."""
+        return [build.convert(v, t) for v, t in zip(self.operands, self.region_types, strict=True)]
+
     @property
     def region(self) -> Block:
         """The update computation."""
