@@ -100,6 +100,11 @@ class Value(_View):
         """The node whose result this is; None for a block argument."""
         return None if mlir.is_block_argument(self.raw) else Node(self.raw.owner.operation)
 
+    def constant(self) -> "np.ndarray[Any, Any] | None":
+        """The numbers of the constant that makes it; None where none does, or they have no NumPy form."""
+        node = self.node
+        return None if node is None else node.constant()
+
     @property
     def block(self) -> "Block | None":
         """The block whose argument this is; None for the result of a node."""
@@ -225,8 +230,8 @@ class Node(_View):
         return mlir.integer_of(self.raw.attributes[name])
 
     def constant(self) -> "np.ndarray[Any, Any] | None":
-        """The value of a `stablehlo.constant`, or None where it has no NumPy form."""
-        return mlir.constant_value(self.raw)
+        """The value of a `stablehlo.constant`, or None where it has no NumPy form; None of another op."""
+        return mlir.constant_value(self.raw) if self.raw.name == "stablehlo.constant" else None
 
     @property
     def callee(self) -> str:

@@ -68,7 +68,7 @@ def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
     """
     build, node = op.build, op.node
     operand, indices, sizes = node.operands
-    found = sizes.node.constant() if sizes.node is not None and sizes.node.name == "stablehlo.constant" else None
+    found = sizes.constant()
     if found is None:
         raise DoesNotApply("its sizes are no constant")
     attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}

@@ -187,8 +187,7 @@ class Carrying:
     def flip(self, value: Value) -> Value:
         """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) does that."""
         least = least_of(value.element_type)
-        node = value.node
-        values = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+        node, values = value.node, value.constant()
         if node is not None and values is not None:
             given = values.reshape(-1)[:1] if mlir.is_splat(node.raw) else values
             attributes = {"value": mlir.dense_attribute(given ^ given.dtype.type(least), value.raw.type)}

@@ -11,6 +11,7 @@ from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
 from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
+from hlo_lower.lowerings.carried.halves_products import PRODUCTS
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
 from hlo_lower.lowerings.carried.regions_of_pairs import (
     Body,
@@ -23,9 +24,6 @@ from hlo_lower.lowerings.carried.regions_of_pairs import (
     with_region,
 )
 from hlo_lower.registry import DoesNotApply
-
-PRODUCTS = ("dot_general", "convolution")
-"""Ops that are linear in both their operands."""
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
 

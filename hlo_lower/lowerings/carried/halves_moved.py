@@ -6,14 +6,12 @@ from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import Form, is_unsigned, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.exactness import TABLE
 from hlo_lower.lowerings.carried.halves import HALF
 from hlo_lower.lowerings.carried.pairs import join, split
 from hlo_lower.lowerings.carried.regions_of_pairs import on_each_part
 from hlo_lower.lowerings.carried.written_ops import clamped_index
 from hlo_lower.registry import DoesNotApply
-
-BY_PARTS = {"dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "gather": (0,), "pad": (0, 1)}
-"""Ops that move the elements of these operands, wherever these are in memory; their other operands are indices."""
 
 
 def moved_rows(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
@@ -45,7 +43,7 @@ def moved_by_parts(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
     Equal: where an element goes depends on indices alone. They are clamped into a dim by the op, and so are those that
     i32 does not hold by the nearest number that it does.
     """
-    moved = BY_PARTS[node.name.removeprefix("stablehlo.")]
+    moved = TABLE[node.name].moved or range(len(operands))
     given = [value if k in moved else _index(c, node.operand(k), value) for k, value in enumerate(operands)]
     attributes = mlir.attributes_of(node.raw)
     if not c.is_on(node.result(), Form.HALVES):

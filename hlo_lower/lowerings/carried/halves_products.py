@@ -12,7 +12,7 @@ from hlo_lower.lowerings.carried.pairs import join, split
 from hlo_lower.registry import DoesNotApply
 
 PRODUCTS = ("dot_general", "convolution")
-"""Ops of which each element is a sum of products of two."""
+"""Ops of which each element is a sum of products of two: linear in both operands."""
 
 DIGIT = 8
 MOST = 1 << 15

@@ -55,7 +55,7 @@ def _small_constant(d: Pair) -> int:
         node = half.node
         while node is not None and node.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.slice"):
             node = node.operand(0).node
-        found = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+        found = None if node is None else node.constant()
         if found is None or not found.size:
             return 0
         flat = found.reshape(-1)

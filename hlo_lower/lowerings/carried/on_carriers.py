@@ -193,7 +193,7 @@ def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: 
     Equal where at least one element is folded, which is in the range of the type.
     """
     value, start = node.operands
-    values = start.node.constant() if start.node is not None and start.node.name == "stablehlo.constant" else None
+    values = start.constant()
     count = prod(value.static_shape[d] for d in node.integers("dimensions")) if value.is_static else 0
     ends = {"maximum": least_of, "minimum": most_of}
     if fold in ends and values is not None and count and int(values) == ends[fold](carrier.before):

@@ -8,7 +8,7 @@ from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import MARK, is_unsigned
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.exactness import ON_HALVES
+from hlo_lower.lowerings.carried.exactness import BY_HALVES, ON_HALVES
 from hlo_lower.lowerings.carried.halves import (
     add,
     choose,
@@ -24,7 +24,7 @@ from hlo_lower.lowerings.carried.halves import (
 )
 from hlo_lower.lowerings.carried.halves_converted import converted_halves
 from hlo_lower.lowerings.carried.halves_folded import folded_halves, is_folded
-from hlo_lower.lowerings.carried.halves_moved import BY_PARTS, iota, moved_by_parts, moved_rows
+from hlo_lower.lowerings.carried.halves_moved import iota, moved_by_parts, moved_rows
 from hlo_lower.lowerings.carried.halves_products import PRODUCTS, product_of_halves
 from hlo_lower.lowerings.carried.halves_quotients import divide, remainder
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
@@ -51,7 +51,7 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
         return [on_each_part(c, node, parts_of(c, node.operands, operands))]
     if name in ON_HALVES:
         return [moved_rows(c, node, operands)]
-    if name in BY_PARTS:
+    if name in BY_HALVES:
         return [moved_by_parts(c, node, operands)]
     if name == "iota":
         return [iota(c, node)]
@@ -177,7 +177,7 @@ def _amount(node: Node) -> int | None:
     given = node.operand(1).node
     while given is not None and (given.name == "stablehlo.broadcast_in_dim" or given.attribute(MARK) is not None):
         given = given.operand(0).node  # what is spread, or was put on halves before
-    values = given.constant() if given is not None and given.name == "stablehlo.constant" else None
+    values = None if given is None else given.constant()
     if values is not None and values.dtype.itemsize == 4:
         values = np.ascontiguousarray(values).view(np.int64)
     if values is None or values.size == 0 or bool((values != values.reshape(-1)[0]).any()):

@@ -18,7 +18,7 @@ def split(build: Builder, x: Value) -> Pair:
     node, shape = x.node, x.static_shape
     if node is not None and (known := _joined(node)) is not None:
         return known
-    values = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+    values = x.constant()
     if values is not None:
         first, second = (_constant(build, values[..., k], x.element_type) for k in (0, 1))
         return first, second

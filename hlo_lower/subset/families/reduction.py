@@ -45,7 +45,7 @@ def combiner_of(node: Node) -> str | None:
 def is_neutral(start: Value, name: str) -> bool:
     """Whether an initial value is a constant that an op leaves alone: of a sum a zero of either sign, as after a start
     of 0.0 no zero shows."""
-    given = start.node.constant() if start.node is not None and start.node.name == "stablehlo.constant" else None
+    given = start.constant()
     low, high = type_range(start.element_type) or (-inf, inf)
     wanted = {"multiply": 1, "maximum": low, "minimum": high, "and": -1 if low < 0 else high}.get(name, 0)
     return name in COMBINERS and given is not None and bool(given.reshape(-1)[0] == wanted)
