@@ -73,20 +73,18 @@ def realize(graph: Graph) -> None:
         return
     with mlir.active(graph.context):
         for node in left:
-            value = written_out(Builder.before(node), node.operand(0), node.result().raw.type)
+            value = written_out(Builder.before(node), node.operand(0))
             node.result().raw.replace_all_uses_with(value.raw)
         for node in reversed(left):
             node.raw.erase()
     graph.forget()
 
 
-def written_out(build: Builder, x: Value, raw_type: mlir.RawType) -> Value:
+def written_out(build: Builder, x: Value) -> Value:
     """A complex number's parts along a last dim, or the complex number of such parts."""
     if x.element_type not in PARTS:
-        return build.op("stablehlo.complex", split(build, x), [raw_type]).result()
-    part = mlir.tensor_type(x.shape, PARTS[x.element_type])
-    real, imag = (build.op(f"stablehlo.{name}", [x], [part]).result() for name in ("real", "imag"))
-    return join(build, (real, imag))
+        return build.complex(split(build, x))
+    return join(build, build.parts(x))
 
 
 def on_each(pair: Pair, one: Callable[[Value], Value]) -> Pair:
