@@ -15,7 +15,7 @@ from hlo_lower.causes import Code
 from hlo_lower.english import listed
 from hlo_lower.errors import RegistryError
 from hlo_lower.gather.facts import GATHER
-from hlo_lower.lowerings import nothing
+from hlo_lower.lowerings import replace
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.lowerings.plain_op import Numbers
@@ -473,14 +473,14 @@ def test_a_rule_from_outside_beats_a_built_in():
 def test_no_rule_is_an_error_of_four_lines():
     """Without a rule, lowering fails with the place, the facts, the nearest rules and what to type next."""
     registry = new_registry()
-    registry.extend(nothing.rules)
+    registry.lowers("stablehlo.scatter", subset={Subset.EMPTY})(replace.scatter_to_operand)
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(MODULE, registry=registry, name="m.mlir")
     lines = str(error.value).splitlines()
     assert lines[0] == "m.mlir:3:8: stablehlo.scatter: no lowering for target stablehlo"
     facts = "subset=Point combiner=assign dtype=i32 offsets=runtime in_bounds=unknown unique=proved oob=xla"
     assert lines[1] == f"  facts:   {facts}"
-    assert "nearest: scatter_to_operand (lowerings/nothing.py:" in lines[2]
+    assert "nearest: scatter_to_operand (lowerings/replace.py:" in lines[2]
     assert lines[2].endswith("subset=Point, needs Empty")
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
 

@@ -12,9 +12,8 @@ from hlo_lower.analysis.budget import MAX_POSITIONS
 from hlo_lower.analysis.comparator import sort_order
 from hlo_lower.analysis.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.analysis.evidence import Evidence
-from hlo_lower.analysis.gather_places import origin_of
 from hlo_lower.analysis.linear import Linear, Position, positions
-from hlo_lower.analysis.places import Entry, Place
+from hlo_lower.analysis.places import Entry, Place, origin_of
 from hlo_lower.analysis.running_sums import running_sum
 from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
-from hlo_lower.analysis.loop_ranges import MAX_NESTED, uniform, within
+from hlo_lower.analysis.loop_ranges import keeps_within, uniform, within
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.region import Combiner, classify_region
 from hlo_lower.analysis.site import Site
@@ -56,12 +56,8 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if len({a.element_type for a in (*arguments, value)}) != 1:
         return None
     like = Interval.of_type(value.static_shape, value.element_type)
-    if len(ranges.assumed) < MAX_NESTED:
-        scalar = Interval.of_type((), value.element_type)
-        assumed = {site.to(argument): uniform(scalar, hull) for argument in arguments}
-        returned = block.terminator.operand(number)
-        if within(ranges.assuming(assumed).of(site.to(returned)).hull(), hull):
-            return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
+    if keeps_within(ranges, hull, [*map(site.to, arguments)], site.to(block.terminator.operand(number))):
+        return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
     if classify_region(block).combiners[number] is not Combiner.ADD:
         return None
     terms = _windows(node)

@@ -14,7 +14,6 @@ from hlo_lower.lowerings import (
     dynamic_shape,
     last_writer,
     loop,
-    nothing,
     one_window,
     own_scatter,
     reduction,
@@ -31,7 +30,6 @@ from hlo_lower.scatter.facts import Dialect, Drops, InBounds
 from hlo_lower.subset.kinds import Tile
 
 FAMILIES = (
-    nothing.rules,
     replace.rules,
     one_window.rules,
     short_operand.rules,

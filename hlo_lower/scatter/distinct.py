@@ -241,6 +241,3 @@ def _of_constants(scatter: CanonicalScatter, interval: Interval) -> bool | None:
     """Whether constant windows, taken apart into elements, meet nowhere: computed; None where they are too many."""
     solved = solve(scatter, interval, drops_windows=False, most_pieces=0)
     return None if solved is None else solved.is_unique
-
-
-__all__ = ["UNPROVED", "Distinct", "find_distinct"]

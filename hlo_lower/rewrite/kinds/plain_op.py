@@ -16,7 +16,6 @@ from hlo_lower.lowerings import (
     pad,
     reduce_halves,
     reduce_window,
-    reduced_precision,
     remainder,
     select_and_scatter,
 )
@@ -52,7 +51,6 @@ class PlainOpKind(Kind):
         reduce_window.rules,
         float_ops.rules,
         integer_ops.rules,
-        reduced_precision.rules,
         batch_norm.rules,
         select_and_scatter.rules,
         dot_of_integers.rules,
