@@ -12,8 +12,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import combinations, product
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from itertools import chain, combinations, product
+from types import UnionType
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, get_args, get_type_hints
 
 from hlo_lower.causes import Cause, Code
 from hlo_lower.errors import RegistryError
@@ -31,7 +32,7 @@ class Facts(Protocol):
 
 
 class FactsByName:
-    """Facts that are attributes of their names.
+    """Facts that are attributes of their names: each whose type is an `Enum`, or one of several.
 
     Attributes:
       domains: the facts that rules constrain, each with its values.
@@ -39,12 +40,23 @@ class FactsByName:
 
     domains: ClassVar[Mapping[str, Iterable[Enum]]]
 
+    def __init_subclass__(cls) -> None:
+        found = {name: _one_of(kind) for name, kind in get_type_hints(cls).items()}
+        cls.domains = {name: values for name, values in found.items() if values}
+
     def __getitem__(self, name: str) -> Enum:
         """The value of a fact of the domains."""
         if name not in self.domains:
             raise KeyError(name)
         value: Enum = getattr(self, name)
         return value
+
+
+def _one_of(kind: Any) -> tuple[Enum, ...]:
+    """The values of a type that is an `Enum`, or one of several; none of another."""
+    several = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    enums = [one for one in several if isinstance(one, type) and issubclass(one, Enum)]
+    return tuple(chain.from_iterable(enums)) if len(enums) == len(several) else ()
 
 
 class DoesNotApply(Exception):

@@ -161,7 +161,7 @@ def test_the_check_of_layers_can_fail():
         "verify", {"scatter.spread", "gather.reference", "errors"}
     )
     assert {"graph.Node"} == violations("registry", {"errors.RegistryError", "graph.Node"})
-    assert {"scatter.facts.DOMAINS"} == violations("report", {"scatter.record.Fact", "scatter.facts.DOMAINS"})
+    assert {"scatter.facts.ScatterFacts"} == violations("report", {"scatter.record.Fact", "scatter.facts.ScatterFacts"})
 
 
 def test_only_mlir_imports_the_internals_of_jax():

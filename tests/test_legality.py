@@ -15,7 +15,7 @@ from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.lowerings.window import one_window
 from hlo_lower.registry import CompositeLoweringRegistry, RuleList
 from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.scatter.facts import DOMAINS, Drops, InBounds, OutOfBounds, Unique
+from hlo_lower.scatter.facts import Drops, InBounds, OutOfBounds, ScatterFacts, Unique
 from hlo_lower.subset import Subset
 
 SCATTER = "stablehlo.scatter"
@@ -204,7 +204,7 @@ def test_two_rules_that_only_a_refused_one_settles():
 
         lowering.__name__ = name
         rules.lowers(SCATTER, **constraints, **narrow, unique={Unique.PROVED})(lowering)
-    registry = CompositeLoweringRegistry({SCATTER: DOMAINS})
+    registry = CompositeLoweringRegistry({SCATTER: ScatterFacts.domains})
     registry.extend(rules)
     registry.check()
     text = module(body=MULTIPLY)

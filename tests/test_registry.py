@@ -15,14 +15,14 @@ from hlo_lower.causes import Code
 from hlo_lower.english import listed
 from hlo_lower.errors import RegistryError
 from hlo_lower.gather.facts import GATHER
-from hlo_lower.lowerings import nothing
+from hlo_lower.lowerings import replace
 from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
 from hlo_lower.lowerings.loop import scatter_to_while
 from hlo_lower.lowerings.plain_op import Numbers
 from hlo_lower.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
 from hlo_lower.rewrite.kinds import KINDS, default_registry, new_registry
 from hlo_lower.scatter.costs import COSTS
-from hlo_lower.scatter.facts import DOMAINS, Arity, Dialect, Drops, InBounds, Offsets, Parts, Windows
+from hlo_lower.scatter.facts import Arity, Dialect, Drops, InBounds, Offsets, Parts, ScatterFacts, Windows
 from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS, Subset
 
@@ -339,7 +339,8 @@ def occurring_facts(told_apart):
     """
     needed = {"subset", "windows", "in_bounds", "drops", *told_apart}
     combiners = [Combiner.ASSIGN, Combiner.ADD, Combiner.NO_OP]
-    domains = {**DOMAINS, "combiner": combiners, "windows": [w for w in Windows if w is not Windows.OUTSIDE]}
+    windows = [w for w in Windows if w is not Windows.OUTSIDE]
+    domains = {**ScatterFacts.domains, "combiner": combiners, "windows": windows}
     for values in product(*(list(domain) if fact in needed else list(domain)[:1] for fact, domain in domains.items())):
         facts = dict(zip(domains, values, strict=True))
         if facts["in_bounds"] is InBounds.NEVER and facts["subset"] is not Subset.EMPTY:
@@ -381,7 +382,7 @@ def test_every_combination_that_occurs_has_one_most_specific_rule():
     63rd combination it is asked), and each rule is the one of some."""
     registry = default_registry()
     rules = registry.rules(SCATTER)
-    domains = {fact: frozenset(values) for fact, values in DOMAINS.items()}
+    domains = {fact: frozenset(values) for fact, values in ScatterFacts.domains.items()}
     beaten_by = {rule.name: [o.name for o in rules if o.beats(rule, domains)] for rule in rules}
     reached = set()
     for number, named in enumerate(occurring_facts({fact for rule in rules for fact in rule.constraints})):
@@ -472,14 +473,14 @@ def test_a_rule_from_outside_beats_a_built_in():
 def test_no_rule_is_an_error_of_four_lines():
     """Without a rule, lowering fails with the place, the facts, the nearest rules and what to type next."""
     registry = new_registry()
-    registry.extend(nothing.rules)
+    registry.lowers("stablehlo.scatter", subset={Subset.EMPTY})(replace.scatter_to_operand)
     with pytest.raises(hl.NotLoweredError) as error:
         hl.lower(MODULE, registry=registry, name="m.mlir")
     lines = str(error.value).splitlines()
     assert lines[0] == "m.mlir:3:8: stablehlo.scatter: no lowering for target stablehlo"
     facts = "subset=Point combiner=assign dtype=i32 offsets=runtime in_bounds=unknown unique=proved oob=xla"
     assert lines[1] == f"  facts:   {facts}"
-    assert "nearest: scatter_to_operand (lowerings/nothing.py:" in lines[2]
+    assert "nearest: scatter_to_operand (lowerings/replace.py:" in lines[2]
     assert lines[2].endswith("subset=Point, needs Empty")
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
 

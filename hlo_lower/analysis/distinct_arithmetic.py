@@ -37,17 +37,25 @@ def _add(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts:
     if node.result().element_type == "i1":
         return UNKNOWN
     for x, c in (node.operands, node.operands[::-1]):
-        if queries.moves_with(entries.operand(c)):
-            continue
-        found, added, whole = queries.of(entries.to(x)), queries.hull(entries.site.to(c)), _type(node)
-        low, high = _hull(queries, entries.to(x), found)
-        if low + added[0] < whole[0] or high + added[1] > whole[1]:
-            return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
-        repeats = tuple((a + added[0], b + added[1]) for a, b in found.repeats)
-        covers = found.covers and added == (0, 0)
-        return AxisFacts(found.gap, repeats, covers, found.order, found.evidence)
+        if not queries.moves_with(entries.operand(c)):
+            return _moved(queries, entries.to(x), queries.hull(entries.site.to(c)), _type(node))
     x, y = map(entries.to, node.operands)
     return best(_digits(queries, x, y, _type(node)), _digits(queries, y, x, _type(node)))
+
+
+def _moved(queries: DistinctQueries, x: Entries, added: Hull, whole: Hull) -> AxisFacts:
+    """`x + c`, c a number in a hull that stays along the axes; see `_add`."""
+    found = queries.of(x)
+    low, high = _hull(queries, x, found)
+    if low + added[0] < whole[0] or high + added[1] > whole[1]:
+        return _modulo(found)
+    repeats = tuple((a + added[0], b + added[1]) for a, b in found.repeats)
+    return replace(found, repeats=repeats, covers=found.covers and added == (0, 0))
+
+
+def _modulo(found: AxisFacts) -> AxisFacts:
+    """What is left of elements that are mapped one-to-one modulo 2^width: those that differ still do, by 1."""
+    return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
 
 
 def _digits(queries: DistinctQueries, x: Entries, y: Entries, whole: Hull) -> AxisFacts:
@@ -79,18 +87,14 @@ def _subtract(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFac
     a, b = map(entries.operand, node.operands)
     whole = _type(node)
     if not queries.moves_with(b):
-        found, (low, high) = queries.of(a), queries.hull(b.site)
-        least, most = _hull(queries, a, found)
-        if least - high < whole[0] or most - low > whole[1]:
-            return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
-        repeats = tuple((x - high, y - low) for x, y in found.repeats)
-        return AxisFacts(found.gap, repeats, found.covers and (low, high) == (0, 0), found.order, found.evidence)
+        low, high = queries.hull(b.site)
+        return _moved(queries, a, (-high, -low), whole)
     if queries.moves_with(a):
         return UNKNOWN
     found, (low, high) = queries.of(b), queries.hull(a.site)
     least, most = _hull(queries, b, found)
     if low - most < whole[0] or high - least > whole[1]:
-        return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
+        return _modulo(found)
     repeats = tuple((low - y, high - x) for x, y in found.repeats)
     covers = found.covers and low == high == count_of(entries.axes) - 1
     return AxisFacts(found.gap, repeats, covers, Monotonicity.UNKNOWN, found.evidence)
@@ -165,7 +169,7 @@ def _negate(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFacts
     x = entries.to(node.operand(0))
     found = queries.of(x)
     if queries.hull(x.site)[0] <= _type(node)[0] or x.site.value.element_type.startswith("u"):
-        return AxisFacts(1, evidence=found.evidence) if found.is_distinct else UNKNOWN
+        return _modulo(found)
     repeats = tuple((-b, -a) for a, b in found.repeats)
     return replace(found, repeats=repeats, covers=False, order=Monotonicity.UNKNOWN)
 

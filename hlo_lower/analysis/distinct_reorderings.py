@@ -12,9 +12,8 @@ from hlo_lower.analysis.budget import MAX_POSITIONS
 from hlo_lower.analysis.comparator import sort_order
 from hlo_lower.analysis.distinct_queries import DistinctQueries, Entries, Rule
 from hlo_lower.analysis.evidence import Evidence
-from hlo_lower.analysis.gather_places import origin_of
 from hlo_lower.analysis.linear import Linear, Position, positions
-from hlo_lower.analysis.places import Entry, Place
+from hlo_lower.analysis.places import Entry, Place, origin_of
 from hlo_lower.analysis.running_sums import running_sum
 from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
@@ -121,16 +120,13 @@ def _scatter(queries: DistinctQueries, node: Node, entries: Entries) -> AxisFact
     shape = value.static_shape
     if len(node.results) != 1 or block.terminator.operand(0) != block.argument(1):
         return UNKNOWN
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    indices, updates, ivd = node.operand(1), node.operand(2), int(numbers.index_vector_dim)
-    scatter_dims = updates.static_shape
-    addressed = [int(d) for d in numbers.scattered_dims_to_operand_dims]
-    if list(numbers.update_window_dims) or updates.element_type != value.element_type:
+    numbers = mlir.ScatterNumbers.of(node.raw)
+    indices, updates, ivd = node.operand(1), node.operand(2), numbers.index_vector_dim
+    scatter_dims, addressed = updates.static_shape, numbers.scatter_dims_to_operand_dims
+    if numbers.update_window_dims or updates.element_type != value.element_type:
         return UNKNOWN
-    batched = {
-        int(d): int(n) - (int(n) > ivd)
-        for d, n in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
-    }
+    pairs = zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+    batched = {d: n - (n > ivd) for d, n in pairs}
     if len(scatter_dims) != len(shape) or sorted((*addressed, *batched)) != list(range(len(shape))):
         return UNKNOWN
     symbols = [Linear(0, {queries.fresh(n): 1}) if n > 1 else Linear(0) for n in scatter_dims]

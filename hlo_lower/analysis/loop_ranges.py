@@ -9,7 +9,7 @@ JAX often counts twice, once for the condition and once for the body. So a value
 bounded by how often the loop can run, which another counter says: `i < n` with step s from a runs (n - a) / s times.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
 from hlo_lower.analysis.provider import Ranges
+from hlo_lower.analysis.site import Site
 from hlo_lower.analysis.sources import Carried
 from hlo_lower.analysis.transfer import MIRRORED, comparison_direction
 from hlo_lower.causes import Code
@@ -126,6 +127,15 @@ def _candidates(before: Hull, after_any: Hull, after_first: Hull) -> Iterator[Hu
 def within(inner: Hull, outer: Hull) -> bool:
     """Whether a hull lies in another one."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def keeps_within(ranges: Ranges, hull: Hull, arguments: Sequence[Site], returned: Site) -> bool:
+    """Whether a region that is given scalars in a hull is proved to return one in the same hull: so does any number of
+    its applications."""
+    if len(ranges.assumed) >= MAX_NESTED:
+        return False
+    scalar = Interval.of_type((), returned.value.element_type)
+    return within(ranges.assuming({at: uniform(scalar, hull) for at in arguments}).of(returned).hull(), hull)
 
 
 def uniform(like: Interval, hull: Hull) -> Interval:

@@ -3,11 +3,13 @@
 A place is a linear form for each dim of a tensor.
 """
 
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from hlo_lower import mlir
 from hlo_lower.analysis.linear import ZERO, Linear, Position, Start
 from hlo_lower.analysis.site import Site
 from hlo_lower.graph import Node, Value
@@ -157,3 +159,37 @@ def before_start(node: Node, entry: Entry) -> Entry:
         last = size - node.result().static_shape[dim]
         place.append(coordinate.plus(Linear(0, {Start(entry.site, dim, last): 1})) if last else coordinate)
     return Entry(entry.site.to(operand), tuple(place))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an element of a gather comes from: operand coordinate = start + offset, or the position of a batching dim.
+
+    Attributes:
+      starts: for each operand dim that the index vector addresses, the place of its component in the indices.
+      offsets: for every operand dim the coordinate within the slice; of a batching dim the coordinate.
+    """
+
+    starts: dict[int, Place]
+    offsets: tuple[Linear, ...]
+
+
+def origin_of(node: Node, place: Place) -> Origin:
+    """Where the element at a place of a gather's result comes from."""
+    numbers = mlir.gather_dimension_numbers(node.raw)
+    ivd, rank = numbers.index_vector_dim, len(node.operand(0).shape)
+    batch = tuple(c for d, c in enumerate(place) if d not in numbers.offset_dims)
+    within = iter(place[d] for d in sorted(numbers.offset_dims))
+    offsets: list[Linear] = []
+    for dim in range(rank):
+        if dim in numbers.operand_batching_dims:
+            indices_dim = numbers.start_indices_batching_dims[numbers.operand_batching_dims.index(dim)]
+            offsets.append(batch[indices_dim - (indices_dim > ivd)])
+        else:
+            offsets.append(Linear(0) if dim in numbers.collapsed_slice_dims else next(within))
+    is_implicit = ivd == len(node.operand(1).shape)
+    starts = {
+        dim: batch if is_implicit else (*batch[:ivd], Linear(k), *batch[ivd:])
+        for k, dim in enumerate(numbers.start_index_map)
+    }
+    return Origin(starts, tuple(offsets))

@@ -4,7 +4,7 @@ from math import prod
 
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
-from hlo_lower.analysis.loop_ranges import MAX_NESTED, uniform, within
+from hlo_lower.analysis.loop_ranges import keeps_within, uniform, within
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.site import Site
 from hlo_lower.causes import Code
@@ -33,11 +33,8 @@ def reduction_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     returned = body.terminator.operand(number)
     arguments = (body.argument(number), body.argument(count + number))
     why = merge((folded.evidence, first.evidence))
-    if len(ranges.assumed) < MAX_NESTED:
-        scalar = Interval.of_type((), operand.element_type)
-        assumed = {site.to(argument): uniform(scalar, hull) for argument in arguments}
-        if within(ranges.assuming(assumed).of(site.to(returned)).hull(), hull):
-            return uniform(like, hull).because(Evidence.at(node, Code.FOLDED(*hull), why))
+    if keeps_within(ranges, hull, [*map(site.to, arguments)], site.to(returned)):
+        return uniform(like, hull).because(Evidence.at(node, Code.FOLDED(*hull), why))
     adder = returned.node
     if adder is None or adder.name != "stablehlo.add" or set(adder.operands) != set(arguments):
         return None

@@ -45,7 +45,7 @@ def running_dim(node: Node) -> tuple[int, bool] | None:
         return None
     shape, window = node.operand(0).static_shape, node.integers("window_dimensions")
     for name in ("window_strides", "base_dilations", "window_dilations"):
-        if node.attribute(name) is not None and any(v != 1 for v in node.integers(name)):
+        if any(v != 1 for v in node.integers(name, ())):
             return None
     body = node.blocks[0]
     adder = body.terminator.operand(0).node

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.analysis.evidence import Evidence, merge
 from hlo_lower.analysis.interval import Interval, type_range
-from hlo_lower.analysis.loop_ranges import MAX_NESTED, uniform, within
+from hlo_lower.analysis.loop_ranges import keeps_within, uniform, within
 from hlo_lower.analysis.provider import Ranges
 from hlo_lower.analysis.region import Combiner, classify_region
 from hlo_lower.analysis.site import Site
@@ -56,12 +56,8 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
     if len({a.element_type for a in (*arguments, value)}) != 1:
         return None
     like = Interval.of_type(value.static_shape, value.element_type)
-    if len(ranges.assumed) < MAX_NESTED:
-        scalar = Interval.of_type((), value.element_type)
-        assumed = {site.to(argument): uniform(scalar, hull) for argument in arguments}
-        returned = block.terminator.operand(number)
-        if within(ranges.assuming(assumed).of(site.to(returned)).hull(), hull):
-            return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
+    if keeps_within(ranges, hull, [*map(site.to, arguments)], site.to(block.terminator.operand(number))):
+        return uniform(like, hull).because(Evidence.at(node, Code.SCATTERED(*hull), why))
     if classify_region(block).combiners[number] is not Combiner.ADD:
         return None
     terms = _windows(node)
@@ -73,10 +69,9 @@ def scatter_range(ranges: Ranges, node: Node, site: Site) -> Interval | None:
 
 def _windows(node: Node) -> int:
     """How many windows a scatter writes; of one batch where its operand has batching dims."""
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    indices, ivd = node.operand(len(node.results)).static_shape, int(numbers.index_vector_dim)
-    batching = {int(d) for d in numbers.scatter_indices_batching_dims}
-    return prod(size for d, size in enumerate(indices) if d != ivd and d not in batching)
+    numbers, indices = mlir.ScatterNumbers.of(node.raw), node.operand(len(node.results)).static_shape
+    apart = (numbers.index_vector_dim, *numbers.scatter_indices_batching_dims)
+    return prod(size for d, size in enumerate(indices) if d not in apart)
 
 
 _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
@@ -90,13 +85,10 @@ _APPLIED: Mapping[Combiner, Callable[[Any, Any], Any]] = {
 def _applied(ranges: Ranges, node: Node, site: Site, before: Interval, written: Interval) -> Interval | None:
     """The result of a scatter of points into a vector, all of it known; points outside are dropped."""
     indices = node.operand(1)
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    block = node.blocks[0]
+    numbers, block = mlir.ScatterNumbers.of(node.raw), node.blocks[0]
     apply = _APPLIED.get(classify_region(block).common)
-    is_points = (
-        len(before.shape) == 1 and not list(numbers.update_window_dims) and not list(numbers.input_batching_dims)
-    )
-    if apply is None or not is_points or list(numbers.scattered_dims_to_operand_dims) != [0]:
+    is_points = len(before.shape) == 1 and not numbers.update_window_dims and not numbers.input_batching_dims
+    if apply is None or not is_points or numbers.scatter_dims_to_operand_dims != (0,):
         return None
     if apply is _APPLIED[Combiner.ASSIGN] and block.terminator.operand(0) != block.argument(1):
         return None

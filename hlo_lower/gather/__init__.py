@@ -1,10 +1,9 @@
 """`stablehlo.gather`: its canonical form, what is known of it, and a reference in NumPy."""
 
 from hlo_lower.gather.canonical import CanonicalGather, read_gather
-from hlo_lower.gather.facts import GATHER_DOMAINS, GatherFacts, GatherStrategy, TakenGather, gather_facts
+from hlo_lower.gather.facts import GatherFacts, GatherStrategy, TakenGather, gather_facts
 
 __all__ = [
-    "GATHER_DOMAINS",
     "CanonicalGather",
     "GatherFacts",
     "GatherStrategy",

@@ -1,6 +1,6 @@
 """What is known of a gather, for the registry: how the target takes it, and which form its sizes ask for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
@@ -35,21 +35,15 @@ class GatherStrategy(Enum):
     MANY = "many"
 
 
-GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenGather, "strategy": GatherStrategy}
-"""The facts of `stablehlo.gather` for the registry."""
-
-
 @dataclass(frozen=True)
 class GatherFacts(FactsByName):
     """The facts of one gather.
 
     Attributes:
-      taken, strategy: the facts that rules constrain, one for each of `GATHER_DOMAINS`.
+      taken, strategy: the facts that rules constrain.
       in_bounds: whether every start is proved to be inside; not looked at where the target takes every gather.
       strategies: what each is estimated to cost, in nanoseconds, the cheapest first.
     """
-
-    domains = GATHER_DOMAINS
 
     taken: TakenGather
     strategy: GatherStrategy

@@ -7,19 +7,20 @@ from hlo_lower.graph.builder import Builder
 from hlo_lower.graph.view import Value
 
 
-def reduce_along(build: Builder, value: Value, initial: Value, axis: int, op: str) -> Value:
-    """`stablehlo.reduce` of one axis by a binary op ("add", "or", "maximum", ...), in any order.
+def reduce_along(build: Builder, value: Value, initial: Value, axis: int | Sequence[int], op: str) -> Value:
+    """`stablehlo.reduce` of one axis or several by a binary op ("add", "or", "maximum", ...), in any order.
 
     Args:
       build: where to build.
       value: the tensor.
       initial: a scalar that changes nothing under the op.
-      axis: the axis; it is not in the result.
+      axis: the axis, or axes; not in the result.
       op: the op's name without its dialect.
     """
-    shape = [size for d, size in enumerate(value.static_shape) if d != axis]
+    axes = [axis] if isinstance(axis, int) else axis
+    shape = [size for d, size in enumerate(value.static_shape) if d not in axes]
     element = mlir.tensor_element(value.raw.type)
-    dims = {"dimensions": mlir.dense_i64([axis])}
+    dims = {"dimensions": mlir.dense_i64(axes)}
     node = build.op("stablehlo.reduce", [value, initial], [mlir.tensor_type(shape, element)], dims, regions=1)
     scalar = mlir.tensor_type((), element)
     build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.elementwise(op, *pair)])

@@ -111,8 +111,7 @@ class Builder:
         text = {"i1": "false"}.get(name, "0" if name.lstrip("u").startswith("i") else "0.0")
         if name.startswith("complex"):
             part = mlir.tensor_type((), name.removeprefix("complex<").removesuffix(">"))
-            zero = self._splat("0.0", part)
-            return self._value("stablehlo.complex", [zero, zero], raw_type)
+            return self.complex([self._splat("0.0", part)] * 2)
         if name == "f8E8M0FNU":  # it has no zero; its least value does as filler
             text = "0x00"
         return self._splat(text, raw_type)
@@ -293,6 +292,18 @@ class Builder:
     def clamp(self, low: Value, value: Value, high: Value) -> Value:
         """min(max(value, low), high); the bounds may be scalars."""
         return self._value("stablehlo.clamp", [low, value, high], value.raw.type)
+
+    def parts(self, value: Value) -> tuple[Value, Value]:
+        """The real and the imaginary part of complex numbers."""
+        part = mlir.tensor_type(value.shape, value.element_type.removeprefix("complex<").removesuffix(">"))
+        real, imag = (self._value(f"stablehlo.{name}", [value], part) for name in ("real", "imag"))
+        return real, imag
+
+    def complex(self, parts: Sequence[Value]) -> Value:
+        """Complex numbers of their real and their imaginary part."""
+        real, imag = parts
+        raw_type = mlir.tensor_type(real.shape, f"complex<{real.element_type}>")
+        return self._value("stablehlo.complex", [real, imag], raw_type)
 
     # --- structure ---
 

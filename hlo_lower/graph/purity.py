@@ -9,18 +9,36 @@ from hlo_lower import mlir
 from hlo_lower.graph.cleanup import PURE_OPS
 from hlo_lower.graph.view import Block, Graph, Node
 
-FUNCTIONS = PURE_OPS | {
-    *(f"stablehlo.{op}" for op in ("atan2", "cbrt", "cosine", "exponential_minus_one", "imag", "log_plus_one")),
-    *(f"stablehlo.{op}" for op in ("logistic", "real", "reduce_precision", "sine", "tan", "tanh")),
-    *(f"stablehlo.{op}" for op in ("case", "if", "while", "scatter", "optimization_barrier", "rng_bit_generator")),
-    *(f"stablehlo.{op}" for op in ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky")),
-    *(f"stablehlo.{op}" for op in ("convolution", "dynamic_conv", "dynamic_gather", "dynamic_pad", "fft")),
-    *(f"stablehlo.{op}" for op in ("real_dynamic_slice", "select_and_scatter", "triangular_solve", "tuple")),
-    *("stablehlo.get_tuple_element", "chlo.top_k", "sdy.sharding_constraint", "func.return"),
-    *(f"chlo.{op}" for op in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh")),
-    *(f"chlo.{op}" for op in ("digamma", "erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma")),
-    *(f"chlo.{op}" for op in ("next_after", "polygamma", "ragged_dot", "sinh", "square", "tan", "zeta")),
-}
+_UNARY = (
+    *("abs", "cbrt", "ceil", "convert", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one"),
+    *("floor", "imag", "is_finite", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "real"),
+    *("reduce_precision", "round_nearest_afz", "round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
+)
+_BINARY = (
+    *("add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "multiply", "or", "power"),
+    *("remainder", "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor"),
+)
+_CHLO = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma", "erf", "erf_inv"),
+    *("erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma", "sinh", "square", "tan"),
+    "zeta",
+)
+ELEMENTWISE = frozenset(
+    [f"stablehlo.{name}" for name in (*_UNARY, *_BINARY, "select", "clamp")] + [f"chlo.{name}" for name in _CHLO]
+)
+"""Ops that compute each element of the result from the elements at the same place."""
+
+FUNCTIONS = (
+    PURE_OPS
+    | ELEMENTWISE
+    | {
+        *(f"stablehlo.{op}" for op in ("case", "if", "while", "scatter", "optimization_barrier", "rng_bit_generator")),
+        *(f"stablehlo.{op}" for op in ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky")),
+        *(f"stablehlo.{op}" for op in ("convolution", "dynamic_conv", "dynamic_gather", "dynamic_pad", "fft")),
+        *(f"stablehlo.{op}" for op in ("real_dynamic_slice", "select_and_scatter", "triangular_solve", "tuple")),
+        *("stablehlo.get_tuple_element", "chlo.top_k", "chlo.ragged_dot", "sdy.sharding_constraint", "func.return"),
+    }
+)
 """Ops that are, as far as what stands in their regions is."""
 
 PLACEMENT_NOTES = ("Sharding", "annotate_device_placement")

@@ -105,6 +105,11 @@ class Value(_View):
         """The node whose result this is; None for a block argument."""
         return None if mlir.is_block_argument(self.raw) else Node(self.raw.owner.operation)
 
+    def constant(self) -> "np.ndarray[Any, Any] | None":
+        """The numbers of the constant that makes it; None where none does, or they have no NumPy form."""
+        node = self.node
+        return None if node is None else node.constant()
+
     @property
     def block(self) -> "Block | None":
         """The block whose argument this is; None for the result of a node."""
@@ -213,21 +218,25 @@ class Node(_View):
         attributes = self.raw.attributes
         return attributes[name] if name in attributes else None  # noqa: SIM401 (the bindings' map has no get in 0.9)
 
-    def integers(self, name: str) -> tuple[int, ...]:
-        """The integers of an `array<i64>` attribute (dims, permutation, slice bounds)."""
+    def integers(self, name: str, otherwise: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """The integers of an `array<i64>` attribute (dims, permutation, slice bounds); others where there is none."""
+        if otherwise is not None and name not in self.raw.attributes:
+            return otherwise
         return mlir.integers_of(self.raw.attributes[name])
 
-    def dense_integers(self, name: str) -> tuple[int, ...]:
-        """The integers of a `dense<...> : tensor<...xi64>` attribute (padding of windows), flat."""
-        return mlir.dense_integers(self.raw.attributes[name])
+    def padding(self, rank: int) -> tuple[int, ...]:
+        """Low and high padding of each dim of windows, one after the other, `dense<...> : tensor<...xi64>`; 0 unless
+        it is said."""
+        attributes = self.raw.attributes
+        return mlir.dense_integers(attributes["padding"]) if "padding" in attributes else (0,) * (2 * rank)
 
     def integer(self, name: str) -> int:
         """An integer attribute (iota_dimension, dimension)."""
         return mlir.integer_of(self.raw.attributes[name])
 
     def constant(self) -> "np.ndarray[Any, Any] | None":
-        """The value of a `stablehlo.constant`, or None where it has no NumPy form."""
-        return mlir.constant_value(self.raw)
+        """The value of a `stablehlo.constant`, or None where it has no NumPy form; None of another op."""
+        return mlir.constant_value(self.raw) if self.raw.name == "stablehlo.constant" else None
 
     @property
     def callee(self) -> str:

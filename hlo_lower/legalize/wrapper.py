@@ -99,4 +99,4 @@ def _fill(outer: Function, function: Function, inner: str, demotion: Demotion) -
 
 
 def _cast(build: Builder, value: Value, raw_type: mlir.RawType, told: DemotedValue) -> Value:
-    return written_out(build, value, raw_type) if told.is_pair else build.op(told.cast, [value], [raw_type]).result()
+    return written_out(build, value) if told.is_pair else build.op(told.cast, [value], [raw_type]).result()

@@ -6,7 +6,7 @@ which is asked of the numbers that its counter gives (`counter_values`). `tiled`
 """
 
 from hlo_lower.loop.counted import CountedLoop, read_counted
-from hlo_lower.loop.structured import StructuredLoop
+from hlo_lower.loop.structured import StructuredLoop, Values
 from hlo_lower.loop.tiled_loop import TiledLoop, rounded
 
-__all__ = ["CountedLoop", "StructuredLoop", "TiledLoop", "read_counted", "rounded"]
+__all__ = ["CountedLoop", "StructuredLoop", "TiledLoop", "Values", "read_counted", "rounded"]

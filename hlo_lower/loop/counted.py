@@ -75,8 +75,5 @@ def _is_kept(body: Block, position: int) -> bool:
 
 def _scalar(value: Value) -> int | None:
     """The value of a scalar constant."""
-    node = value.node
-    if node is None or node.name != "stablehlo.constant" or value.shape != ():
-        return None
-    constant = node.constant()
+    constant = value.constant() if value.shape == () else None
     return None if constant is None else int(constant)

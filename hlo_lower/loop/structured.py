@@ -18,7 +18,9 @@ from typing import TypeAlias
 
 from hlo_lower.graph import Builder, Value
 
-IterationBuilder: TypeAlias = Callable[[Builder, Value, tuple[Value, ...], tuple[Value, ...]], Sequence[Value]]
+Values: TypeAlias = tuple[Value, ...]
+
+IterationBuilder: TypeAlias = Callable[[Builder, Value, Values, Values], Sequence[Value]]
 """Builds one iteration from a builder, the counter, the carried and the invariant values; returns the next carried."""
 
 

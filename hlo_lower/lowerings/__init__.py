@@ -12,19 +12,16 @@ from hlo_lower.lowerings import (
     batched_tile,
     constant,
     dynamic_shape,
-    insert_slice,
     last_writer,
     loop,
-    nothing,
+    one_window,
     own_scatter,
     reduction,
     replace,
     rounds,
-    rows,
     short_operand,
     tensor_slice,
     unrolled,
-    update_slice,
 )
 from hlo_lower.lowerings.window import READING
 from hlo_lower.registry import Rule
@@ -33,11 +30,8 @@ from hlo_lower.scatter.facts import Dialect, Drops, InBounds
 from hlo_lower.subset.kinds import Tile
 
 FAMILIES = (
-    nothing.rules,
     replace.rules,
-    insert_slice.rules,
-    update_slice.rules,
-    rows.rules,
+    one_window.rules,
     short_operand.rules,
     batched_tile.rules,
     unrolled.rules,

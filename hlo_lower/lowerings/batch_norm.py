@@ -5,6 +5,7 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph.axes import reduce_along
 from hlo_lower.lowerings.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.registry import RuleList
 
@@ -27,14 +28,9 @@ class _Batch:
 
     def total(self, value: Value) -> Value:
         """The sum of each feature."""
-        element = mlir.tensor_element(value.raw.type)
-        dims = [d for d in range(len(self._shape)) if d != self._feature]
-        attributes = {"dimensions": mlir.dense_i64(dims)}
-        result = mlir.tensor_type((self._shape[self._feature],), element)
-        node = self._build.op("stablehlo.reduce", [value, self._build.zero(element)], [result], attributes, regions=1)
-        scalar = mlir.tensor_type((), element)
-        self._build.region(node, 0, [scalar, scalar], lambda inner, taken: [inner.elementwise("add", *taken)])
-        return node.result()
+        zero = self._build.zero(mlir.tensor_element(value.raw.type))
+        others = [d for d in range(len(self._shape)) if d != self._feature]
+        return reduce_along(self._build, value, zero, others, "add")
 
     def op(self, name: str, *values: Value | float) -> Value:
         """An elementwise op; numbers become constants of the shape of the first operand."""

@@ -4,10 +4,8 @@ Bits are those of the op wherever the consumer's own function of a magnitude has
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.float_ops import Floats
@@ -77,7 +75,7 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
 
 def _is_even(y: Value) -> bool:
     """Whether an exponent is a constant of even numbers, none of them 0."""
-    numbers = _constant(y)
+    numbers = _moved(y).constant()
     if numbers is None:
         return False
     wide = numbers.astype(np.float64)
@@ -86,15 +84,10 @@ def _is_even(y: Value) -> bool:
 
 def has_no_sign(value: Value) -> bool:
     """Whether no float among these has a sign, as far as the op that makes them says."""
-    made, numbers = _moved(value).node, _constant(value)
+    made, numbers = _moved(value).node, _moved(value).constant()
     if numbers is not None:
         return not bool(np.signbit(numbers).any())
     return made is not None and made.name in WITHOUT_SIGN
-
-
-def _constant(value: Value) -> NDArray[Any] | None:
-    made = _moved(value).node
-    return made.constant() if made is not None and made.name == "stablehlo.constant" else None
 
 
 def _moved(value: Value) -> Value:

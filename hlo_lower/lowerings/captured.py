@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.graph import Block, Builder, Value
-from hlo_lower.scatter.lift import captured_values
+from hlo_lower.graph.regions import captured_values
 
 
 @dataclass(frozen=True)

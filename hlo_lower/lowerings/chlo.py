@@ -4,7 +4,7 @@ The pass is run over a function of its own that holds nothing but the operation,
 quotient of polynomials, top_k as a sort) is put in the operation's place, under its location.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,9 +31,6 @@ class TakenChlo(Enum):
     WRITTEN_OUT = "written out"
 
 
-CHLO_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenChlo}
-
-
 @dataclass(frozen=True)
 class ChloFacts(FactsByName):
     """The facts of one `chlo` operation.
@@ -42,8 +39,6 @@ class ChloFacts(FactsByName):
       taken: how the target takes it.
       op: its name ("chlo.erf"), for conditions of rules.
     """
-
-    domains = CHLO_DOMAINS
 
     taken: TakenChlo
     op: str

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Builder, Graph, Node, Value
+from hlo_lower.graph import Graph, Node, Value
+from hlo_lower.graph.axes import reduce_along
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.softmax_of import is_softmax
 from hlo_lower.registry import FactsByName, RuleList
@@ -51,14 +50,6 @@ class Axis(Enum):
     NONE = "none"  # none, or none of its operand's
 
 
-COMPOSITE_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "name": Name,
-    "taken": TakenComposite,
-    "elements": Elements,
-    "axis": Axis,
-}
-"""The facts of `stablehlo.composite` for the registry."""
-
 NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
 """The names whose meaning is known: LiteRT's exporters write odml.softmax with an attribute axis, -1 for the last."""
 
@@ -76,13 +67,11 @@ class CompositeFacts(FactsByName):
     """The facts of one composite.
 
     Attributes:
-      name, taken, elements, axis: the facts that rules constrain, one for each of `COMPOSITE_DOMAINS`.
+      name, taken, elements, axis: the facts that rules constrain.
       full_name: its name in the module ("odml.softmax").
       axis_number: the axis, counted from 0, or None.
       claim: why its name counts for nothing; None where it does, or is not known.
     """
-
-    domains = COMPOSITE_DOMAINS
 
     name: Name
     taken: TakenComposite
@@ -198,29 +187,12 @@ def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
     assert axis is not None
     value = build.convert(given, "f32") if given.element_type in ("f16", "bf16") else given
     dims = [d for d in range(len(value.static_shape)) if d != axis]
-    lowest = _lowest(build, value)
-    greatest = build.broadcast(_folded(build, value, lowest, axis, "maximum"), value.static_shape, dims)
+    element = mlir.tensor_element(value.raw.type)
+    lowest = build.infinity(element, is_negative=True)
+    greatest = build.broadcast(reduce_along(build, value, lowest, axis, "maximum"), value.static_shape, dims)
     powers = build.elementwise("exponential", build.elementwise("subtract", value, greatest))
-    zero = build.zero(mlir.tensor_element(value.raw.type))
-    total = build.broadcast(_folded(build, powers, zero, axis, "add"), value.static_shape, dims)
+    total = build.broadcast(reduce_along(build, powers, build.zero(element), axis, "add"), value.static_shape, dims)
     return [build.convert(build.elementwise("divide", powers, total), given.element_type)]
-
-
-def _lowest(build: Builder, value: Value) -> Value:
-    """A scalar -inf of a value's element type."""
-    raw_type = mlir.tensor_type((), mlir.tensor_element(value.raw.type))
-    attribute = mlir.dense_attribute(np.asarray(-np.inf, mlir.dtype_of(value.element_type)), raw_type)
-    return build.op("stablehlo.constant", [], [raw_type], {"value": attribute}).result()
-
-
-def _folded(build: Builder, value: Value, start: Value, axis: int, name: str) -> Value:
-    """`reduce` along one axis by an elementwise op."""
-    shape = [size for d, size in enumerate(value.static_shape) if d != axis]
-    raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
-    dimensions = {"dimensions": mlir.dense_i64([axis])}
-    node = build.op("stablehlo.reduce", [value, start], [raw_type], dimensions, regions=1)
-    build.region(node, 0, [start.raw.type] * 2, lambda inner, given: [inner.elementwise(name, *given)])
-    return node.result()
 
 
 @rules.lowers(COMPOSITE, form="a call of its decomposition")

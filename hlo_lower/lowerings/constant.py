@@ -13,6 +13,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
 from hlo_lower.registry import RuleList
@@ -183,7 +184,7 @@ class FlatRows:
         sizes = [limits[d] - starts[d] for d in self._order]
         within = slice(self.axis, self.axis + len(self.solved.dims))
         if sum(extent > 1 for extent in sizes[within]) > 1:
-            rows = self._build.reshape(self.part(value, first, box.rows), sizes)
+            rows = self._build.reshape(slice_along(self._build, value, self.axis, first, box.rows), sizes)
         else:
             # The dims of 1 first, then the slice: IREE 3.13 dies of a slice of one element that a reshape gives more
             # dims, written into a splat.
@@ -209,15 +210,9 @@ class FlatRows:
             operand, value, [self._build.constant(start, (), element) for start in starts]
         )
 
-    def part(self, value: Value, first: int, size: int) -> Value:
-        """Rows of a flattened operand or update."""
-        starts, limits = [0] * len(value.static_shape), list(value.static_shape)
-        starts[self.axis], limits[self.axis] = first, first + size
-        return self._build.slice(value, starts, limits)
-
     def taken(self, piece: Piece) -> list[Value]:
         """The rows of the updates that a piece takes, in the order in which they land."""
-        rows = [self.part(u, piece.source, piece.size) for u in self.updates]
+        rows = [slice_along(self._build, u, self.axis, piece.source, piece.size) for u in self.updates]
         return [self._build.reverse(r, [self.axis]) for r in rows] if piece.is_reversed else rows
 
     def spread(self, value: Value, axis: int, low: int, high: int, interior: int) -> Value:

@@ -3,7 +3,7 @@
 With them what only names control flow or placement, for consumers that do not know it: `map`, barriers, notes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -61,15 +61,6 @@ class Placed(Enum):
     NOT = "not"
 
 
-CONTROL_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "named": ControlOp,
-    "goes": Outcome,
-    "contents": Contents,
-    "way": Way,
-    "says": Placed,
-}
-
-
 @dataclass(frozen=True)
 class ControlFacts(FactsByName):
     """The facts of one op of control flow.
@@ -79,8 +70,6 @@ class ControlFacts(FactsByName):
       most: ops that an unrolled loop may have.
       why: why it is not known which way it goes, or why its contents are not harmless; None where it is known.
     """
-
-    domains = CONTROL_DOMAINS
 
     named: ControlOp
     goes: Outcome = Outcome.UNKNOWN

@@ -43,15 +43,12 @@ class Convolution:
 
     def each(self, name: str, otherwise: int = 1) -> tuple[int, ...]:
         """An attribute with a number for each spatial dim."""
-        given = self.node.attribute(name)
-        return (otherwise,) * len(self.spatial) if given is None else mlir.integers_of(given)
+        return self.node.integers(name, (otherwise,) * len(self.spatial))
 
     @cached_property
     def padding(self) -> tuple[tuple[int, int], ...]:
         """Low and high padding of each spatial dim."""
-        if self.node.attribute("padding") is None:
-            return ((0, 0),) * len(self.spatial)
-        flat = self.node.dense_integers("padding")
+        flat = self.node.padding(len(self.spatial))
         return tuple(zip(flat[::2], flat[1::2], strict=True))
 
     def on(

@@ -7,7 +7,7 @@ A custom call has no decomposition, so its name is all that says what it compute
 encoding does not have (a side effect, a configuration, a called function, an attribute) may say more, and it is left.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,9 +60,6 @@ class Meaning(Enum):
     UNKNOWN = "unknown"
 
 
-CUSTOM_CALL_DOMAINS: Mapping[str, Iterable[Enum]] = {"meaning": Meaning, "taken": TakenChlo}
-
-
 @dataclass(frozen=True)
 class CustomCallFacts(FactsByName):
     """The facts of one custom call.
@@ -73,8 +70,6 @@ class CustomCallFacts(FactsByName):
       attributes: those of the `chlo` operation.
       why: why its meaning is not known; None where it is.
     """
-
-    domains = CUSTOM_CALL_DOMAINS
 
     meaning: Meaning
     taken: TakenChlo

@@ -1,8 +1,7 @@
 """Gathers whose shapes are known at run time only, for consumers that do not clamp starts; sizes given as a value."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
@@ -19,14 +18,10 @@ rules, plain_rules = RuleList(), RuleList()
 DYNAMIC_GATHER = "stablehlo.gather of dynamic shape"
 """The op name under which rules for these are registered."""
 
-DYNAMIC_GATHER_DOMAINS: Mapping[str, Iterable[Enum]] = {"taken": TakenGather}
-
 
 @dataclass(frozen=True)
 class DynamicGatherFacts(FactsByName):
     """How the target takes it."""
-
-    domains = DYNAMIC_GATHER_DOMAINS
 
     taken: TakenGather
 
@@ -73,7 +68,7 @@ def dynamic_gather_to_gather(op: PlainLowering) -> Sequence[Value]:
     """
     build, node = op.build, op.node
     operand, indices, sizes = node.operands
-    found = sizes.node.constant() if sizes.node is not None and sizes.node.name == "stablehlo.constant" else None
+    found = sizes.constant()
     if found is None:
         raise DoesNotApply("its sizes are no constant")
     attributes = {**mlir.attributes_of(node.raw), "slice_sizes": mlir.dense_i64([int(n) for n in found])}

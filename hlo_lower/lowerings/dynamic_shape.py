@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.extents import extent_of, product, scalar
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.dynamic_window import DynamicScatterLowering, start_type, write_window
 from hlo_lower.registry import RuleList
@@ -33,7 +33,7 @@ def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Val
 
     Equal, because whatever is written was there before. Costs nothing.
     """
-    return _promoted(op)
+    return op.scatter.promoted_operands(op.build)
 
 
 @rules.lowers(
@@ -110,16 +110,13 @@ def scatter_to_dynamic_shape_runtime_while(op: DynamicScatterLowering) -> Sequen
     return _loop(op)
 
 
-def _promoted(op: DynamicScatterLowering) -> list[Value]:
-    scatter = op.scatter
-    return [op.build.convert(v, t) for v, t in zip(scatter.operands, scatter.region_types, strict=True)]
-
-
 def _one_window(op: DynamicScatterLowering) -> list[Value]:
     scatter, build = op.scatter, op.build
     zero = build.constant(0, (), start_type(op))
     coordinates = dict.fromkeys(scatter.scatter_dims, zero)
-    return write_window(op, build, _promoted(op), scatter.indices, scatter.updates, coordinates, {})
+    return write_window(
+        op, build, op.scatter.promoted_operands(op.build), scatter.indices, scatter.updates, coordinates, {}
+    )
 
 
 def _loop(op: DynamicScatterLowering) -> list[Value]:
@@ -131,9 +128,7 @@ def _loop(op: DynamicScatterLowering) -> list[Value]:
     count = scalar(build, product(build, extents, counter_type), counter_type)
     captured = captured_by(scatter.region)
 
-    def iteration(
-        inner: Builder, counter: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, counter: Value, current: Values, invariant: Values) -> Sequence[Value]:
         indices, updates = invariant[0], invariant[1 : 1 + scatter.arity]
         replaced = captured.inside(inner, invariant[1 + scatter.arity :])
         coordinates = _unravel(inner, counter, updates[0], loop_dims)
@@ -141,7 +136,9 @@ def _loop(op: DynamicScatterLowering) -> list[Value]:
         return write_window(op, inner, current, indices, updates, own, replaced)
 
     invariant = [scatter.indices, *scatter.updates, *captured.carried]
-    return StructuredLoop(count, counter_type).emit_while(build, _promoted(op), invariant, iteration)
+    return StructuredLoop(count, counter_type).emit_while(
+        build, op.scatter.promoted_operands(op.build), invariant, iteration
+    )
 
 
 def _unravel(build: Builder, counter: Value, updates: Value, dims: Sequence[int]) -> dict[int, Value]:

@@ -13,9 +13,9 @@ sizes are known, so is it: shape refinement makes a 1 of it, and of what is read
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Graph, Value
 from hlo_lower.graph.extents import Extent, extent_of, first_of, part, product, reshaped, scalar
+from hlo_lower.scatter.dimension_numbers import saturate
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter
 from hlo_lower.scatter.lift import lift
 
@@ -173,7 +173,7 @@ def _starts(
     found = part(build, indices, where, sizes)
     if not found.is_static:
         found = first_of(build, reshaped(build, found, [product(build, [live, k], element)], element), k)
-    vector = _in_start_type(build, build.reshape(found, (k,)), element)
+    vector = saturate(build, build.reshape(found, (k,)), element, scatter.beyond(element))
     for component, dim in enumerate(scatter.index_dims):
         starts[dim] = build.reshape(build.slice(vector, [component], [component + 1]), ())
     for dim in facts.split:
@@ -183,16 +183,3 @@ def _starts(
         low = build.elementwise("subtract", build.constant(0, (), element), extent)
         starts[dim] = build.elementwise("add", build.clamp(low, starts[dim], size), coordinates[place])
     return starts
-
-
-def _in_start_type(build: Builder, vector: Value, element: str) -> Value:
-    """The index vector in the start type, values beyond it saturated: they are beyond every size, too (trap 6)."""
-    least, greatest = type_range(vector.element_type) or (0, 0)
-    lowest, highest = type_range(element) or (0, 0)
-    if greatest > highest:
-        limit = build.constant(highest, vector.static_shape, vector.element_type)
-        vector = build.elementwise("minimum", vector, limit)
-    if least < lowest:
-        limit = build.constant(lowest, vector.static_shape, vector.element_type)
-        vector = build.elementwise("maximum", vector, limit)
-    return build.convert(vector, element)

@@ -1,8 +1,7 @@
 """Ops on element types that the target refuses for them: the same op on a carrier of the type, exact."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.carried.carrier import Carrier, Form
@@ -16,8 +15,6 @@ ON_FLOATS = "stablehlo. on floats"
 ON_COMPLEX = "stablehlo. on complex numbers"
 """The names under which rules for ops of any name are registered."""
 
-ELEMENT_TYPE_DOMAINS: Mapping[str, Iterable[Enum]] = {"carried": Form}
-
 
 @dataclass(frozen=True)
 class ElementTypeFacts(FactsByName):
@@ -30,8 +27,6 @@ class ElementTypeFacts(FactsByName):
       takes: whether the target takes an op ("and") on an element type.
       reassociated: whether floats may be added in another order.
     """
-
-    domains = ELEMENT_TYPE_DOMAINS
 
     carried: Form
     op: str

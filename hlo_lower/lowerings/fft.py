@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.plain_op import PLAIN, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList
 
@@ -51,28 +52,18 @@ def fft_to_dot_general(op: PlainLowering) -> Sequence[Value]:
         raise DoesNotApply("there is nothing to transform")
     dims = range(len(x.static_shape) - len(lengths), len(x.static_shape))
     if kind == "RFFT":
-        return [_of_real(at, node.result().raw.type, x, dims)]
-    parts = _parts(build, x)
+        return [_of_real(at, x, dims)]
+    parts = build.parts(x)
     if kind == "IRFFT":
         return [_to_real(at, parts, dims, lengths[-1])]
-    return [_complex(build, at.along(parts, dims), node.result().raw.type)]
+    return [build.complex(at.along(parts, dims))]
 
 
-def _parts(build: Builder, x: Value) -> Parts:
-    part = mlir.tensor_type(x.shape, x.element_type.removeprefix("complex<").removesuffix(">"))
-    real, imag = (build.op(f"stablehlo.{name}", [x], [part]).result() for name in ("real", "imag"))
-    return real, imag
-
-
-def _complex(build: Builder, parts: Parts, raw_type: mlir.RawType) -> Value:
-    return build.op("stablehlo.complex", parts, [raw_type]).result()
-
-
-def _of_real(at: "_Transform", raw_type: mlir.RawType, x: Value, dims: Sequence[int]) -> Value:
+def _of_real(at: "_Transform", x: Value, dims: Sequence[int]) -> Value:
     """The last dim first, of which half is made, then the others."""
     parts = at.of_real(at.to_last(x, dims[-1]))
     parts = at.from_last(parts[0], dims[-1]), at.from_last(parts[1], dims[-1])
-    return _complex(at.build, at.along(parts, dims[:-1]), raw_type)
+    return at.build.complex(at.along(parts, dims[:-1]))
 
 
 def _to_real(at: "_Transform", parts: Parts, dims: Sequence[int], length: int) -> Value:
@@ -178,8 +169,7 @@ class _Transform:
         return self.build.concatenate([zero, inner, *middle, self.build.elementwise("negate", rest)], last)
 
     def _first(self, x: Value, start: int, limit: int) -> Value:
-        shape = x.static_shape
-        return self.build.slice(x, [0] * (len(shape) - 1) + [start], [*shape[:-1], limit])
+        return slice_along(self.build, x, len(x.static_shape) - 1, start, limit - start)
 
     def _roots(self, powers: Array, length: int) -> tuple[Array, Array]:
         cosines, sines = _circle(powers, length)
@@ -242,11 +232,7 @@ class _Transform:
     def _constant(self, values: Array) -> Value:
         if values.size > MOST_CONSTANTS:
             raise DoesNotApply(f"a constant of {values.size:,} elements")
-        raw_type = mlir.tensor_type(values.shape, self.element)
-        array = np.asarray(values, mlir.dtype_of(self.element))
-        return self.build.op(
-            "stablehlo.constant", [], [raw_type], {"value": mlir.dense_attribute(array, raw_type)}
-        ).result()
+        return self.build.constant_array(values, self.element)
 
     def _reshaped(self, x: Parts, shape: Sequence[int]) -> Parts:
         return self.build.reshape(x[0], shape), self.build.reshape(x[1], shape)

@@ -159,7 +159,7 @@ class FlatCopy:
     def _constant(self, value: Value) -> Scalar | None:
         """The number that a value from around the op is."""
         node = value.node
-        return None if node is None or node.name != "stablehlo.constant" else known_constant(node)
+        return None if node is None else known_constant(node)
 
     def _item(self, value: Value) -> Item:
         found = self._became.get(value, value)

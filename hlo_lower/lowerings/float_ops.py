@@ -7,8 +7,8 @@ cosine are within one.
 from collections.abc import Sequence
 from math import factorial
 
-from hlo_lower.graph import Builder, Value
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
+from hlo_lower.graph import Value
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Elementwise, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList
 
 FLOAT, BOUNDED = {Elements.FLOAT}, {Numbers.BOUNDED}
@@ -16,24 +16,12 @@ FLOAT, BOUNDED = {Elements.FLOAT}, {Numbers.BOUNDED}
 rules = RuleList()
 
 
-class Floats:
-    """Elementwise ops on floats of one type and shape, constants included."""
-
-    def __init__(self, build: Builder, like: Value) -> None:
-        self._build, self._shape, self._element = build, like.static_shape, like.element_type
+class Floats(Elementwise):
+    """On floats."""
 
     def __call__(self, value: float) -> Value:
         """A constant."""
-        return self._build.float_splat(value, self._shape, self._element)
-
-    def op(self, name: str, *values: Value | float) -> Value:
-        """An elementwise op by name; numbers become constants."""
-        return self._build.elementwise(name, *map(self._value, values))
-
-    def where(self, left: Value, direction: str, right: Value | float, yes: Value | float, no: Value | float) -> Value:
-        """A choice by a comparison."""
-        is_so = self._build.compare(left, direction, self._value(right))
-        return self._build.select(is_so, self._value(yes), self._value(no))
+        return self.build.float_splat(value, self.shape, self.element)
 
     def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
         """By Horner's scheme, the highest coefficient first."""
@@ -41,9 +29,6 @@ class Floats:
         for coefficient in coefficients[1:]:
             found = self.op("add", self.op("multiply", found, x), coefficient)
         return found
-
-    def _value(self, value: Value | float) -> Value:
-        return value if isinstance(value, Value) else self(value)
 
 
 # --- exact ---

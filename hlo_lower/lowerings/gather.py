@@ -15,7 +15,7 @@ from hlo_lower.gather.facts import GATHER
 from hlo_lower.gather.window_order import gathered_in_order
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.registry import RuleList
 
 rules = RuleList()
@@ -187,9 +187,7 @@ def gather_to_while(op: GatherLowering) -> Sequence[Value]:
     shape = (gather.count, *gather.window)
     empty = build.broadcast(build.zero(mlir.tensor_element(gather.operand.raw.type)), shape)
 
-    def iteration(
-        inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, turn: Value, carried: Values, invariant: Values) -> Sequence[Value]:
         operand, *columns = invariant
         own = {
             d: inner.reshape(inner.dynamic_slice(column, [turn], [1]), ())

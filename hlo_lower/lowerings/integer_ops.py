@@ -1,9 +1,9 @@
-"""Elementwise ops of integers, and of any numbers, out of plainer ones, bit for bit."""
+"""Elementwise ops of integers, of any numbers, and of the bits of floats, out of plainer ones, bit for bit."""
 
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, Elementwise, PlainLowering, PlainOp
 from hlo_lower.registry import RuleList
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
@@ -11,31 +11,20 @@ INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
 rules = RuleList()
 
 
-class Integers:
-    """Elementwise ops on integers of one type and shape, constants included; they wrap."""
+class Integers(Elementwise):
+    """On integers; they wrap."""
 
-    def __init__(self, build: Builder, like: Value) -> None:
-        self._build, self._shape, self.element = build, like.static_shape, like.element_type
-        self.width = int(self.element.lstrip("ui"))
+    @property
+    def width(self) -> int:
+        """Bits of each."""
+        return int(self.element.lstrip("ui"))
 
     def __call__(self, value: int) -> Value:
         """A constant; of more bits than there are, the low ones."""
         value &= (1 << self.width) - 1
         if not self.element.startswith("u") and value >> (self.width - 1):
             value -= 1 << self.width
-        return self._build.broadcast(self._build.constant(value, (), self.element), self._shape)
-
-    def op(self, name: str, *values: Value | int) -> Value:
-        """An elementwise op by name; numbers become constants."""
-        return self._build.elementwise(name, *map(self._value, values))
-
-    def where(self, left: Value, direction: str, right: Value | int, yes: Value | int, no: Value | int) -> Value:
-        """A choice by a comparison."""
-        is_so = self._build.compare(left, direction, self._value(right))
-        return self._build.select(is_so, self._value(yes), self._value(no))
-
-    def _value(self, value: Value | int) -> Value:
-        return value if isinstance(value, Value) else self(value)
+        return self.build.broadcast(self.build.constant(value, (), self.element), self.shape)
 
 
 @rules.lowers(PLAIN, named={PlainOp.CLAMP}, form="minimum(maximum(x, low), high)")
@@ -174,3 +163,38 @@ def _power(at: Integers, s: Value, otherwise: int) -> Value:
     for bit in range(at.width):
         found = at.where(s, "EQ", bit, 1 << bit, found)
     return found
+
+
+# --- the bits of floats ---
+
+LAYOUTS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+"""Bits of exponent and mantissa."""
+
+
+@rules.lowers(PLAIN, named={PlainOp.REDUCE_PRECISION}, elements={Elements.FLOAT}, form="the bits rounded to even")
+def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
+    """Round the mantissa to even by adding to the bits, then cut the exponent.
+
+        bits + (half - 1) + lowest kept bit, the dropped bits 0;  too large an exponent: infinity, too small: zero
+
+    Equal, bit for bit: a carry out of the mantissa goes into the exponent, as rounding up does. NaN comes back itself.
+    """
+    x, build = op.node.operand(0), op.build
+    exponent, mantissa = LAYOUTS[x.element_type]
+    kept_exponent, kept = op.node.integer("exponent_bits"), op.node.integer("mantissa_bits")
+    bits = build.bitcast(x, f"ui{1 + exponent + mantissa}")
+    at = Integers(build, bits)
+    found = bits
+    if (dropped := mantissa - kept) > 0:
+        last = at.op("and", at.op("shift_right_logical", bits, dropped), 1)
+        found = at.op("add", bits, at.op("add", last, (1 << (dropped - 1)) - 1))
+        found = at.op("and", found, -(1 << dropped))
+    if kept_exponent < exponent:
+        ones = ((1 << exponent) - 1) << mantissa
+        bias, kept_bias = (1 << (exponent - 1)) - 1, (1 << (kept_exponent - 1)) - 1
+        size = at.op("and", found, ones)
+        sign = at.op("and", bits, 1 << (exponent + mantissa))
+        large = at.where(size, "GT", (bias + kept_bias) << mantissa, at.op("or", sign, ones), found)
+        found = at.where(size, "LE", (bias - kept_bias) << mantissa, sign, large)
+    back = build.bitcast(found, x.element_type)
+    return [build.select(build.compare(x, "NE", x), x, back)]

@@ -32,9 +32,7 @@ _ON_BOOLEANS = frozenset(f"stablehlo.{op}" for op in ("and", "or", "xor", "not")
 def known_constant(node: Node) -> Scalar | None:
     """The value of a constant that is an integer or boolean scalar."""
     result = node.result()
-    if node.name != "stablehlo.constant" or result.shape != () or _dtype(result.element_type) is None:
-        return None
-    array: Any = node.constant()
+    array: Any = node.constant() if result.shape == () and _dtype(result.element_type) is not None else None
     return None if array is None else array[()]
 
 

@@ -42,10 +42,7 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     def part(inner: Builder, mask: Value, _first: Value, _along: Sequence[Value]) -> Sequence[Value]:
         return [reduce_along(inner, mask, inner.constant(0, (), "i1"), 2, "or")]
 
-    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
-        return [inner.elementwise("or", one[0], other[0])]
-
-    [hit] = over_writes(build, flat, 1, op.facts.costs.mask_elements, [], part, merge)
+    [hit] = over_writes(build, flat, 1, op.facts.costs.mask_elements, [], part, ["or"])
     shape = (flat.batches, flat.rows, flat.width)
     values: list[Value] = []
     for update in flat.updates(build):
@@ -191,10 +188,7 @@ def _last_by_comparing(op: ScatterLowering) -> Value:
         least = identity(inner, Combiner.MAX, element)  # -1 would do, but some compilers know only an op's own identity
         return [reduce_along(inner, number, least, 2, "maximum")]
 
-    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
-        return [inner.elementwise("maximum", one[0], other[0])]
-
-    return over_writes(op.build, flat, 1, op.facts.costs.mask_elements, [], part, merge)[0]
+    return over_writes(op.build, flat, 1, op.facts.costs.mask_elements, [], part, ["maximum"])[0]
 
 
 def _last_by_sorting(op: ScatterLowering) -> Value:

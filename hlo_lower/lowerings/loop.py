@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import write_position
@@ -50,9 +50,7 @@ def scatter_to_while(op: ScatterLowering) -> Sequence[Value]:
     indices = [build.reshape(op.arrangement.indices(build, p), (n, k)) for p in parts] if k else []
     captured = captured_by(scatter.region)
 
-    def iteration(
-        inner: Builder, counter: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, counter: Value, current: Values, invariant: Values) -> Sequence[Value]:
         all_updates, rest = invariant[: scatter.arity], invariant[scatter.arity :]
         vectors, taken = rest[: len(indices)], rest[len(indices) :]
         replaced = captured.inside(inner, taken)

@@ -5,15 +5,12 @@ from typing import TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Value
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.scatter.flat import FlatScatter
 
 PartBuilder: TypeAlias = Callable[[Builder, Value, Value, Sequence[Value]], Sequence[Value]]
 """Builds what a part of the writes comes to: from the mask [B, D, n] of which row each of n writes is for, the number
 of the first, and what goes along with the writes, [B, n, ...]."""
-
-MergeBuilder: TypeAlias = Callable[[Builder, Sequence[Value], Sequence[Value]], Sequence[Value]]
-"""Builds what two parts come to together, the one of earlier writes first."""
 
 
 def hits(build: Builder, flat: FlatScatter, numbers: Value) -> Value:
@@ -30,7 +27,7 @@ def over_writes(
     most: int,
     along: Sequence[Value],
     part: PartBuilder,
-    merge: MergeBuilder,
+    merged: Sequence[str],
 ) -> list[Value]:
     """What all writes come to, for each row.
 
@@ -41,7 +38,8 @@ def over_writes(
       most: elements that one mask may have; with more, the writes are taken in parts, by a loop. The last part is
         filled up with writes that are dropped.
       along: what goes along with the writes, [B, N, ...].
-      part, merge: build the result of a part, and of two.
+      part: builds the results of a part.
+      merged: for each of them the op that two parts come to together, the one of earlier writes first.
     """
     numbers = flat.row_numbers(build)
     element = numbers.element_type
@@ -63,12 +61,11 @@ def over_writes(
             taken.append(inner.dynamic_slice(value, [zero, first, *(zero for _ in rest)], [b, size, *rest]))
         return list(part(inner, hits(inner, flat, taken[0]), first, taken[1:]))
 
-    def iteration(
-        inner: Builder, counter: Value, carried: tuple[Value, ...], kept: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, counter: Value, carried: Values, kept: Values) -> Sequence[Value]:
         one = inner.elementwise("add", counter, inner.constant(1, (), element))
         first = inner.elementwise("multiply", one, inner.constant(size, (), element))
-        return merge(inner, carried, of_part(inner, first, kept))
+        pairs = zip(merged, carried, of_part(inner, first, kept), strict=True)
+        return [inner.elementwise(name, one, other) for name, one, other in pairs]
 
     beginning = of_part(build, build.constant(0, (), element), invariant)
     return StructuredLoop(parts - 1, element).emit_while(build, beginning, invariant, iteration)

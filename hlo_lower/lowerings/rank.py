@@ -4,7 +4,7 @@ Whatever an op does along one dim or between two, the dims around are so many ro
 in row-major order under any shape. So each op is done on few dims, between two reshapes, which meet those around.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -31,9 +31,6 @@ class Dims(Enum):
     WRITTEN = "written down"
 
 
-RANK_DOMAINS: Mapping[str, Iterable[Enum]] = {"dims": Dims}
-
-
 @dataclass(frozen=True)
 class RankFacts(FactsByName):
     """The facts of an op of many dims.
@@ -42,8 +39,6 @@ class RankFacts(FactsByName):
       dims: what rules constrain.
       reassociated: whether floats may be added in another order.
     """
-
-    domains = RANK_DOMAINS
 
     dims: Dims
     reassociated: bool = False

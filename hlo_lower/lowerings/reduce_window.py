@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import inf, prod
+from math import prod
 
 from hlo_lower.analysis import Combiner
 from hlo_lower.analysis.interval import type_range
@@ -13,8 +13,7 @@ from hlo_lower.lowerings.elementwise_region import on_tensors
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, Numbers, PlainLowering, PlainOp
 from hlo_lower.registry import DoesNotApply, RuleList, When
 from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, identity
-
-CONSTANT = "stablehlo.constant"
+from hlo_lower.subset.families.reduction import is_neutral
 
 FEW = 64
 """Elements of a window that are combined one by one."""
@@ -49,12 +48,8 @@ class Windows:
         """Those of a `reduce_window` or a `select_and_scatter`; what is not said is 1, padding 0."""
         sizes = node.integers("window_dimensions")
         rank = len(sizes)
-        ones = (1,) * rank
-        strides, dilations, bases = (
-            node.integers(name) if node.attribute(name) is not None else ones
-            for name in ("window_strides", "window_dilations", "base_dilations")
-        )
-        padding = node.dense_integers("padding") if node.attribute("padding") is not None else (0,) * (2 * rank)
+        names, padding = ("window_strides", "window_dilations", "base_dilations"), node.padding(rank)
+        strides, dilations, bases = (node.integers(name, (1,) * rank) for name in names)
         return cls(sizes, strides, dilations, bases, padding[::2], padding[1::2])
 
     def padded(self, build: Builder, value: Value, fill: Value) -> Value:
@@ -96,15 +91,7 @@ def _padding(op: PlainLowering, start: Value) -> Value:
     name, element = next(iter(body.nodes)).name.removeprefix("stablehlo."), start.element_type
     if element not in SUMMED_FLOATS and type_range(element) is None:
         return start
-    return start if is_identity(start, name) else identity(op.build, COMBINERS[name], element)
-
-
-def is_identity(start: Value, name: str) -> bool:
-    """Whether a start changes nothing; of a sum a zero of either sign is one: after a start of 0.0 no zero shows."""
-    given = start.node.constant() if start.node is not None and start.node.name == CONSTANT else None
-    low, high = type_range(start.element_type) or (-inf, inf)
-    wanted = {"multiply": 1, "maximum": low, "minimum": high, "and": -1 if low < 0 else high}.get(name, 0)
-    return given is not None and given.reshape(-1)[0] == wanted
+    return start if is_neutral(start, name) else identity(op.build, COMBINERS[name], element)
 
 
 @rules.lowers(

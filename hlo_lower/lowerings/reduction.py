@@ -64,11 +64,8 @@ def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
         found = [_any(inner, mask)] if has_extreme else []
         return found + [_total(inner, combiner, mask, value) for value, combiner in zip(along, combiners, strict=True)]
 
-    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
-        names = [*(["or"] if has_extreme else []), *(OPS[c] for c in combiners)]
-        return [inner.elementwise(name, a, b) for name, a, b in zip(names, one, other, strict=True)]
-
-    found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merge)
+    merged = [*(["or"] if has_extreme else []), *(OPS[c] for c in combiners)]
+    found = over_writes(build, flat, flat.width, op.facts.costs.mask_elements, updates, part, merged)
     if has_extreme:
         hit, *totals = found
         return chosen(op, [flat.restored(build, t) for t in totals], flat.restored_mask(build, hit))
@@ -128,11 +125,8 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     def part(inner: Builder, mask: Value, _first: Value, along: Sequence[Value]) -> Sequence[Value]:
         return [_any(inner, mask), *(matrix_products(inner, inner.convert(mask, v.element_type), v) for v in along)]
 
-    def merge(inner: Builder, one: Sequence[Value], other: Sequence[Value]) -> Sequence[Value]:
-        names = ["or", *("add" for _ in columns)]
-        return [inner.elementwise(n, a, b) for n, a, b in zip(names, one, other, strict=True)]
-
-    hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merge)
+    merged = ["or", *("add" for _ in columns)]
+    hit, *totals = over_writes(build, flat, 1, op.facts.costs.mask_elements, columns, part, merged)
     sums = [_sum(build, t, u, shape) for t, u in zip(totals, updates, strict=True)]
     return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
 

@@ -1,8 +1,7 @@
 """Ops that a consumer takes, but not as they stand: infinities among a constant's numbers, a total order of floats."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -16,14 +15,10 @@ from hlo_lower.sorting.key_columns import ordered
 
 FORM = "op in a form"
 
-FORM_DOMAINS: Mapping[str, Iterable[Enum]] = {"found": RefusedForm}
-
 
 @dataclass(frozen=True)
 class FormFacts(FactsByName):
     """The facts of one such op: its form."""
-
-    domains = FORM_DOMAINS
 
     found: RefusedForm
 

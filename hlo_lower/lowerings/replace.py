@@ -1,4 +1,4 @@
-"""Scatters of one window that covers the whole operand, in bounds: elementwise ops."""
+"""Scatters that write nothing, and those of one window that covers the whole operand, in bounds: no part is cut."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,27 @@ from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import READING, new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import InBounds
-from hlo_lower.subset.kinds import Full
+from hlo_lower.subset.kinds import Empty, Full
 
 rules = RuleList()
+
+
+@rules.lowers(
+    "stablehlo.scatter",
+    subset=Empty,
+    form="the operand, converted if the region promotes",
+)
+def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:
+    """Replace a scatter that writes nothing by its operand.
+
+        %r = "stablehlo.scatter"(%operand, %indices, %updates) ...   ->   %operand
+
+    Equal, because Empty means one of: there is no index vector, the window or the operand has no element, every
+    window is dropped under the policy, or the region returns the current value. A region wider than the operand
+    promotes the result's element type (spec, scatter C24), so the operand is converted. Both policies; any
+    duplicates; no cost.
+    """
+    return op.scatter.promoted_operands(op.build)
 
 
 @rules.lowers(

@@ -1,6 +1,6 @@
 """`stablehlo.reverse` for consumers that have none, or not on an element type: slices one by one, or a gather."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -22,9 +22,6 @@ class Axes(Enum):
     APART = "apart"  # the target takes it of neighbouring dims only
 
 
-REVERSE_DOMAINS: Mapping[str, Iterable[Enum]] = {"axes": Axes}
-
-
 @dataclass(frozen=True)
 class ReverseFacts(FactsByName):
     """The facts of one reverse of static shape.
@@ -34,8 +31,6 @@ class ReverseFacts(FactsByName):
       dims: the dims that are reversed and have more than one element.
       slices: how many elements these have together, for conditions of rules.
     """
-
-    domains = REVERSE_DOMAINS
 
     axes: Axes
     dims: tuple[int, ...]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.captured import captured_by
 from hlo_lower.lowerings.numbered import AT_RUN_TIME, sorted_numbers
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
@@ -55,9 +55,7 @@ def scatter_to_rounds(op: ScatterLowering) -> Sequence[Value]:
     most = reduce_along(build, reduce_along(build, count, least, 1, "maximum"), least, 0, "maximum")
     captured = captured_by(op.scatter.region)
 
-    def iteration(
-        inner: Builder, turn: Value, current: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, turn: Value, current: Values, invariant: Values) -> Sequence[Value]:
         own_first, own_count, *rest = invariant
         sources, taken = rest[: len(updates)], rest[len(updates) :]
         turns = inner.broadcast(turn, own_count.static_shape)

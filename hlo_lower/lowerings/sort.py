@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
@@ -127,11 +126,7 @@ def chosen(build: Builder, hit: Value, column: Value) -> Value:
     """
     element = column.element_type
     if element.startswith("complex"):
-        part = mlir.tensor_type(column.static_shape, element.removeprefix("complex<").removesuffix(">"))
-        parts = [build.op(f"stablehlo.{name}", [column], [part]).result() for name in ("real", "imag")]
-        found = [chosen(build, hit, value) for value in parts]
-        whole = mlir.tensor_type(found[0].static_shape, element)
-        return build.op("stablehlo.complex", found, [whole]).result()
+        return build.complex([chosen(build, hit, part) for part in build.parts(column)])
     width = 8 if element.startswith("f8") else FLOAT_BITS.get(element)
     if width is None and type_range(element) is None:
         raise DoesNotApply(f"rows of {element} are not chosen by a sum")

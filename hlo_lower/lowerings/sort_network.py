@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.sort import SortLowering
 from hlo_lower.registry import RuleList
 from hlo_lower.sorting import SORT, SortStrategy
@@ -164,9 +164,7 @@ def sort_to_looped_network(op: SortLowering) -> Sequence[Value]:
         )
     ]
 
-    def iteration(
-        inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, turn: Value, carried: Values, invariant: Values) -> Sequence[Value]:
         distance, rest, block, is_odd = (
             inner.reshape(inner.dynamic_slice(table, [turn], [1]), ()) for table in invariant[1:]
         )

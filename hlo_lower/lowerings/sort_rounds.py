@@ -6,7 +6,7 @@ from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
-from hlo_lower.loop import StructuredLoop
+from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.sort import SortLowering
 from hlo_lower.registry import RuleList
 from hlo_lower.sorting import SORT, SortStrategy
@@ -55,9 +55,7 @@ def sort_to_looped_rounds(op: SortLowering) -> Sequence[Value]:
     left = build.broadcast(build.constant(1, (), "i1"), shape)
     order = build.broadcast(build.constant(0, (), "i32"), (a, op.sort.rows, c))
 
-    def iteration(
-        inner: Builder, turn: Value, carried: tuple[Value, ...], invariant: tuple[Value, ...]
-    ) -> Sequence[Value]:
+    def iteration(inner: Builder, turn: Value, carried: Values, invariant: Values) -> Sequence[Value]:
         *columns, positions = invariant
         row = _round(inner, columns, positions, op.ascending, carried[0])
         zero = inner.constant(0, (), "i32")

@@ -53,26 +53,14 @@ def scatter_to_strided_insert_slice(op: ScatterLowering) -> Sequence[Value]:
     offsets[rows.axis], strides[rows.axis] = piece.target, piece.stride
     updates = rows.taken(piece)
     if reads_current(op):
-        currents = [_strided(build, v, offsets, strides, updates[0].static_shape) for v in rows.operands]
+        placed = zip(offsets, strides, updates[0].static_shape, strict=True)
+        limits = [first + (count - 1) * step + 1 for first, step, count in placed]
+        currents = [build.slice(v, offsets, limits, strides) for v in rows.operands]
     else:
         currents = updates
     values = new_values(op, build, currents, updates)
     pairs = zip(rows.operands, values, strict=True)
     return rows.restored([insert_slice(build, op.graph, operand, v, offsets, strides) for operand, v in pairs])
-
-
-def _strided(
-    build: Builder, value: Value, offsets: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
-) -> Value:
-    """The part of a tensor that `insert_slice` would write."""
-    limits = [o + (n - 1) * s + 1 if n else o for o, s, n in zip(offsets, strides, sizes, strict=True)]
-    attributes = {
-        "start_indices": mlir.dense_i64(offsets),
-        "limit_indices": mlir.dense_i64(limits),
-        "strides": mlir.dense_i64(strides),
-    }
-    raw_type = mlir.tensor_type(sizes, mlir.tensor_element(value.raw.type))
-    return build.op("stablehlo.slice", [value], [raw_type], attributes).result()
 
 
 def insert_slice(

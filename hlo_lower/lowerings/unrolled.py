@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo_lower.graph import Builder, Value
+from hlo_lower.graph import Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import write_position
 from hlo_lower.registry import RuleList
@@ -40,15 +41,10 @@ def scatter_to_unrolled(op: ScatterLowering) -> Sequence[Value]:
     vectors = [build.reshape(op.arrangement.indices(build, p), (positions, k)) if k else None for p in parts]
     current: list[Value] = op.scatter.promoted_operands(build)
     for number, coordinate in enumerate(np.ndindex(*layout.kept_shape)):
-        own = [None if v is None else build.reshape(_row(build, v, number), (k,)) for v in vectors]
-        windows = [build.reshape(_row(build, u, number), layout.window) for u in updates]
+        own = [None if v is None else build.reshape(slice_along(build, v, 0, number, 1), (k,)) for v in vectors]
+        windows = [build.reshape(slice_along(build, u, 0, number, 1), layout.window) for u in updates]
         starts = {
             dim: build.constant(int(coordinate[n]), (), op.scatter.start_type) for dim, n in layout.coordinates.items()
         }
         current = write_position(op, build, current, own, starts, windows)
     return current
-
-
-def _row(build: Builder, value: Value, number: int) -> Value:
-    rest = value.static_shape[1:]
-    return build.slice(value, [number, *(0 for _ in rest)], [number + 1, *rest])

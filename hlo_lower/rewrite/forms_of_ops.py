@@ -7,8 +7,9 @@ from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.convolution import Convolution
 from hlo_lower.lowerings.dot_of_integers import has_contracted_apart, summed_over
 from hlo_lower.lowerings.reduce_halves import MOST
-from hlo_lower.lowerings.reduce_window import is_identity, is_one_op
+from hlo_lower.lowerings.reduce_window import is_one_op
 from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.subset.families.reduction import is_neutral
 from hlo_lower.targets import Target
 
 PAD, CONVOLUTION, CONSTANT = "stablehlo.pad", "stablehlo.convolution", "stablehlo.constant"
@@ -47,7 +48,7 @@ def _starts_from_number(node: Node) -> bool:
     first = next(iter(node.blocks[0].nodes))
     if len(node.results) > 1 or not is_one_op(node.blocks[0]) or first.name not in MOST:
         return False
-    return not is_identity(node.operand(1), first.name.removeprefix("stablehlo."))
+    return not is_neutral(node.operand(1), first.name.removeprefix("stablehlo."))
 
 
 def _is_reversed_apart(node: Node) -> bool:

@@ -12,11 +12,15 @@ from dataclasses import dataclass, fields
 from math import prod
 
 from hlo_lower.analysis import Linear, Position
-from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.places import Place
 from hlo_lower.causes import Code
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.scatter.dimension_numbers import NotCanonicalError, ScatterDimensionNumbers, read_dimension_numbers
+from hlo_lower.scatter.dimension_numbers import (
+    NotCanonicalError,
+    ScatterDimensionNumbers,
+    read_dimension_numbers,
+    saturate,
+)
 
 
 @dataclass(frozen=True)
@@ -76,18 +80,7 @@ class CanonicalScatter(ScatterDimensionNumbers):
         fits = all(size < 1 << 30 for size in (*self.operand_shape, *self.scatter_shape))
         return "i32" if fits and (self.narrowed or not self.has_wide_indices) else "i64"
 
-    @property
-    def saturated(self) -> tuple[bool, bool]:
-        """Whether an index may be less, and whether it may be more, than the start type holds: it is saturated then."""
-        least, greatest = self.index_range or type_range(self.indices.element_type) or (0, 0)
-        lowest, highest = type_range(self.start_type) or (0, 0)
-        return least < lowest, greatest > highest
-
     # --- materialization ---
-
-    def promoted_operands(self, build: Builder) -> list[Value]:
-        """The operands in the region's types (trap 24)."""
-        return [build.convert(v, t) for v, t in zip(self.operands, self.region_types, strict=True)]
 
     def canonical_updates(self, build: Builder) -> list[Value]:
         """The updates in the region's types, [N0, ..., Nm, W0, ..., W(R-1)]."""
@@ -119,16 +112,8 @@ class CanonicalScatter(ScatterDimensionNumbers):
         An index that is saturated upwards is so far beyond every size that no run that ends there begins inside, and
         one downwards so far below 0 that no run reaches back to 0: they are out of bounds as they were before.
         """
-        below, above = self.saturated
-        if above:
-            number = max((*self.operand_shape, 1)) + max((*self.scatter_shape, 1))
-            beyond = build.constant(number, indices.static_shape, indices.element_type)
-            indices = build.elementwise("minimum", indices, beyond)
-        if below:
-            lowest, _ = type_range(self.start_type) or (0, 0)
-            before = build.constant(lowest, indices.static_shape, indices.element_type)
-            indices = build.elementwise("maximum", indices, before)
-        return build.convert(indices, self.start_type)
+        number = max((*self.operand_shape, 1)) + max((*self.scatter_shape, 1))
+        return saturate(build, indices, self.start_type, self.beyond(self.start_type, self.index_range), number)
 
 
 def canonicalize(node: Node, *, narrowed: bool = False, index_range: tuple[int, int] | None = None) -> CanonicalScatter:

@@ -1,6 +1,7 @@
 """Classify a canonical scatter: compute every fact once, each with its evidence or, where it fails, its reason."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -127,25 +128,7 @@ def classify(
         findings += (Finding("strategy", next(iter(strategies)).value, told),)
     if layout.why:
         findings += (Finding("layout", _layout_value(layout), (*layout.why, *layout.proofs)),)
-    offsets_known = _offsets_known(scatter, layout, interval)
-    # A flag that is trusted is no claim of ours.
-    proved = unique if not trust_flags else _unique(scatter, subset, layout, solved, distinct, trust_flags=False)[0]
-    claims = claims_of(
-        scatter,
-        layout,
-        placement,
-        interval,
-        oob,
-        windows,
-        in_bounds,
-        offsets_known,
-        flat,
-        is_full=subset is Subset.FULL,
-        is_unique=proved is Unique.PROVED and subset is not Subset.EMPTY,
-        is_permutation=distinct.is_permutation,
-        is_sorted=is_sorted,
-    )
-    return ScatterFacts(
+    facts = ScatterFacts(
         subset=subset,
         combiner=region.common,
         windows=windows,
@@ -161,7 +144,7 @@ def classify(
         float_mode=float_mode,
         region=region,
         layout=layout,
-        offsets_known=offsets_known,
+        offsets_known=_offsets_known(scatter, layout, interval),
         guarded_dims=guarded,
         masked_dims=masked,
         is_sorted=is_sorted,
@@ -171,8 +154,14 @@ def classify(
         constant_map=solved,
         findings=findings,
         bounds=_bounds(in_bounds, windows, interval, constant=constant),
-        claims=claims,
     )
+    # A flag that is trusted is no claim of ours.
+    proved = unique if not trust_flags else _unique(scatter, subset, layout, solved, distinct, trust_flags=False)[0]
+    is_unique = proved is Unique.PROVED and subset is not Subset.EMPTY
+    claims = claims_of(
+        scatter, facts, placement, interval, flat, is_unique=is_unique, is_permutation=distinct.is_permutation
+    )
+    return replace(facts, claims=claims)
 
 
 def _order(scatter: CanonicalScatter, region: RegionFacts, float_mode: FloatMode) -> Order:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.graph import Builder, Value
@@ -61,7 +60,7 @@ def identity(build: Builder, combiner: Combiner, element: str) -> Value:
     """
     if element.startswith("complex"):
         part = identity(build, combiner, element.removeprefix("complex<").removesuffix(">"))
-        return build.op("stablehlo.complex", [part, part], [mlir.tensor_type((), element)]).results[0]
+        return build.complex([part, part])
     bounds = type_range(element)
     if bounds is not None:
         low, high = bounds

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hlo_lower import mlir
 from hlo_lower.analysis import Evidence
 from hlo_lower.analysis.value_numbering import Computed
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Graph, Location, Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.scatter.canonical import CanonicalScatter
 from hlo_lower.scatter.dynamic import DynamicFacts, DynamicScatter, Positions, written
 from hlo_lower.scatter.facts import ScatterFacts
@@ -39,6 +39,14 @@ class ScatterPlace:
         """The place of a node."""
         return cls(graph, number, graph.function_of(node).name, node.raw.location)
 
+    @property
+    def told(self) -> "dict[str, Any]":
+        """What a record tells of it."""
+        location = self.graph.place(self.location)
+        own = self.graph.has_locations and location.line and location.file != self.graph.name
+        told = {"number": self.number, "function": self.function, "location": str(location), "scope": location.scope}
+        return {**told, "source": location.file if own else ""}  # "": the place is a line of the module itself
+
 
 def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlace, moved: Moved) -> ScatterRecord:
     """What is told of the twin of a scatter: the same, but for where it stands and where its evidence lies.
@@ -49,16 +57,7 @@ def of_equivalent(record: ScatterRecord, facts: ScatterFacts, place: ScatterPlac
       moved: how the indices of the other one are computed, and those of this one: where the one's evidence lies, and
         the other's.
     """
-    location = place.graph.place(place.location)
-    return replace(
-        record,
-        number=place.number,
-        function=place.function,
-        location=str(location),
-        scope=location.scope,
-        source=_source(place.graph, location),
-        facts=_facts(place.graph, facts, moved),
-    )
+    return replace(record, **place.told, facts=_facts(place.graph, facts, moved))
 
 
 def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: ScatterFacts) -> ScatterRecord:
@@ -69,14 +68,9 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
       number: the scatter's number.
       scatter, facts: the scatter and what is known of it.
     """
-    location = graph.location(scatter.node)
     return ScatterRecord(
-        number=number,
+        **ScatterPlace.of(graph, number, scatter.node).told,
         file=graph.name,
-        function=graph.function_of(scatter.node).name,
-        location=str(location),
-        scope=location.scope,
-        source=_source(graph, location),
         kind=facts.kind,
         subset=facts.subset.value,
         writes=_writes(graph, scatter, facts),
@@ -92,11 +86,6 @@ def describe(graph: Graph, number: int, scatter: CanonicalScatter, facts: Scatte
         facts=_facts(graph, facts),
         claims=facts.claims,
     )
-
-
-def _source(graph: Graph, location: Location) -> str:
-    """The source file; "" where the place is a line of the module itself."""
-    return location.file if graph.has_locations and location.line and location.file != graph.name else ""
 
 
 def _facts(graph: Graph, facts: ScatterFacts, moved: Moved | None = None) -> tuple[Fact, ...]:
@@ -127,12 +116,8 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
     """The record of a scatter that has no canonical form: general, with everything unknown but its types."""
     operand, indices, updates = (node.operands[i] for i in (0, len(node.results), len(node.results) + 1))
     return ScatterRecord(
-        number=number,
+        **ScatterPlace.of(graph, number, node).told,
         file=graph.name,
-        function=graph.function_of(node).name,
-        location=str(graph.location(node)),
-        scope=graph.location(node).scope,
-        source=_source(graph, graph.location(node)),
         kind="general",
         subset="unknown",
         writes=Written(),
@@ -151,26 +136,21 @@ def describe_refused(graph: Graph, number: int, node: Node, oob: str, reason: Ca
 
 def describe_dynamic(graph: Graph, number: int, scatter: DynamicScatter, facts: DynamicFacts) -> ScatterRecord:
     """The record of a scatter of dynamic shape before a rule is chosen."""
-    location = graph.location(scatter.node)
     subset, kind = written(facts, scatter)
     is_guarded = bool(facts.unproved)
     one = facts.positions is Positions.ONE
     bounds = Code.GUARDED(Code.SIZE_AT_RUN_TIME()) if is_guarded else Code.PROVED(None)
     found = (
         Fact.known("shape", "dynamic", Code.SIZES_AT_RUN_TIME()),
-        Fact.known("subset", subset, Code.WITHOUT_SIZES()),
+        Fact.known("subset", subset.value, Code.WITHOUT_SIZES()),
         Fact.known("combiner", ", ".join(c.value for c in facts.region.combiners), *facts.region.why),
         Fact.known("in_bounds", "unknown" if is_guarded else "always", *facts.why_inside),
     )
     return ScatterRecord(
-        number=number,
+        **ScatterPlace.of(graph, number, scatter.node).told,
         file=graph.name,
-        function=graph.function_of(scatter.node).name,
-        location=str(location),
-        scope=location.scope,
-        source=_source(graph, location),
         kind=kind,
-        subset=subset,
+        subset=subset.value,
         writes=Written((1,) if one else ()),
         combiner=", ".join(c.value for c in facts.region.combiners),
         operand_shape=scatter.operand_shape,

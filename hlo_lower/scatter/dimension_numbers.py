@@ -7,8 +7,9 @@ are `index_dims` and `batching` here.
 from dataclasses import dataclass
 
 from hlo_lower import mlir
+from hlo_lower.analysis.interval import type_range
 from hlo_lower.causes import Cause, Code
-from hlo_lower.graph import Block, Node, Value
+from hlo_lower.graph import Block, Builder, Node, Value
 
 
 class NotCanonicalError(ValueError):
@@ -58,15 +59,45 @@ class ScatterDimensionNumbers:
         """Whether the indices have a 64-bit type."""
         return self.indices.element_type in ("i64", "ui64")
 
+    def beyond(self, start_type: str, index_range: tuple[int, int] | None = None) -> tuple[bool, bool]:
+        """Whether an index, of its type or of a range, may be less, and may be more, than a start type holds."""
+        least, greatest = index_range or type_range(self.indices.element_type) or (0, 0)
+        lowest, highest = type_range(start_type) or (0, 0)
+        return least < lowest, greatest > highest
+
     @property
     def updates(self) -> tuple[Value, ...]:
         """The updates as given."""
         return self.node.operands[self.arity + 1 :]
 
+    def promoted_operands(self, build: Builder) -> list[Value]:
+        """The operands in the region's types (trap 24)."""
+        return [build.convert(v, t) for v, t in zip(self.operands, self.region_types, strict=True)]
+
     @property
     def region(self) -> Block:
         """The update computation."""
         return self.node.blocks[0]
+
+
+def saturate(
+    build: Builder, indices: Value, start_type: str, beyond: tuple[bool, bool], highest: int | None = None
+) -> Value:
+    """Indices in a start type (trap 6).
+
+    Args:
+      build: where to build.
+      indices: of static shape.
+      start_type: an integer type.
+      beyond: whether an index may be less, and may be more, than it holds.
+      highest: what is beyond every bound, for those that are more; by default the greatest number of the start type.
+    """
+    least, greatest = type_range(start_type) or (0, 0)
+    for is_beyond, op, limit in zip(beyond[::-1], ("minimum", "maximum"), (highest or greatest, least), strict=True):
+        if is_beyond:
+            bound = build.constant(limit, indices.static_shape, indices.element_type)
+            indices = build.elementwise(op, indices, bound)
+    return build.convert(indices, start_type)
 
 
 def read_dimension_numbers(node: Node) -> ScatterDimensionNumbers:
@@ -81,26 +112,19 @@ def read_dimension_numbers(node: Node) -> ScatterDimensionNumbers:
             raise NotCanonicalError(Code.QUANTIZED(value.element_type))
         if value.element_type == "index":
             raise NotCanonicalError(Code.INDEX_ELEMENTS())
-    numbers = mlir.scatter_dimension_numbers(node.raw)
-    ivd = int(numbers.index_vector_dim)
-    update_window_dims = [int(d) for d in numbers.update_window_dims]
-    inserted = {int(d) for d in numbers.inserted_window_dims}
-    operand_batching = [int(d) for d in numbers.input_batching_dims]
-    indices_batching = [int(d) for d in numbers.scatter_indices_batching_dims]
-    updates_rank = len(node.operands[arity + 1].shape)
-    scatter_dims = [d for d in range(updates_rank) if d not in update_window_dims]
-    kept = [d for d in range(len(node.operands[0].shape)) if d not in inserted and d not in operand_batching]
+    numbers = mlir.ScatterNumbers.of(node.raw)
+    ivd, pairs = numbers.index_vector_dim, (numbers.input_batching_dims, numbers.scatter_indices_batching_dims)
+    scatter_dims = [d for d in range(len(node.operands[arity + 1].shape)) if d not in numbers.update_window_dims]
+    gone = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    kept = [d for d in range(len(node.operands[0].shape)) if d not in gone]
     return ScatterDimensionNumbers(
         node=node,
         arity=arity,
         index_vector_dim=ivd,
-        index_dims=tuple(int(d) for d in numbers.scattered_dims_to_operand_dims),
+        index_dims=numbers.scatter_dims_to_operand_dims,
         # A batching dim of the indices counts the index vector's dim as well; a scatter dim does not (trap 13).
-        batching=tuple(
-            (operand_dim, indices_dim - (indices_dim > ivd))
-            for operand_dim, indices_dim in zip(operand_batching, indices_batching, strict=True)
-        ),
-        update_permutation=(*scatter_dims, *update_window_dims),
+        batching=tuple((dim, n - (n > ivd)) for dim, n in zip(*pairs, strict=True)),
+        update_permutation=(*scatter_dims, *numbers.update_window_dims),
         window_dims=tuple(kept),
         region_types=tuple(mlir.tensor_element(a.raw.type) for a in node.blocks[0].arguments[:arity]),
     )

@@ -5,7 +5,7 @@ argsort, a stride, a running sum of sizes. Only that counts. The flags `unique_i
 claims, and what no rule proves is unknown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -99,7 +99,8 @@ def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalys
     unique = _of_constants(scatter, interval) if constant else None
     facts = Distinctness(forms)
     loose = tuple(Position(n, scatter.scatter_shape[n]) for n in layout.loose)
-    columns = _columns(scatter, layout, facts, loose, len(interval.shape))
+    runs = {run.operand_dim: Position(run.scatter_dim, run.size) for run in layout.runs}
+    columns = _columns(scatter, {dim for dim, _ in layout.batch}, runs, facts, loose, len(interval.shape))
     settled, evidence = _settled(scatter, facts, columns, loose)
     is_unique = settled or bool(unique)
     is_sorted, order_evidence = _sorted(scatter, layout, facts, len(interval.shape))
@@ -110,16 +111,19 @@ def find_distinct(scatter: CanonicalScatter, layout: Layout, forms: AffineAnalys
 
 
 def _columns(
-    scatter: CanonicalScatter, layout: Layout, facts: Distinctness, loose: tuple[Position, ...], rank: int
+    scatter: CanonicalScatter,
+    batch: Container[int],
+    runs: Mapping[int, Position],
+    facts: Distinctness,
+    axes: tuple[Position, ...],
+    rank: int,
 ) -> list[_IndexComponent]:
-    """The columns of the index vector: without those whose start is the batch coordinate."""
-    batch = {dim for dim, _ in layout.batch}
-    runs = {run.operand_dim: Position(run.scatter_dim, run.size) for run in layout.runs}
+    """The columns of the index vector, along the axes, without those whose start is the batch coordinate."""
     found: list[_IndexComponent] = []
     for k, (dim, _) in enumerate(index_columns(scatter, rank)):
         if dim not in batch:
             place = index_place(scatter, k, rank)
-            moves = facts.moves_with(Entries(Site(scatter.indices), place, loose))
+            moves = facts.moves_with(Entries(Site(scatter.indices), place, axes))
             found.append(_IndexComponent(dim, place, moves, runs.get(dim), scatter.window[dim]))
     return found
 
@@ -172,21 +176,15 @@ def _sorted(
     batch = {**dict(layout.batch), **dict(scatter.batching)}
     sizes = enumerate(scatter.scatter_shape)
     left = tuple(Position(n, size) for n, size in sizes if size > 1 and n not in batch.values())
-    columns: list[_IndexComponent] = []
-    for k, (dim, _) in enumerate(index_columns(scatter, rank)):
-        if dim not in batch:
-            place = index_place(scatter, k, rank)
-            moves = facts.moves_with(Entries(Site(scatter.indices), place, left))
-            columns.append(_IndexComponent(dim, place, moves, None, scatter.window[dim]))
     evidence = list[Evidence]()
-    by_dim = sorted(columns, key=lambda c: c.dim)
+    by_dim = sorted(_columns(scatter, batch, {}, facts, left, rank), key=lambda c: c.dim)
     for column in by_dim:
         axes = tuple(axis for axis in left if axis in column.moves)
         if not axes:
             continue
-        if not all(_is_last(column, other, left) for other in by_dim) and left[: len(axes)] != axes:
-            return False, ()
         is_last = all(_is_last(column, other, left) for other in by_dim)
+        if not is_last and left[: len(axes)] != axes:
+            return False, ()
         found = facts.of(Entries(Site(scatter.indices), column.place, left if is_last else axes))
         if found.order is Monotonicity.UNKNOWN or (not is_last and found.order is not Monotonicity.INCREASING):
             return False, ()
@@ -243,6 +241,3 @@ def _of_constants(scatter: CanonicalScatter, interval: Interval) -> bool | None:
     """Whether constant windows, taken apart into elements, meet nowhere: computed; None where they are too many."""
     solved = solve(scatter, interval, drops_windows=False, most_pieces=0)
     return None if solved is None else solved.is_unique
-
-
-__all__ = ["UNPROVED", "Distinct", "find_distinct"]

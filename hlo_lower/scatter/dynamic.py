@@ -8,19 +8,18 @@ operand (constraint C4 of the specification).
 `--bind` gives the sizes before lowering; then all of this is not needed, and every rule applies.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 
 import numpy as np
 
-from hlo_lower.analysis import ASSIGNING, Combiner, IndexAnalysis, RegionFacts, Site, classify_region
-from hlo_lower.analysis.interval import type_range
+from hlo_lower.analysis import Combiner, IndexAnalysis, RegionFacts, Site, classify_region
 from hlo_lower.causes import Cause, Code
 from hlo_lower.graph import Graph, Node
 from hlo_lower.registry import FactsByName
 from hlo_lower.scatter.dimension_numbers import ScatterDimensionNumbers, read_dimension_numbers
-from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds
+from hlo_lower.scatter.facts import Arity, Drops, FloatMode, OutOfBounds, kind_of
+from hlo_lower.subset import Subset
 
 DYNAMIC_SCATTER = "stablehlo.scatter of dynamic shape"
 """The op name under which rules for these are registered."""
@@ -42,18 +41,6 @@ class WindowSizes(Enum):
 
     STATIC = "static"
     RUNTIME = "runtime"
-
-
-DYNAMIC_DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "combiner": Combiner,
-    "positions": Positions,
-    "window_sizes": WindowSizes,
-    "drops": Drops,
-    "arity": Arity,
-    "oob": OutOfBounds,
-    "float_mode": FloatMode,
-}
-"""The facts of a scatter of dynamic shape for the registry."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +72,6 @@ class DynamicScatter(ScatterDimensionNumbers):
         return "i64" if self.has_wide_indices and not (self.narrowed and fits) else "i32"
 
     @property
-    def saturated(self) -> tuple[bool, bool]:
-        """Whether an index may be less, and whether it may be more, than the start type holds: it is saturated then."""
-        least, greatest = type_range(self.indices.element_type) or (0, 0)
-        lowest, highest = type_range(self.start_type) or (0, 0)
-        return least < lowest, greatest > highest
-
-    @property
     def scatter_dims(self) -> tuple[int, ...]:
         """Dims of the updates that are scatter positions."""
         return self.update_permutation[: len(self.updates_shape) - len(self.window_dims)]
@@ -118,7 +98,7 @@ class DynamicFacts(FactsByName):
     """The facts of a scatter of dynamic shape.
 
     Attributes:
-      combiner ... float_mode: the facts that rules constrain, one for each of `DYNAMIC_DOMAINS`; the combiner is NO_OP
+      combiner ... float_mode: the facts that rules constrain; the combiner is NO_OP
         also where a size that is known is 0, so that nothing is written.
       region: combiner of each operand.
       unproved: indexed operand dims in which a start may be out of bounds.
@@ -127,8 +107,6 @@ class DynamicFacts(FactsByName):
         time only. It may be 0: then there is no position, or no place for a window, though its extent there is 1.
       why_inside: for each indexed dim whether its starts are proved to be inside.
     """
-
-    domains = DYNAMIC_DOMAINS
 
     combiner: Combiner
     positions: Positions
@@ -230,17 +208,15 @@ def _bounds(scatter: DynamicScatter, analysis: IndexAnalysis, component: int) ->
     return int(np.min(lo)), int(np.max(hi))
 
 
-def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[str, str]:
+def written(facts: DynamicFacts, scatter: DynamicScatter) -> tuple[Subset, str]:
     """The subset and the kind for the record: which part is written, as far as it is known without sizes."""
     extents = [scatter.extent(d) for d in range(scatter.rank)]
     if facts.combiner is Combiner.NO_OP:
-        subset = "Empty"
+        subset = Subset.EMPTY
     elif facts.positions is Positions.ONE:
-        subset = "Point" if all(e == 1 for e in extents) else "Tile"
+        subset = Subset.POINT if all(e == 1 for e in extents) else Subset.TILE
     elif not scatter.window_dims:
-        subset = "Points"
+        subset = Subset.POINTS
     else:
-        subset = "Filter" if all(extents[d] == 1 for d in scatter.index_dims) else "Windows"
-    if facts.combiner is Combiner.ADD:
-        return subset, "reduction_add"
-    return subset, "insert_slice" if facts.combiner in ASSIGNING and subset in ("Tile", "Point") else "general"
+        subset = Subset.FILTER if all(extents[d] == 1 for d in scatter.index_dims) else Subset.WINDOWS
+    return subset, kind_of(facts.combiner, subset)

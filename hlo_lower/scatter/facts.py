@@ -1,6 +1,6 @@
 """The facts that a scatter's lowering is chosen by: a closed set, each with a finite domain."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -100,25 +100,6 @@ class Arity(Enum):
     COUPLED = "coupled"
 
 
-DOMAINS: Mapping[str, Iterable[Enum]] = {
-    "subset": Subset,
-    "combiner": Combiner,
-    "windows": Windows,
-    "in_bounds": InBounds,
-    "drops": Drops,
-    "unique": Unique,
-    "offsets": Offsets,
-    "parts": Parts,
-    "order": Order,
-    "strategy": Strategy,
-    "arity": Arity,
-    "oob": OutOfBounds,
-    "float_mode": FloatMode,
-    "dialect": Dialect,
-}
-"""The facts of `stablehlo.scatter` for the registry."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """One fact as it was found.
@@ -138,7 +119,7 @@ class ScatterFacts(FactsByName):
     """The facts of one scatter.
 
     Attributes:
-      subset ... float_mode: the facts that rules constrain, with dialect one for each of `DOMAINS`.
+      subset ... float_mode: the facts that rules constrain.
       region: combiner of each operand.
       layout: what the scatter dims do; the window of it has the runs merged in.
       offsets_known: per operand dim the constant start of the one window, or None where it is a runtime value.
@@ -155,8 +136,6 @@ class ScatterFacts(FactsByName):
       dialect: what the module leaves in.
       claims: what of this speaks of the indices at run time, as data that predicates take.
     """
-
-    domains = DOMAINS
 
     subset: Subset
     combiner: Combiner
@@ -192,8 +171,13 @@ class ScatterFacts(FactsByName):
 
     @property
     def kind(self) -> str:
-        """insert_slice, reduction_add or general: the coarse word of reports."""
-        regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
-        if self.combiner is Combiner.ADD:
-            return "reduction_add"
-        return "insert_slice" if self.combiner in ASSIGNING and self.subset in regular else "general"
+        """See `kind_of`."""
+        return kind_of(self.combiner, self.subset)
+
+
+def kind_of(combiner: Combiner, subset: Subset) -> str:
+    """insert_slice, reduction_add or general: the coarse word of reports."""
+    regular = (Subset.FULL, Subset.TILE, Subset.POINT, Subset.ROWS, Subset.BATCHED_TILE)
+    if combiner is Combiner.ADD:
+        return "reduction_add"
+    return "insert_slice" if combiner in ASSIGNING and subset in regular else "general"

@@ -12,20 +12,11 @@ from collections.abc import Mapping, Sequence
 from hlo_lower import mlir
 from hlo_lower.analysis.identity import is_identity
 from hlo_lower.analysis.region import read_by
-from hlo_lower.graph import Block, Builder, Graph, Node, Value
+from hlo_lower.graph import ELEMENTWISE, Block, Builder, Graph, Node, Value
 from hlo_lower.graph.extents import broadcast_like
+from hlo_lower.graph.regions import captured_values
 
-LIFTED_OPS = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("abs", "add", "and", "atan2", "bitcast_convert", "cbrt", "ceil", "clamp", "compare", "complex", "convert"),
-        *("cosine", "count_leading_zeros", "divide", "exponential", "exponential_minus_one", "floor", "imag"),
-        *("is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
-        *("popcnt", "power", "real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even"),
-        *("rsqrt", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt"),
-        *("subtract", "tan", "tanh", "xor"),
-    )
-)
+LIFTED_OPS = frozenset(op for op in ELEMENTWISE if op.startswith("stablehlo.")) | {"stablehlo.bitcast_convert"}
 """Elementwise ops: on scalars and on tensors the same, element by element."""
 
 
@@ -64,23 +55,6 @@ def lift_elementwise(
     if not can_lift(graph, region):
         return None
     return _Lifter(build, graph, values[-1], captured or {}).apply(region, values)
-
-
-def captured_values(region: Block) -> list[Value]:
-    """The values that a region, nested regions included, takes from around it."""
-    inside = set(region.arguments)
-    captured: dict[Value, None] = {}
-
-    def visit(block: Block) -> None:
-        for node in block.nodes:
-            captured.update(dict.fromkeys(v for v in node.operands if v not in inside))
-            inside.update(node.results)
-            for inner in node.blocks:
-                inside.update(inner.arguments)
-                visit(inner)
-
-    visit(region)
-    return list(captured)
 
 
 def can_lift(graph: Graph, block: Block) -> bool:

@@ -1,11 +1,10 @@
 """What a sort sorts by, which of its rows are read, and what its sizes ask for."""
 
 from hlo_lower.sorting.canonical_sort import CanonicalSort, read_sort
-from hlo_lower.sorting.sort_facts import SORT, SORT_DOMAINS, SortFacts, SortStrategy, sort_strategies
+from hlo_lower.sorting.sort_facts import SORT, SortFacts, SortStrategy, sort_strategies
 
 __all__ = [
     "SORT",
-    "SORT_DOMAINS",
     "CanonicalSort",
     "SortFacts",
     "SortStrategy",

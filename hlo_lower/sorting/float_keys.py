@@ -83,10 +83,7 @@ def _float_direction(node: Node) -> str:
 
 
 def _constant(value: Value) -> float | None:
-    node = value.node
-    if node is None or node.name != "stablehlo.constant" or value.element_type not in ("f16", "bf16", "f32", "f64"):
-        return None
-    constant = node.constant()
+    constant = value.constant() if value.element_type in FLOAT_BITS else None
     return None if constant is None or constant.size != 1 else float(constant.reshape(-1)[0])
 
 

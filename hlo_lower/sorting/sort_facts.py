@@ -1,6 +1,5 @@
 """What is known of a sort, for the registry: the forms that are right, with what each costs."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -30,10 +29,6 @@ class SortStrategy(Enum):
     LOOPED_NETWORK = "looped_network"
 
 
-SORT_DOMAINS: Mapping[str, Iterable[Enum]] = {"strategy": SortStrategy}
-"""The facts of `stablehlo.sort` for the registry."""
-
-
 @dataclass(frozen=True)
 class SortFacts(FactsByName):
     """The facts of one sort, with one of its strategies.
@@ -47,8 +42,6 @@ class SortFacts(FactsByName):
       in_bits: whether floats are compared as integers.
       cost: nanoseconds, estimated.
     """
-
-    domains = SORT_DOMAINS
 
     strategy: SortStrategy
     rows: int

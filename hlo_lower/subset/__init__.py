@@ -3,12 +3,11 @@
 The vocabulary (full, tile, filter, point) is that of Google's structured dialect (gml_st).
 
     kinds             the vocabulary
-    tensor_subset     parts as values: composition, containment, disjointness
+    tensor_subset     parts as values, with a kind of that vocabulary
     dynamic_tile      a tile at runtime offsets
-    materialize       slice, dynamic_slice, gather; and what writes a part
+    materialize       slice, dynamic_slice; and what writes a part
     axis_link, rules  what follows what in an op, registered by the op's name; families/ has the rules
-    cut               a piece of an op
-    needs             from a part of a result to parts of operands, and back
+    cut               a piece of an op: the parts of operands and results that are cut at the same places
 """
 
 from hlo_lower.subset.kinds import MANY_WINDOWS, Subset

@@ -1,7 +1,7 @@
 """What a rule says of an op: the axes along which its results can be computed piece by piece.
 
-It is the one source of what follows what: labels spread by it (`hlo_lower.tile.labels`), subsets are mapped by it
-(`hlo_lower.subset.needs`), and pieces are built by it (`hlo_lower.subset.cut`).
+It is the one source of what follows what: labels spread by it (`hlo_lower.tile.labels`), and pieces are built by it, of
+the parts of operands that a part of a result needs, and the other way round (`hlo_lower.subset.cut`).
 """
 
 from dataclasses import dataclass

@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from hlo_lower.errors import RegistryError
 from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph.regions import captured_values
 from hlo_lower.subset.axis_link import AxisLink, Boundary, OpAxes
 from hlo_lower.subset.cut import Cut
 
@@ -72,7 +73,7 @@ class SubsetRules:
         values = (*node.operands, *node.results)
         if not all(value.is_static for value in values):
             return Boundary(f"{node.name} has a dynamic shape")
-        if _captures(node):
+        if captured_values(*node.blocks):
             return Boundary(f"a region of {node.name} takes values from around it")
         found = rule(node)
         return found if isinstance(found, Boundary) else OpAxes(tuple(found))
@@ -91,15 +92,6 @@ def _add(rules: dict[str, AnyRule], name: str, rule: AnyRule) -> None:
     if name in rules:
         raise RegistryError(f"{name} has a subset rule: {rules[name].__qualname__}, and {rule.__qualname__}")
     rules[name] = rule
-
-
-def _captures(node: Node) -> bool:
-    """Whether a region takes a value that is not made in it."""
-    for block in node.blocks:
-        inside = {value for inner in block.nodes for value in inner.results} | set(block.arguments)
-        if any(value not in inside for inner in block.nodes for value in inner.operands):
-            return True
-    return False
 
 
 subset_rules = SubsetRules()

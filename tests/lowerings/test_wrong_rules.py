@@ -191,8 +191,12 @@ def start_clamped(monkeypatch):
 
 
 def rows_of_another_coordinate(monkeypatch):
-    right = unrolled._row
-    monkeypatch.setattr(unrolled, "_row", lambda build, value, n: right(build, value, value.static_shape[0] - 1 - n))
+    right = unrolled.slice_along
+
+    def wrong(build, value, axis, start, size):
+        return right(build, value, axis, value.static_shape[axis] - size - start, size)
+
+    monkeypatch.setattr(unrolled, "slice_along", wrong)
 
 
 def first_writer_kept(monkeypatch):

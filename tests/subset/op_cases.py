@@ -74,6 +74,13 @@ def reduction(name: str, op: str, initial: str, axes: int) -> OpCase:
     return OpCase(name, ("4x6xi32",), f"{text} : {types}", ("4xi32",), axes, initial)
 
 
+def padded_sum(name: str, initial: str, axes: int) -> OpCase:
+    """Sums of windows that reach into padding along both dims."""
+    types = "(tensor<9x7xi32>, tensor<i32>) -> tensor<8x4xi32>"
+    text = f'"stablehlo.reduce_window"(%0, %z) <{{{WINDOW_PADDED}}}> {region("add")} : {types}'
+    return OpCase(name, ("9x7xi32",), text, ("8x4xi32",), axes, initial)
+
+
 ZERO = "%z = stablehlo.constant dense<0> : tensor<i32>"
 LEAST = "%z = stablehlo.constant dense<-2147483648> : tensor<i32>"
 ONE = "%z = stablehlo.constant dense<1> : tensor<i32>"
@@ -185,6 +192,7 @@ CASES = (
         (("9x7xi32", "i32"), ("8x4xi32",)),
         2,
     ),
+    padded_sum("reduce_window_padded_sum", ZERO, 2),
     OpCase("sort", ("4x6xi32",), SORTED, ("4x6xi32",), 1),
     OpCase(
         "top_k",

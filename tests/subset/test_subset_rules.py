@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from op_cases import CASES, ONE, OpCase
+from op_cases import CASES, ONE, OpCase, padded_sum
 from piecewise import differing
 
+import hlo_lower as hl
 from hlo_lower.errors import InputError, RegistryError
 from hlo_lower.subset import halo
-from hlo_lower.subset.axis_link import THREADED, AxisLink
+from hlo_lower.subset.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
 from hlo_lower.subset.families.indexing import is_countable
@@ -109,6 +110,35 @@ def test_a_second_rule_for_an_op_is_refused():
     rules.axes("stablehlo.add")(lambda node: ())
     with pytest.raises(RegistryError, match=r"stablehlo\.add has a subset rule"):
         rules.axes("stablehlo.add")(lambda node: ())
+
+
+CAPTURING = """stablehlo.reduce(%0 init: %1) across dimensions = [1] : (tensor<4x6xi32>, tensor<i32>) -> tensor<4xi32>
+  reducer(%a: tensor<i32>, %b: tensor<i32>) {
+    %p = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %s = "stablehlo.if"(%p) ({stablehlo.return %1 : tensor<i32>}, {stablehlo.return %a : tensor<i32>})
+      : (tensor<i1>) -> tensor<i32>
+    stablehlo.return %s : tensor<i32>
+  }"""
+
+
+def axes_of(case):
+    """What the rules say of the op of a case."""
+    graph = hl.read(case.text(1))
+    return default_subset_rules().of([*graph.main.body.nodes][-2])
+
+
+def test_padding_that_counts_is_no_halo():
+    """Windows that begin with 1 have no axis along which they reach into padding: XLA adds no 1 for what is padded."""
+    case = padded_sum("from_one", ONE, 2)
+    assert axes_of(case).axes == ()
+    wrong = with_axes("stablehlo.reduce_window", *(AxisLink((None, None), (dim,)) for dim in (0, 1)))
+    assert {number for number, _, _ in differing(case, wrong)} == {0, 1}
+
+
+def test_a_region_that_takes_a_value_is_a_boundary():
+    """A value that is read by a branch within the region of a reduction counts: a loop may not have it yet."""
+    found = axes_of(OpCase("capturing", ("4x6xi32", "i32"), CAPTURING, ("4xi32",), 0))
+    assert found == Boundary("a region of stablehlo.reduce takes values from around it")
 
 
 @pytest.mark.parametrize("name", ["scatter_add", "scatter_last", "scatter_points"])

@@ -15,7 +15,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.rewrite.kinds.scatter import SCATTER
 from hlo_lower.rewrite.scatters import read_scatters
-from hlo_lower.scatter.facts import DOMAINS
+from hlo_lower.scatter.facts import ScatterFacts
 
 ROW = """func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %u: tensor<4xf32>) -> tensor<8x4xf32> {
   %r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
@@ -44,7 +44,7 @@ def wrong_registry(source):
     """The built-in rules and a wrong one that is exactly for the first scatter of a module."""
     registry, rules = default_registry(), RuleList()
     facts = read_scatters(Context(hl.read(source), Options(), registry))[0].candidates[0].facts
-    constraints = {fact: {facts[fact]} for fact in DOMAINS}
+    constraints = {fact: {facts[fact]} for fact in ScatterFacts.domains}
     rules.lowers(SCATTER, form=always_written.__doc__, **constraints)(always_written)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")
     registry.check()

@@ -15,7 +15,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kinds import default_registry
 from hlo_lower.rewrite.kinds.scatter import SCATTER
 from hlo_lower.rewrite.scatters import read_scatters
-from hlo_lower.scatter.facts import DOMAINS
+from hlo_lower.scatter.facts import ScatterFacts
 from hlo_lower.verify import Assumed, Effort, Verdict
 from hlo_lower.verify.module_runs import verify_module
 
@@ -30,7 +30,7 @@ def registry_with(name: str) -> CompositeLoweringRegistry:
     case, registry, rules = WRONG[name], default_registry(), RuleList()
     [subject] = read_scatters(Context(hl.read(case.module.text), Options(oob=case.oob), registry))
     facts = subject.candidates[0].facts
-    constraints = {fact: {facts[fact]} for fact in DOMAINS}
+    constraints = {fact: {facts[fact]} for fact in ScatterFacts.domains}
     rules.lowers(SCATTER, form=case.lowering.__doc__ or "", **constraints)(case.lowering)
     registry.extend(rules, origin="wrong-on-purpose 1.0, entry point wrong")
     registry.check()

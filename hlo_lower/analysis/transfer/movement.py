@@ -85,11 +85,7 @@ def _reverse(node: Node, operands: Sequence[Interval]) -> Interval:
 
 def _hull(node: Node, operands: Sequence[Interval]) -> Interval | None:
     """Each element of the result is some element of the first operand."""
-    if operands[0].lo.size == 0:
-        return None
-    ones, dtype = (1,) * len(node.result().shape), bounds_dtype(operands[0].element_type)
-    low, high = operands[0].hull()
-    return result(node, np.full(ones, low, dtype), np.full(ones, high, dtype), operands[:1])
+    return _hull_of_all(node, operands[:1])
 
 
 def _hull_of_all(node: Node, operands: Sequence[Interval]) -> Interval | None:

@@ -49,6 +49,11 @@ class Carrying:
         """What values of this one's element type are carried in; None of what is not carried."""
         return self.scheme.get(value.element_type) if value.is_tensor else None
 
+    def is_on(self, value: Value, form: Form) -> bool:
+        """Whether values of this one's element type are carried in a form."""
+        carrier = self.carrier(value)
+        return carrier is not None and carrier.form is form
+
     def carried_type(self, raw_type: mlir.RawType) -> mlir.RawType:
         """A type with the carrier of its element type."""
         tensor = mlir.read_tensor_type(raw_type)
@@ -182,8 +187,7 @@ class Carrying:
     def flip(self, value: Value) -> Value:
         """The same bits but the sign: unsigned order becomes signed order, and back. Adding 2^(w-1) does that."""
         least = least_of(value.element_type)
-        node = value.node
-        values = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+        node, values = value.node, value.constant()
         if node is not None and values is not None:
             given = values.reshape(-1)[:1] if mlir.is_splat(node.raw) else values
             attributes = {"value": mlir.dense_attribute(given ^ given.dtype.type(least), value.raw.type)}

@@ -5,17 +5,13 @@ Nothing is added to the definitions that XLA does not add, so that Inf, NaN and 
 
 from collections.abc import Callable, Mapping
 
-from hlo_lower.graph import Builder, Value
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.carried.pairs import Pair, on_each
 from hlo_lower.lowerings.float_ops import Floats
 
 
 class Parts(Floats):
     """Builds on parts of one type and shape."""
-
-    def __init__(self, build: Builder, like: Value) -> None:
-        super().__init__(build, like)
-        self.build = build
 
     def all(self, *predicates: Value) -> Value:
         """Whether all of these hold."""
@@ -30,15 +26,6 @@ class Parts(Floats):
         for predicate in predicates[1:]:
             found = self.build.elementwise(op, found, predicate)
         return found
-
-    def holds(self, left: Value, direction: str, right: Value | float) -> Value:
-        """A comparison."""
-        return self.build.compare(left, direction, right if isinstance(right, Value) else self(right))
-
-    def choose(self, predicate: Value, yes: Value | float, no: Value | float) -> Value:
-        """A choice."""
-        found = (value if isinstance(value, Value) else self(value) for value in (yes, no))
-        return self.build.select(predicate, *found)
 
     def is_nan(self, x: Value) -> Value:
         """Whether a part is NaN."""

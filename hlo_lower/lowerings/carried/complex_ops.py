@@ -4,18 +4,26 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.graph import Block, Graph, Node, Value
+from hlo_lower.graph import Graph, Node, Value
+from hlo_lower.graph.regions import only_op
 from hlo_lower.lowerings.carried.carrier import PARTS
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
 from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
+from hlo_lower.lowerings.carried.halves_products import PRODUCTS
 from hlo_lower.lowerings.carried.pairs import Pair, join, split
-from hlo_lower.lowerings.carried.regions_of_pairs import Body, flat, flat_types, is_pair, joined, with_region
+from hlo_lower.lowerings.carried.regions_of_pairs import (
+    Body,
+    flat,
+    flat_types,
+    is_pair,
+    joined,
+    on_each_part,
+    parts_of,
+    with_region,
+)
 from hlo_lower.registry import DoesNotApply
-
-PRODUCTS = ("dot_general", "convolution")
-"""Ops that are linear in both their operands."""
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
 
@@ -88,13 +96,7 @@ def _by_part(c: Carrying, node: Node, operands: Sequence[Value]) -> list[Value]:
         types = flat_types(c, node.results)
         made = c.build.op(node.name, flat(c, node.operands, operands), types, attributes)
         return joined(c, node.results, made.results)
-    parts = [
-        _pair(c, value) if is_pair(c, owner) else (value, value)
-        for value, owner in zip(operands, node.operands, strict=True)
-    ]
-    raw_type = _part_type(node.result())
-    first, second = (c.build.op(node.name, [p[k] for p in parts], [raw_type], attributes).result() for k in (0, 1))
-    return [join(c.build, (first, second))]
+    return [on_each_part(c, node, parts_of(c, node.operands, operands), attributes)]
 
 
 def _with_zero(c: Carrying, real: Value) -> Value:
@@ -144,16 +146,10 @@ def _product(c: Carrying, node: Node, left: Value, right: Value) -> Value:
 
 def _with_region(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
     """An op with a body; a sum, which does not mix the parts, once for each."""
-    [block] = node.blocks
-    if len(node.results) == 1 and _is_sum(block):
+    op = only_op(node.blocks[0])
+    if len(node.results) == 1 and op is not None and op.name == "stablehlo.add":
         return [join(c.build, _sums(c, node, [_pair(c, value) for value in operands]))]
     return with_region(c, node, operands, body)
-
-
-def _is_sum(block: Block) -> bool:
-    nodes = list(block.nodes)
-    is_one = len(nodes) == 2 and nodes[0].name == "stablehlo.add" and nodes[1].operands == nodes[0].results
-    return is_one and set(nodes[0].operands) == set(block.arguments) and len(block.arguments) == 2
 
 
 def _sums(c: Carrying, node: Node, operands: Sequence[Pair]) -> Pair:

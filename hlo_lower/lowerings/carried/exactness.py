@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hlo_lower.lowerings.carried.carrier import Form
+from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 
 
 class How(Enum):
@@ -63,10 +64,7 @@ BY_PART = (
 )
 """Moves of complex numbers that are those of their parts."""
 
-FUNCTIONS = (
-    *("sqrt", "rsqrt", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "tanh", "tan"),
-    *("sine", "cosine", "power"),
-)
+FUNCTIONS = (*EXACT, *BOUNDED, *EXPANDED)
 """Functions of complex numbers that are made of those of their parts."""
 
 

@@ -8,21 +8,9 @@ one with the number's sign.
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.pairs import Pair
-from hlo_lower.lowerings.carried.pairs import join as join_pair
-from hlo_lower.lowerings.carried.pairs import split as split_pair
 from hlo_lower.lowerings.carried.written_ops import half_of
 
 HALF = "i32"
-
-
-def split(c: Carrying, x: Value) -> Pair:
-    """The halves of a value; of one that was put together those that it was made of."""
-    return split_pair(c.build, x)
-
-
-def join(c: Carrying, pair: Pair) -> Value:
-    """A value of its halves."""
-    return join_pair(c.build, pair)
 
 
 def _one_where(c: Carrying, predicate: Value, like: Value) -> Value:
@@ -123,6 +111,11 @@ def shift_right_arithmetic(c: Carrying, x: Pair, count: int) -> Pair:
     moved = right(c, x[0], count)
     moved = moved if not count else c.do("add", moved, left(c, x[1], 32 - count))
     return moved, _right_signed(c, x[1], sign, count)
+
+
+def size(c: Carrying, x: Pair) -> Pair:
+    """The size of a signed number, without sign: of the least one 2^63."""
+    return choose(c, c.holds(x[1], "LT", 0), negate(c, x), x)
 
 
 def sign_of(c: Carrying, x: Value) -> Value:

@@ -11,18 +11,8 @@ from hlo_lower.lowerings.carried.carrier import (
     is_unsigned,
 )
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.halves import (
-    HALF,
-    Pair,
-    choose,
-    is_less,
-    join,
-    left,
-    negate,
-    right,
-    sixteen,
-    split,
-)
+from hlo_lower.lowerings.carried.halves import HALF, choose, is_less, left, negate, right, sixteen
+from hlo_lower.lowerings.carried.pairs import Pair, join, split
 from hlo_lower.registry import DoesNotApply
 
 
@@ -34,16 +24,16 @@ def converted_halves(c: Carrying, node: Node, x: Value) -> Value:
     """
     before, after = node.operand(0).element_type, node.result().element_type
     if is_float(after):
-        return _in_float(c, split(c, x), node)
+        return _in_float(c, split(c.build, x), node)
     if is_float(before):
-        return join(c, _from_float(c, x, unsigned=is_unsigned(after)))
+        return join(c.build, _from_float(c, x, unsigned=is_unsigned(after)))
     if not is_integer(before) or not is_integer(after):
         raise DoesNotApply("a number that is neither an integer nor a float")
     if bits_of(before) == 64 == bits_of(after):
         return x
     if bits_of(after) == 64:
-        return join(c, _from_narrow(c, x, c.carrier(node.operand(0)), before))
-    return _narrowed(c, split(c, x), c.carrier(node.result()), after)
+        return join(c.build, _from_narrow(c, x, c.carrier(node.operand(0)), before))
+    return _narrowed(c, split(c.build, x), c.carrier(node.result()), after)
 
 
 def _from_narrow(c: Carrying, x: Value, given: Carrier | None, element: str) -> Pair:

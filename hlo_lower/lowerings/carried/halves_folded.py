@@ -5,9 +5,11 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Node, Value
+from hlo_lower.graph.regions import only_op
 from hlo_lower.lowerings.carried.carrier import is_unsigned, least_of, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.halves import HALF, Pair, add, choose, is_less, join, left, right, sixteen, split
+from hlo_lower.lowerings.carried.halves import HALF, add, choose, is_less, left, right, sixteen
+from hlo_lower.lowerings.carried.pairs import Pair, join, split
 
 FOLDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 """Bodies of a reduction that are one op of both arguments."""
@@ -18,12 +20,11 @@ DIGITS = ((16, 1 << 15), (8, 1 << 23))
 
 def fold_of(body: Block) -> str:
     """The one op of a body that combines both its arguments; "" of another body."""
-    nodes = list(body.nodes)
-    if len(nodes) != 2 or len(body.arguments) != 2 or set(nodes[0].operands) != set(body.arguments):
+    op = only_op(body)
+    if op is None or len({value.element_type for value in (*body.arguments, *op.results)}) > 1:
         return ""
-    name = nodes[0].name.removeprefix("stablehlo.")
-    alike = len({value.element_type for value in (*body.arguments, *nodes[0].results)}) == 1
-    return name if name in FOLDS and alike and nodes[1].operands == nodes[0].results else ""
+    name = op.name.removeprefix("stablehlo.")
+    return name if name in FOLDS else ""
 
 
 def is_folded(c: Carrying, node: Node) -> bool:
@@ -38,14 +39,14 @@ def is_folded(c: Carrying, node: Node) -> bool:
 def folded_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
     """A reduction by one op, of those that `is_folded` names."""
     fold = fold_of(node.blocks[0])
-    value, start = (split(c, operand) for operand in operands[:2])
+    value, start = (split(c.build, operand) for operand in operands[:2])
     if fold == "add":
         found = _sum(c, node, value, start)
     elif fold in ("minimum", "maximum"):
         found = _end(c, node, fold, value, start)
     else:
         found = tuple(_folded(c, node, fold, x, s) for x, s in zip(value, start, strict=True))
-    return join(c, (found[0], found[1]))
+    return join(c.build, (found[0], found[1]))
 
 
 def _folded(c: Carrying, node: Node, fold: str, value: Value, start: Value) -> Value:

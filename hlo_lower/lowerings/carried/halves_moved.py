@@ -6,12 +6,12 @@ from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import Form, is_unsigned, most_of
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.halves import HALF, join, split
+from hlo_lower.lowerings.carried.exactness import TABLE
+from hlo_lower.lowerings.carried.halves import HALF
+from hlo_lower.lowerings.carried.pairs import join, split
+from hlo_lower.lowerings.carried.regions_of_pairs import on_each_part
 from hlo_lower.lowerings.carried.written_ops import clamped_index
 from hlo_lower.registry import DoesNotApply
-
-BY_PARTS = {"dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "gather": (0,), "pad": (0, 1)}
-"""Ops that move the elements of these operands, wherever these are in memory; their other operands are indices."""
 
 
 def moved_rows(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
@@ -43,20 +43,13 @@ def moved_by_parts(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
     Equal: where an element goes depends on indices alone. They are clamped into a dim by the op, and so are those that
     i32 does not hold by the nearest number that it does.
     """
-    moved = BY_PARTS[node.name.removeprefix("stablehlo.")]
+    moved = TABLE[node.name].moved or range(len(operands))
     given = [value if k in moved else _index(c, node.operand(k), value) for k, value in enumerate(operands)]
     attributes = mlir.attributes_of(node.raw)
-    if not _is_of_halves(c, node.result()):
+    if not c.is_on(node.result(), Form.HALVES):
         return c.build.op(node.name, given, [c.carried_type(node.result().raw.type)], attributes).result()
-    parts = [split(c, value) if k in moved else (value, value) for k, value in enumerate(given)]
-    part_type = mlir.tensor_type(node.result().shape, HALF)
-    low, high = (c.build.op(node.name, [part[k] for part in parts], [part_type], attributes).result() for k in (0, 1))
-    return join(c, (low, high))
-
-
-def _is_of_halves(c: Carrying, value: Value) -> bool:
-    carrier = c.carrier(value)
-    return carrier is not None and carrier.form is Form.HALVES
+    parts = [split(c.build, value) if k in moved else (value, value) for k, value in enumerate(given)]
+    return on_each_part(c, node, parts, attributes)
 
 
 def _index(c: Carrying, of: Value, value: Value) -> Value:
@@ -66,7 +59,7 @@ def _index(c: Carrying, of: Value, value: Value) -> Value:
         return value
     if carrier.form is not Form.HALVES:
         return clamped_index(c, value, carrier)
-    low, high = split(c, value)
+    low, high = split(c.build, value)
     above = c.build.select(c.holds(high, "EQ", 0), c.holds(low, "LT", 0), c.holds(high, "NE", 0))
     found = c.choose(above, most_of(HALF), low)
     return found if is_unsigned(of.element_type) else c.choose(c.holds(high, "LT", 0), 0, found)
@@ -78,4 +71,4 @@ def iota(c: Carrying, node: Node) -> Value:
     if not result.is_static or result.static_shape[dim] > most_of(HALF):
         raise DoesNotApply("positions of a size that is not known, or beyond i32")
     low = c.build.iota(result.static_shape, dim, HALF)
-    return join(c, (low, c.number(0, low)))
+    return join(c.build, (low, c.number(0, low)))

@@ -6,12 +6,13 @@ from math import prod
 from hlo_lower import mlir
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.halves import HALF, join, split
+from hlo_lower.lowerings.carried.halves import HALF
 from hlo_lower.lowerings.carried.halves_folded import digits_of, sum_of_places
+from hlo_lower.lowerings.carried.pairs import join, split
 from hlo_lower.registry import DoesNotApply
 
 PRODUCTS = ("dot_general", "convolution")
-"""Ops of which each element is a sum of products of two."""
+"""Ops of which each element is a sum of products of two: linear in both operands."""
 
 DIGIT = 8
 MOST = 1 << 15
@@ -28,14 +29,14 @@ def product_of_halves(c: Carrying, node: Node, operands: Sequence[Value]) -> Val
         raise DoesNotApply("of two element types, or of dynamic shape")
     if _summed(node) > MOST:
         raise DoesNotApply(f"sums of more than {MOST:,} products")
-    left, right = (digits_of(c, split(c, value), DIGIT) for value in operands)
+    left, right = (digits_of(c, split(c.build, value), DIGIT) for value in operands)
     raw_type, attributes = mlir.tensor_type(node.result().shape, HALF), mlir.attributes_of(node.raw)
     places = [(i, j) for i in range(len(left)) for j in range(len(right) - i)]
 
     def product(i: int, j: int) -> Value:
         return c.build.op(node.name, [left[i], right[j]], [raw_type], attributes).result()
 
-    return join(c, sum_of_places(c, [(product(i, j), DIGIT * (i + j)) for i, j in places]))
+    return join(c.build, sum_of_places(c, [(product(i, j), DIGIT * (i + j)) for i, j in places]))
 
 
 def _summed(node: Node) -> int:

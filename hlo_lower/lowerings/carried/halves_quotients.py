@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hlo_lower.graph import Builder, Value
 from hlo_lower.loop import StructuredLoop
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.halves import HALF, Pair, choose, is_less, left, negate, right, sixteen, subtract
+from hlo_lower.lowerings.carried.halves import HALF, choose, is_less, left, negate, right, sixteen, size, subtract
+from hlo_lower.lowerings.carried.pairs import Pair
 
 STEPS = 64
 
@@ -18,7 +19,7 @@ def divide(c: Carrying, unsigned: bool, x: Pair, d: Pair) -> Pair:
     """
     if unsigned:
         return _parts(c, x, d)[0]
-    quotient, _ = _parts(c, _size(c, x), _size(c, d))
+    quotient, _ = _parts(c, size(c, x), size(c, d))
     differs = c.do("multiply", _one_if_negative(c, x), _one_if_negative(c, d))
     negative = c.holds(differs, "LT", 0)
     ones = c.number(-1, x[0])
@@ -30,12 +31,8 @@ def remainder(c: Carrying, unsigned: bool, x: Pair, d: Pair) -> Pair:
     """What is left, with the sign of the dividend; by 0 the dividend."""
     if unsigned:
         return _parts(c, x, d)[1]
-    _, rest = _parts(c, _size(c, x), _size(c, d))
+    _, rest = _parts(c, size(c, x), size(c, d))
     return choose(c, c.holds(x[1], "LT", 0), negate(c, rest), rest)
-
-
-def _size(c: Carrying, x: Pair) -> Pair:
-    return choose(c, c.holds(x[1], "LT", 0), negate(c, x), x)
 
 
 def _one_if_negative(c: Carrying, x: Pair) -> Value:
@@ -58,7 +55,7 @@ def _small_constant(d: Pair) -> int:
         node = half.node
         while node is not None and node.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.slice"):
             node = node.operand(0).node
-        found = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+        found = None if node is None else node.constant()
         if found is None or not found.size:
             return 0
         flat = found.reshape(-1)

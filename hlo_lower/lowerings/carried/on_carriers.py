@@ -34,7 +34,7 @@ def lowered(node: Node, c: Carrying) -> list[Value]:
     Raises:
       DoesNotApply: it has no form that is exact on them.
     """
-    is_shift = is_by_known_amount(node) and _is_of_halves(node.operand(0), c)
+    is_shift = is_by_known_amount(node) and c.is_on(node.operand(0), Form.HALVES)
     read = node.operands[:1] if is_shift else node.operands
     results, is_exact = on_carriers(node, [c.to(value) for value in read], c)
     pairs = zip(results, node.results, strict=True)
@@ -55,14 +55,14 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
     how = How.NONE if entry is None else entry.on(carrier.form)
     if entry is None or how is How.NONE or (name, carrier.before) in NOT_AS_F32 or _is_summed_otherwise(node, c):
         raise DoesNotApply(f"{name} on {carrier.before} is not exact on {carrier.after}")
-    if any(_is_carried_as_other(value, c) for value in _always_predicates(node)):
+    if any(c.carrier(value) is not None and not c.is_on(value, Form.ITSELF) for value in _always_predicates(node)):
         raise DoesNotApply(f"{name} has a predicate, which is of i1 by definition")
     if name == "stablehlo.constant":
         return [c.to(node.result())], True
     if carrier.form is Form.PARTS:
         return on_parts(c, node, _with_indices(node, operands, entry.moved, c), _body), True
     is_written = how is How.WRITTEN or (c.is_nested and name.removeprefix("stablehlo.") in EACH)
-    if is_written and (carrier.form is Form.HALVES or _is_of_halves(node.result(), c)):
+    if is_written and (carrier.form is Form.HALVES or c.is_on(node.result(), Form.HALVES)):
         return on_halves(c, node, operands, _body), True
     if name == "stablehlo.convert":
         value, is_exact = converted(c, node, operands[0])
@@ -90,8 +90,7 @@ def on_carriers(node: Node, operands: Sequence[Value], c: Carrying) -> Carried:
 
 def _is_summed_otherwise(node: Node, c: Carrying) -> bool:
     """Whether it is a product whose sums are not rounded to what is carried: XLA adds them in another order then."""
-    carrier = c.carrier(node.operand(0)) if node.name == "stablehlo.dot_general" else None
-    is_float = carrier is not None and carrier.form is Form.FLOAT
+    is_float = node.name == "stablehlo.dot_general" and c.is_on(node.operand(0), Form.FLOAT)
     return is_float and not c.reassociated and c.carrier(node.result()) is None
 
 
@@ -102,11 +101,6 @@ def _always_predicates(node: Node) -> Sequence[Value]:
     return node.results if node.name in ("stablehlo.compare", "stablehlo.is_finite") else ()
 
 
-def _is_carried_as_other(value: Value, c: Carrying) -> bool:
-    carrier = c.carrier(value)
-    return carrier is not None and carrier.form is not Form.ITSELF
-
-
 def _main(node: Node, c: Carrying) -> Carrier:
     """The carrier that decides what an op needs: that of what is two, of an operand, else of a result."""
     found = [c.carrier(value) for value in (*node.operands, *node.results)]
@@ -115,11 +109,6 @@ def _main(node: Node, c: Carrying) -> Carrier:
     if carrier is None:
         raise DoesNotApply("no operand or result is carried")
     return carrier
-
-
-def _is_of_halves(value: Value, c: Carrying) -> bool:
-    carrier = c.carrier(value)
-    return carrier is not None and carrier.form is Form.HALVES
 
 
 def _with_indices(node: Node, operands: Sequence[Value], moved: Sequence[int] | None, c: Carrying) -> list[Value]:
@@ -204,7 +193,7 @@ def _from_identity(node: Node, operands: Sequence[Value], c: Carrying, carrier: 
     Equal where at least one element is folded, which is in the range of the type.
     """
     value, start = node.operands
-    values = start.node.constant() if start.node is not None and start.node.name == "stablehlo.constant" else None
+    values = start.constant()
     count = prod(value.static_shape[d] for d in node.integers("dimensions")) if value.is_static else 0
     ends = {"maximum": least_of, "minimum": most_of}
     if fold in ends and values is not None and count and int(values) == ends[fold](carrier.before):

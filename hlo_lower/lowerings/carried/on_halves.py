@@ -4,34 +4,31 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.graph import Node, Value
 from hlo_lower.lowerings.carried.carrier import MARK, is_unsigned
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.exactness import ON_HALVES
+from hlo_lower.lowerings.carried.exactness import BY_HALVES, ON_HALVES
 from hlo_lower.lowerings.carried.halves import (
-    HALF,
-    Pair,
     add,
     choose,
     is_less,
-    join,
     multiply,
     negate,
     shift_left,
     shift_right_arithmetic,
     shift_right_logical,
     sign_of,
-    split,
+    size,
     subtract,
 )
 from hlo_lower.lowerings.carried.halves_converted import converted_halves
 from hlo_lower.lowerings.carried.halves_folded import folded_halves, is_folded
-from hlo_lower.lowerings.carried.halves_moved import BY_PARTS, iota, moved_by_parts, moved_rows
+from hlo_lower.lowerings.carried.halves_moved import iota, moved_by_parts, moved_rows
 from hlo_lower.lowerings.carried.halves_products import PRODUCTS, product_of_halves
 from hlo_lower.lowerings.carried.halves_quotients import divide, remainder
-from hlo_lower.lowerings.carried.regions_of_pairs import Body, is_pair, with_region
+from hlo_lower.lowerings.carried.pairs import Pair, join, split
+from hlo_lower.lowerings.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
 from hlo_lower.registry import DoesNotApply
 
 
@@ -51,10 +48,10 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
     if name == "convert":
         return [converted_halves(c, node, operands[0])]
     if name in EACH and c.is_nested:
-        return [on_each_half(c, node, operands)]
+        return [on_each_part(c, node, parts_of(c, node.operands, operands))]
     if name in ON_HALVES:
         return [moved_rows(c, node, operands)]
-    if name in BY_PARTS:
+    if name in BY_HALVES:
         return [moved_by_parts(c, node, operands)]
     if name == "iota":
         return [iota(c, node)]
@@ -64,28 +61,19 @@ def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) ->
         return [product_of_halves(c, node, operands)]
     unsigned = is_unsigned(node.operand(0).element_type)
     if name in SHIFTS:
-        return [join(c, _shifted(c, node, operands))]
-    pairs = [split(c, value) for value in operands]
+        return [join(c.build, _shifted(c, node, operands))]
+    pairs = [split(c.build, value) for value in operands]
     if name == "compare":
         return [is_less(c, *pairs, unsigned=unsigned, direction=comparison_direction(node))]
     if name in ARITHMETIC:
-        return [join(c, ARITHMETIC[name](c, *pairs))]
+        return [join(c.build, ARITHMETIC[name](c, *pairs))]
     if name in WITH_SIGN:
-        return [join(c, WITH_SIGN[name](c, unsigned, *pairs))]
+        return [join(c.build, WITH_SIGN[name](c, unsigned, *pairs))]
     raise DoesNotApply(f"{node.name} has no form on halves")
 
 
 EACH = ("and", "or", "xor", "not", "select")
 """Ops that are those of both halves: of both in one tensor, but in a body, which is of scalars."""
-
-
-def on_each_half(c: Carrying, node: Node, operands: Sequence[Value]) -> Value:
-    """The op on the lower halves, and on the upper ones."""
-    owners = zip(operands, node.operands, strict=True)
-    parts = [split(c, value) if is_pair(c, owner) else (value, value) for value, owner in owners]
-    raw_type = mlir.tensor_type(node.result().shape, HALF)
-    low, high = (c.build.op(node.name, [part[k] for part in parts], [raw_type]).result() for k in (0, 1))
-    return join(c, (low, high))
 
 
 # --- order and sign ---
@@ -118,11 +106,6 @@ def _sign(c: Carrying, unsigned: bool, x: Pair) -> Pair:
     return c.choose(c.holds(x[1], "LT", 0), -1, some), sign
 
 
-def _size(c: Carrying, x: Pair) -> Pair:
-    """The size of a signed number, without sign: of the least one 2^63."""
-    return choose(c, c.holds(x[1], "LT", 0), negate(c, x), x)
-
-
 def _ones(c: Carrying, x: Pair) -> Pair:
     """The ones of both halves."""
     return c.do("add", *(c.build.elementwise("popcnt", half) for half in x)), c.number(0, x[0])
@@ -139,7 +122,7 @@ ARITHMETIC: Mapping[str, Callable[..., Pair]] = {
     "subtract": subtract,
     "negate": negate,
     "multiply": multiply,
-    "abs": _size,
+    "abs": size,
     "popcnt": _ones,
     "count_leading_zeros": _zeros,
 }
@@ -168,11 +151,11 @@ def _shifted(c: Carrying, node: Node, operands: Sequence[Value]) -> Pair:
     Equal: a shift by 32 a + 16 b + ... + f is one by 32 where a is 1, then by 16, and so on; an amount of 64 or more,
     or a negative one, shifts all bits out.
     """
-    shift, x = SHIFTS[node.name.removeprefix("stablehlo.")], split(c, operands[0])
+    shift, x = SHIFTS[node.name.removeprefix("stablehlo.")], split(c.build, operands[0])
     known = _amount(node)
     if known is not None:
         return shift(c, x, known)
-    amount, beyond = split(c, operands[1])
+    amount, beyond = split(c.build, operands[1])
     outside = c.build.select(
         c.holds(beyond, "EQ", 0), c.holds(c.flip(amount), "GE", 64 - (1 << 31)), c.holds(beyond, "NE", 0)
     )
@@ -194,7 +177,7 @@ def _amount(node: Node) -> int | None:
     given = node.operand(1).node
     while given is not None and (given.name == "stablehlo.broadcast_in_dim" or given.attribute(MARK) is not None):
         given = given.operand(0).node  # what is spread, or was put on halves before
-    values = given.constant() if given is not None and given.name == "stablehlo.constant" else None
+    values = None if given is None else given.constant()
     if values is not None and values.dtype.itemsize == 4:
         values = np.ascontiguousarray(values).view(np.int64)
     if values is None or values.size == 0 or bool((values != values.reshape(-1)[0]).any()):

@@ -18,7 +18,7 @@ def split(build: Builder, x: Value) -> Pair:
     node, shape = x.node, x.static_shape
     if node is not None and (known := _joined(node)) is not None:
         return known
-    values = node.constant() if node is not None and node.name == "stablehlo.constant" else None
+    values = x.constant()
     if values is not None:
         first, second = (_constant(build, values[..., k], x.element_type) for k in (0, 1))
         return first, second
@@ -73,20 +73,18 @@ def realize(graph: Graph) -> None:
         return
     with mlir.active(graph.context):
         for node in left:
-            value = written_out(Builder.before(node), node.operand(0), node.result().raw.type)
+            value = written_out(Builder.before(node), node.operand(0))
             node.result().raw.replace_all_uses_with(value.raw)
         for node in reversed(left):
             node.raw.erase()
     graph.forget()
 
 
-def written_out(build: Builder, x: Value, raw_type: mlir.RawType) -> Value:
+def written_out(build: Builder, x: Value) -> Value:
     """A complex number's parts along a last dim, or the complex number of such parts."""
     if x.element_type not in PARTS:
-        return build.op("stablehlo.complex", split(build, x), [raw_type]).result()
-    part = mlir.tensor_type(x.shape, PARTS[x.element_type])
-    real, imag = (build.op(f"stablehlo.{name}", [x], [part]).result() for name in ("real", "imag"))
-    return join(build, (real, imag))
+        return build.complex(split(build, x))
+    return join(build, build.parts(x))
 
 
 def on_each(pair: Pair, one: Callable[[Value], Value]) -> Pair:

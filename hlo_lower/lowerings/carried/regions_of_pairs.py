@@ -3,13 +3,13 @@
 Equal: elements, or rows of a sort, meet as before, and the body gives of both the same two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Block, Builder, Node, Value
 from hlo_lower.lowerings.carried.carrier import Carrier
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.pairs import erase_unread, join, split
+from hlo_lower.lowerings.carried.pairs import Pair, erase_unread, join, split
 
 Body = Callable[[Block, Sequence[Value], Carrying], list[Value]]
 """Builds what a block returns, of arguments on their carriers."""
@@ -49,6 +49,21 @@ def is_pair(c: Carrying, value: Value) -> bool:
 def _pair_of(c: Carrying, value: Value) -> Carrier | None:
     carrier = c.carrier(value)
     return None if carrier is None or carrier.shape_of(()) == () else carrier
+
+
+def on_each_part(
+    c: Carrying, node: Node, parts: Sequence[Pair], attributes: Mapping[str, mlir.RawAttribute] | None = None
+) -> Value:
+    """The op on the first of each two, and on the second, its result of two put together."""
+    result, own = node.result(), dict(attributes or {})
+    types = [mlir.tensor_type(result.shape, c.scheme[result.element_type].after)]
+    first, second = (c.build.op(node.name, [two[k] for two in parts], types, own).result() for k in (0, 1))
+    return join(c.build, (first, second))
+
+
+def parts_of(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Pair]:
+    """Values on their carriers as two each; what is one is taken twice."""
+    return [split(c.build, v) if is_pair(c, owner) else (v, v) for owner, v in zip(owners, values, strict=True)]
 
 
 def flat(c: Carrying, owners: Sequence[Value], values: Sequence[Value]) -> list[Value]:

@@ -51,7 +51,7 @@ def unsigned_divide(c: Carrying, _carrier: Carrier, operands: Sequence[Value]) -
 
 
 def _is_small_constant(d: Value) -> bool:
-    values = d.node.constant() if d.node is not None and d.node.name == "stablehlo.constant" else None
+    values = d.constant()
     return values is not None and bool((values >= 0).all())
 
 

@@ -6,7 +6,7 @@ LAPACK reads columns one after the other, so the layouts of such a call say that
 any other layout it would read the transposed ones, and is not known. Nor is one with an attribute that is not read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -39,9 +39,6 @@ class Routine(Enum):
     UNKNOWN = "unknown"
 
 
-DOMAINS: Mapping[str, Iterable[Enum]] = {"routine": Routine, "numbers": Numbers}
-
-
 @dataclass(frozen=True)
 class MatrixFacts(FactsByName):
     """The facts of one op of linear algebra.
@@ -52,8 +49,6 @@ class MatrixFacts(FactsByName):
       flags: what it is asked for ("lower": True).
       why: why it is not known what it computes, or has no rule; None where it has one.
     """
-
-    domains = DOMAINS
 
     routine: Routine
     numbers: Numbers

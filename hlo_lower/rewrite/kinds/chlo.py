@@ -3,7 +3,7 @@
 from hlo_lower import mlir
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import chlo
-from hlo_lower.lowerings.chlo import CHLO, CHLO_DOMAINS, ChloFacts, TakenChlo
+from hlo_lower.lowerings.chlo import CHLO, ChloFacts, TakenChlo
 from hlo_lower.lowerings.sharding import FRONTEND, GSPMD, SHARDY
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
@@ -17,7 +17,7 @@ class ChloKind(LegalizedKind):
     """`chlo` operations."""
 
     name = op = CHLO
-    domains = CHLO_DOMAINS
+    domains = ChloFacts.domains
     families = (chlo.rules,)
 
     def read(self, context: Context, node: Node) -> Subject | None:

@@ -8,7 +8,6 @@ from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import composite
 from hlo_lower.lowerings.composite import (
     COMPOSITE,
-    COMPOSITE_DOMAINS,
     CompositeFacts,
     composite_facts,
 )
@@ -56,7 +55,7 @@ class CompositeKind(LegalizedKind):
     """Composites."""
 
     name = op = COMPOSITE
-    domains = COMPOSITE_DOMAINS
+    domains = CompositeFacts.domains
     families = (composite.rules,)
     owned = frozenset({"name", "composite_attributes", "decomposition", "version"})
 

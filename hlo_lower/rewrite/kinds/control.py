@@ -11,7 +11,6 @@ from hlo_lower.lowerings import control
 from hlo_lower.lowerings.control import (
     CONSTRAINT,
     CONTROL,
-    CONTROL_DOMAINS,
     CUSTOM_CALL,
     MAP,
     Contents,
@@ -38,7 +37,7 @@ class ControlKind(Kind):
     name = op = CONTROL
     ops = frozenset(op.value for op in ControlOp)
     stage = Stage.FLATTENED
-    domains = CONTROL_DOMAINS
+    domains = ControlFacts.domains
     families = (control.rules,)
 
     def concerns(self, options: Options) -> bool:

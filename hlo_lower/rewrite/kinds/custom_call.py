@@ -6,7 +6,6 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings import custom_call
 from hlo_lower.lowerings.custom_call import (
     CUSTOM_CALL,
-    CUSTOM_CALL_DOMAINS,
     NOTES,
     CustomCallFacts,
     custom_call_facts,
@@ -23,7 +22,7 @@ class CustomCallKind(LegalizedKind):
     """Custom calls, but those that only say where a tensor is to live, and those to LAPACK (`linear_algebra`)."""
 
     name = op = CUSTOM_CALL
-    domains = CUSTOM_CALL_DOMAINS
+    domains = CustomCallFacts.domains
     families = (custom_call.rules,)
 
     def read(self, context: Context, node: Node) -> Subject | None:

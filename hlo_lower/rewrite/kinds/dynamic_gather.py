@@ -6,7 +6,6 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings import dynamic_gather
 from hlo_lower.lowerings.dynamic_gather import (
     DYNAMIC_GATHER,
-    DYNAMIC_GATHER_DOMAINS,
     DynamicGatherFacts,
 )
 from hlo_lower.rewrite.context import Context
@@ -19,7 +18,7 @@ class DynamicGatherKind(GatherKind):
     """Gathers of dynamic shape."""
 
     name = DYNAMIC_GATHER
-    domains = DYNAMIC_GATHER_DOMAINS
+    domains = DynamicGatherFacts.domains
     families = (dynamic_gather.rules,)
 
     def read(self, context: Context, node: Node) -> Subject | None:

@@ -17,8 +17,8 @@ from hlo_lower.rewrite.kinds.scatter import (
 from hlo_lower.scatter.canonical import NotCanonicalError
 from hlo_lower.scatter.describe import describe_dynamic
 from hlo_lower.scatter.dynamic import (
-    DYNAMIC_DOMAINS,
     DYNAMIC_SCATTER,
+    DynamicFacts,
     classify_dynamic,
     read_dynamic,
 )
@@ -32,7 +32,7 @@ class DynamicScatterKind(Kind):
     name = DYNAMIC_SCATTER
     op = SCATTER
     stage = Stage.SCATTERS
-    domains = DYNAMIC_DOMAINS
+    domains = DynamicFacts.domains
     families = (dynamic_shape.rules,)
     owned = OWNED
 

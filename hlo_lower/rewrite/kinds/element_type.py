@@ -14,7 +14,6 @@ from hlo_lower.lowerings.carried.carrier import PAIRED, PARTS, Carrier, Form, ca
 from hlo_lower.lowerings.carried.exactness import TABLE, How
 from hlo_lower.lowerings.carried.written_ops import BY_SUMS
 from hlo_lower.lowerings.element_type import (
-    ELEMENT_TYPE_DOMAINS,
     ON_COMPLEX,
     ON_FLOATS,
     ON_INTEGERS,
@@ -52,7 +51,7 @@ class ElementTypeKind(Kind):
 
     op = "stablehlo."
     stage = Stage.TYPES
-    domains = ELEMENT_TYPE_DOMAINS
+    domains = ElementTypeFacts.domains
     forms: ClassVar[frozenset[Form]]
 
     def concerns(self, options: Options) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hlo_lower.causes import Cause, Code
-from hlo_lower.gather import GATHER_DOMAINS, GatherStrategy, TakenGather, gather_facts, read_gather
+from hlo_lower.gather import GatherFacts, GatherStrategy, TakenGather, gather_facts, read_gather
 from hlo_lower.gather.facts import GATHER
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import gather
@@ -22,7 +22,7 @@ class GatherKind(Kind):
 
     name = op = GATHER
     stage = Stage.LOWERED
-    domains = GATHER_DOMAINS
+    domains = GatherFacts.domains
     families = (gather.rules,)
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 

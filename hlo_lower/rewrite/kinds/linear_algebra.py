@@ -10,7 +10,6 @@ from hlo_lower.lowerings import cholesky, lu, qr, triangular_solve
 from hlo_lower.lowerings.linear_algebra.matrix_call import (
     CHOLESKY,
     CUSTOM_CALL,
-    DOMAINS,
     LINEAR_ALGEBRA,
     TRIANGULAR_SOLVE,
     MatrixFacts,
@@ -36,7 +35,7 @@ class LinearAlgebraKind(Kind):
     name = op = LINEAR_ALGEBRA
     ops = frozenset({CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE})
     stage = Stage.FLATTENED
-    domains = DOMAINS
+    domains = MatrixFacts.domains
     families = (cholesky.rules, triangular_solve.rules, lu.rules, qr.rules)
 
     def concerns(self, options: Options) -> bool:

@@ -16,13 +16,11 @@ from hlo_lower.lowerings import (
     pad,
     reduce_halves,
     reduce_window,
-    reduced_precision,
     remainder,
     select_and_scatter,
 )
 from hlo_lower.lowerings.plain_op import (
     PLAIN,
-    PLAIN_DOMAINS,
     Elements,
     Numbers,
     PlainFacts,
@@ -47,13 +45,12 @@ class PlainOpKind(Kind):
     name = op = PLAIN
     ops = frozenset(op.value for op in PlainOp)
     stage = Stage.LOWERED
-    domains = PLAIN_DOMAINS
+    domains = PlainFacts.domains
     families = (
         remainder.rules,
         reduce_window.rules,
         float_ops.rules,
         integer_ops.rules,
-        reduced_precision.rules,
         batch_norm.rules,
         select_and_scatter.rules,
         dot_of_integers.rules,

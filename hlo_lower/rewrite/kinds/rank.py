@@ -3,7 +3,7 @@
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import rank
-from hlo_lower.lowerings.rank import RANK, RANK_DOMAINS, Dims, RankFacts
+from hlo_lower.lowerings.rank import RANK, Dims, RankFacts
 from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
@@ -31,7 +31,7 @@ class RankKind(Kind):
     name = op = RANK
     ops = frozenset(BY_NAME)
     stage = Stage.RANKS
-    domains = RANK_DOMAINS
+    domains = RankFacts.domains
     families = (rank.rules,)
     owned = frozenset(
         (

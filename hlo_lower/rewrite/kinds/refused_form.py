@@ -3,7 +3,7 @@
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.lowerings import below_zero, refused_form
-from hlo_lower.lowerings.refused_form import FORM, FORM_DOMAINS, FormFacts
+from hlo_lower.lowerings.refused_form import FORM, FormFacts
 from hlo_lower.options import Options
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
@@ -20,7 +20,7 @@ class RefusedFormKind(Kind):
     name = op = FORM
     ops = frozenset({CONSTANT, COMPARE, *BELOW_ZERO})
     stage = Stage.TYPES
-    domains = FORM_DOMAINS
+    domains = FormFacts.domains
     families = (refused_form.rules, below_zero.rules)
     owned = frozenset({"value", "comparison_direction", "compare_type", "result_accuracy"})
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hlo_lower.graph import Node
 from hlo_lower.lowerings import reverse
-from hlo_lower.lowerings.reverse import REVERSE, REVERSE_DOMAINS, Axes, reverse_facts
+from hlo_lower.lowerings.reverse import REVERSE, Axes, ReverseFacts, reverse_facts
 from hlo_lower.options import Options
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.forms_of_ops import refused_op_form, refuses_forms
@@ -20,7 +20,7 @@ class ReverseKind(Kind):
 
     name = op = REVERSE
     stage = Stage.LOWERED
-    domains = REVERSE_DOMAINS
+    domains = ReverseFacts.domains
     families = (reverse.rules,)
     owned = frozenset({"dimensions"})
 

@@ -22,7 +22,7 @@ from hlo_lower.rewrite.native import has_safe_rows, kept_by
 from hlo_lower.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
 from hlo_lower.scatter.classify import classify
 from hlo_lower.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
-from hlo_lower.scatter.facts import DOMAINS, Dialect, FloatMode, OutOfBounds, ScatterFacts
+from hlo_lower.scatter.facts import Dialect, FloatMode, OutOfBounds, ScatterFacts
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.scatter.side_effects import refuse_side_effects
 from hlo_lower.scatter.spread_dims import spread_dims
@@ -70,7 +70,7 @@ class ScatterKind(Kind):
 
     name = op = SCATTER
     stage = Stage.SCATTERS
-    domains = DOMAINS
+    domains = ScatterFacts.domains
     families = FAMILIES
     owned = OWNED
 

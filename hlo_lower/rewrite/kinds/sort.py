@@ -11,7 +11,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, nothing
 from hlo_lower.rewrite.legality import dtypes_on
-from hlo_lower.sorting import SORT, SORT_DOMAINS, read_sort, sort_strategies
+from hlo_lower.sorting import SORT, SortFacts, read_sort, sort_strategies
 from hlo_lower.sorting.canonical_sort import SLICE
 from hlo_lower.sorting.float_keys import FLOAT_BITS
 from hlo_lower.targets import Target
@@ -24,7 +24,7 @@ class SortKind(Kind):
 
     name = op = SORT
     stage = Stage.SORTED
-    domains = SORT_DOMAINS
+    domains = SortFacts.domains
     families = (sort.rules, sort_ranks.rules, sort_rounds.rules, sort_network.rules)
     owned = frozenset({"dimension", "is_stable"})
 

@@ -59,13 +59,8 @@ def convolution(node: Node) -> Sequence[AxisLink] | Boundary:
     if node.integer("feature_group_count") == 1:
         axes.append(AxisLink((None, numbers.kernel_output_feature), (numbers.output_feature,)))
     spatial = mlir.convolution_spatial_dimensions(node.raw)
-    dilated = integers_or(node, "lhs_dilation", (1,) * len(spatial))
+    dilated = node.integers("lhs_dilation", (1,) * len(spatial))
     return axes + [AxisLink((None, None), (out,)) for (_, _, out), d in zip(spatial, dilated, strict=True) if d == 1]
-
-
-def integers_or(node: Node, name: str, other: tuple[int, ...]) -> tuple[int, ...]:
-    """Integers of an attribute, or others where there is none."""
-    return node.integers(name) if node.attribute(name) is not None else other
 
 
 @subset_rules.piece("stablehlo.convolution")
@@ -80,11 +75,11 @@ def convolution_piece(build: Builder, cut: Cut) -> Sequence[Value]:
         return cut.same(build)
     ones = (1,) * len(spatial)
     dim, along, out = spatial[place]
-    padding = mlir.dense_integers(found) if (found := cut.node.attribute("padding")) is not None else (0, 0) * len(ones)
+    padding = cut.node.padding(len(ones))
     window = MovingWindow(
         cut.operands[1].static_shape[along],
-        integers_or(cut.node, "window_strides", ones)[place],
-        integers_or(cut.node, "rhs_dilation", ones)[place],
+        cut.node.integers("window_strides", ones)[place],
+        cut.node.integers("rhs_dilation", ones)[place],
         padding[2 * place],
     )
     image = cut.operands[0]

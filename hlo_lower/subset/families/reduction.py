@@ -1,17 +1,17 @@
 """Reductions: dims that stay are axes, dims that are reduced are axes whose pieces are combined."""
 
 from collections.abc import Sequence
-from typing import Any
+from math import inf
 
-import numpy as np
-
-from hlo_lower.graph import Node
+from hlo_lower.analysis.interval import type_range
+from hlo_lower.graph import Node, Value
+from hlo_lower.graph.regions import only_op
 from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.families.contraction import is_summed
 from hlo_lower.subset.rules import subset_rules
 
-NEUTRAL = {"add": 0, "multiply": 1, "or": 0, "and": -1, "xor": 0}
-"""What each combiner leaves alone, as an integer; of i1, -1 is true."""
+COMBINERS = ("add", "multiply", "or", "and", "xor", "maximum", "minimum")
+"""Ops by which pieces of a reduction may be combined."""
 
 
 @subset_rules.axes("stablehlo.reduce")
@@ -27,48 +27,25 @@ def reduce(node: Node) -> Sequence[AxisLink] | Boundary:
     initial = (None,) * half
     axes = [AxisLink((d,) * half + initial, (place,) * half) for place, d in enumerate(kept)]
     combiner = combiner_of(node)
-    if combiner is not None and is_neutral(node, combiner):
+    if combiner is not None and is_neutral(node.operand(1), combiner):
         axes += [AxisLink((d, None), (None,), combiner) for d in reduced]
     return axes
 
 
 def combiner_of(node: Node) -> str | None:
     """The name of the elementwise op that a region of two scalars consists of; None where it is more."""
-    if len(node.results) != 1:
+    op = only_op(node.blocks[0]) if len(node.results) == 1 else None
+    name = "" if op is None else op.name.removeprefix("stablehlo.")
+    element = node.result().element_type
+    if name in ("add", "multiply") and not (is_summed(element) or element == "i1"):
         return None
-    *nodes, last = node.blocks[0].nodes
-    if len(nodes) != 1 or last.operands != nodes[0].results:
-        return None
-    name = nodes[0].name.removeprefix("stablehlo.")
-    if set(nodes[0].operands) != set(node.blocks[0].arguments):
-        return None
-    if name in ("add", "multiply") and not (is_summed(node.result().element_type) or _is_i1(node)):
-        return None
-    return name if name in (*NEUTRAL, "maximum", "minimum") else None
+    return name if name in COMBINERS else None
 
 
-def _is_i1(node: Node) -> bool:
-    return node.result().element_type == "i1"
-
-
-def is_neutral(node: Node, combiner: str) -> bool:
-    """Whether the initial value is a constant that the combiner leaves alone."""
-    producer = node.operand(1).node
-    value = producer.constant() if producer is not None and producer.name == "stablehlo.constant" else None
-    if value is None:
-        return False
-    if combiner in NEUTRAL:
-        expected = np.array(NEUTRAL[combiner]).astype(value.dtype)
-        if value.dtype == np.bool_:
-            expected = np.array(NEUTRAL[combiner] != 0)
-        return bool(value == expected)
-    return bool(value == _extreme(value.dtype, least=combiner == "maximum"))
-
-
-def _extreme(dtype: "np.dtype[Any]", *, least: bool) -> object:
-    """The least or greatest value of a type, infinite where there is one."""
-    if dtype == np.bool_:
-        return not least
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min if least else np.iinfo(dtype).max
-    return -np.inf if least else np.inf
+def is_neutral(start: Value, name: str) -> bool:
+    """Whether an initial value is a constant that an op leaves alone: of a sum a zero of either sign, as after a start
+    of 0.0 no zero shows."""
+    given = start.constant()
+    low, high = type_range(start.element_type) or (-inf, inf)
+    wanted = {"multiply": 1, "maximum": low, "minimum": high, "and": -1 if low < 0 else high}.get(name, 0)
+    return name in COMBINERS and given is not None and bool(given.reshape(-1)[0] == wanted)

@@ -11,8 +11,10 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
+from hlo_lower.graph.regions import only_op
 from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.families.reduction import is_neutral
 from hlo_lower.subset.halo import MovingWindow, without_padding
 from hlo_lower.subset.materialize import INDEX
 from hlo_lower.subset.rules import subset_rules
@@ -101,31 +103,30 @@ def reduce_window(node: Node) -> Sequence[AxisLink] | Boundary:
     """The dims along which the window is one element that moves by one, without dilation or padding; and those along
     which windows move otherwise, of which a piece takes what it needs (`reduce_window_piece`).
 
-    Right: along the first ones element p of the result is reduced from elements p of the inputs alone.
+    Right: along the first ones element p of the result is reduced from elements p of the inputs alone. Of the others
+    what is padded must change nothing: XLA combines no padding, and a piece has it as elements. So the initial value
+    is neutral, or taking it again changes nothing, as each window begins with it.
     """
     half, rank = len(node.results), len(node.result().shape)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    given = [node.integers(name) if node.attribute(name) is not None else (1,) * rank for name in names]
-    edges = padding_of(node)
+    given, edges, op = [node.integers(name, (1,) * rank) for name in names], node.padding(rank), only_op(node.blocks[0])
+    name = "" if op is None or half > 1 else op.name.removeprefix("stablehlo.")
+    may_pad = name in ("maximum", "minimum", "and", "or") or is_neutral(node.operand(1), name)
     axes: list[AxisLink] = []
     for dim in range(rank):
-        is_single = all(values[dim] == 1 for values in given) and not any(edges[2 * dim : 2 * dim + 2])
-        if is_single or given[2][dim] == 1:
+        is_padded = any(edges[2 * dim : 2 * dim + 2])
+        is_single = all(values[dim] == 1 for values in given) and not is_padded
+        if is_single or (given[2][dim] == 1 and (may_pad or not is_padded)):
             axes.append(AxisLink((dim if is_single else None,) * half + (None,) * half, (dim,) * half))
     return axes
-
-
-def padding_of(node: Node) -> tuple[int, ...]:
-    """Low and high padding of each dim of a reduce_window."""
-    padding = node.attribute("padding")
-    return (0, 0) * len(node.result().shape) if padding is None else mlir.dense_integers(padding)
 
 
 @subset_rules.piece("stablehlo.reduce_window")
 def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along a dim in which windows move those of a run of results are read out of the inputs, without padding.
 
-    Right: what is padded is the initial value, and result i + k of all is result k of the windows that begin at i.
+    Right: padding is the initial value, which changes nothing; result i + k of all is result k of the windows that
+    begin at i.
     """
     dim = cut.axis.results[0]
     assert dim is not None
@@ -133,10 +134,8 @@ def reduce_window_piece(build: Builder, cut: Cut) -> Sequence[Value]:
         return cut.same(build)
     half, ones = len(cut.node.results), (1,) * len(cut.node.result().shape)
     names = ("window_dimensions", "window_strides", "window_dilations")
-    size, stride, dilation = (
-        (cut.node.integers(name) if cut.node.attribute(name) is not None else ones)[dim] for name in names
-    )
-    padding = padding_of(cut.node)
+    size, stride, dilation = (cut.node.integers(name, ones)[dim] for name in names)
+    padding = cut.node.padding(len(ones))
     window = MovingWindow(size, stride, dilation, padding[2 * dim])
     start, count = cut.start(build, INDEX), cut.part().sizes[dim]
     taken = [window.read(build, cut.operands[k], dim, start, count, cut.operands[half + k]) for k in range(half)]
