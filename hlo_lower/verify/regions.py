@@ -174,8 +174,8 @@ class RegionJudge:
         for number in range(MAX_ALIGNMENTS):
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
+            self.pairs = pairs
             if number == 0:
-                self.pairs = pairs
                 shown = self._shown_whole(name, regions)
                 if shown:
                     return shown
