@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.index_regimes import (
     REGIMES,
     SPECIAL_VALUES,
@@ -257,8 +258,12 @@ def _floats(
     rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], named: Sequence[float]
 ) -> Array:
     """Floats and complex numbers."""
+    if dtype.kind == "c":
+        found = np.empty(shape, dtype)
+        found.real, found.imag = (_floats(rng, kind, shape, found.real.dtype, named) for _ in ("real", "imag"))
+        return found
     plain = ordinary(rng, shape, dtype)
-    if dtype.kind != "f" and dtype.name != "bfloat16":
+    if not is_inexact(plain):  # narrow integers
         return plain
     if kind == "special":
         return with_special_values(rng, plain)
@@ -267,8 +272,8 @@ def _floats(
     if kind == "zeros":
         return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":
-        is_half = dtype.itemsize == 2 and dtype.name != "bfloat16"
-        decades = 6 if is_half else rng.choice(DECADES, size=shape)
+        is_short = dtype.itemsize <= 2 and dtype.name != "bfloat16"
+        decades = 6 if is_short else rng.choice(DECADES, size=shape)
         with np.errstate(all="ignore"):
             return (np.asarray(plain, np.float64) * 10.0 ** rng.integers(0, decades, size=shape)).astype(dtype)
     if kind == "named" and named:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.verify.compare import is_inexact
+
 Array = NDArray[Any]
 
 REGIMES = (
@@ -184,7 +186,9 @@ def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any
     if dtype.kind == "c":
         return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     if dtype.name.startswith(("int", "uint")):  # the narrow integers of ml_dtypes
-        return np.asarray(rng.integers(0 if dtype.name.startswith("u") else -1, 2, size=shape)).astype(dtype)
+        is_signed, bits = dtype.name.startswith("int"), int(dtype.name.lstrip("uint"))
+        low = -(1 << (bits - 1)) if is_signed else 0
+        return np.asarray(rng.integers(low, low + (1 << bits), size=shape)).astype(dtype)
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 
@@ -214,9 +218,10 @@ def other_integers(
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:
     """The same array with NaN, infinities and signed zeros in half of its places, each as often as the others.
 
-    Floats of 16 bits and more only. No subnormal numbers: XLA's arithmetic on CPU flushes them to zero.
+    Real floats only; types without infinities have NaN for them. No subnormal numbers: XLA's arithmetic on CPU flushes
+    them to zero.
     """
-    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+    if not is_inexact(array) or array.dtype.kind == "c":
         return array
     special = rng.permutation(np.asarray([np.nan, np.inf, -np.inf, 0.0, -0.0])).astype(array.dtype)
     chosen = rng.permutation(array.size)[: (array.size + 1) // 2]

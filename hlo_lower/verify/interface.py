@@ -45,7 +45,9 @@ def _other_effect(pair: BodyPair, a: Op, b: Op) -> str:
     types = [[[side.program.types[v] for v in values] for values in (op.inputs, op.results)] for side, op in sides]
     if types[0] != types[1]:
         return "operands or results"
-    bodies = [[side.table.region(side.program, i, side.numbers, side.depth + 1) for i in op.bodies] for side, op in sides]
+    bodies = [
+        [side.table.region(side.program, i, side.numbers, side.depth + 1) for i in op.bodies] for side, op in sides
+    ]
     return "" if bodies[0] == bodies[1] or (a, b) in pair.within else "bodies"
 
 

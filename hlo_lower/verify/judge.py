@@ -218,7 +218,6 @@ class _Case:
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
-        self._second: Runs = self._runner(pieces.second, aborts[1])
         self._unfused: tuple[Executable, Executable] | None = None
         self._misread = tuple(
             why_interpreter_errs(side.program, ops, outputs, terms.oob)
@@ -227,6 +226,7 @@ class _Case:
                 (region.pair.second, region.second, [o.second for o in region.outputs]),
             )
         )
+        self._second: Runs = self._runner(modules[1], aborts[1])
         self._bounds: OwnBounds | None = None
         self._zeros_asked, self._xla_loses_signs = 0, False
         self._stepwise = self._reference()
@@ -239,23 +239,26 @@ class _Case:
         self.judges: dict[str, None] = {}
 
     def _compiled_native(self, module: mlir.RawModule) -> Runs | None:
-        index = ModuleIndex(module)
-        for scatter in index.scatters:
-            reason = why_xla_errs(index, scatter)
-            if reason:
-                self.excluded["xla"] = f"XLA: {reason}"
-                return None
+        if reason := _why_xla_errs(module):
+            self.excluded["xla"] = f"XLA: {reason}"
+            return None
         try:
             return self._compiled(self._watched(0, self._pieces.first))
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
 
-    def _runner(self, text: str, aborts: str) -> Runs:
-        """What runs a piece: XLA, or where it would end the process the interpreter."""
+    def _runner(self, module: mlir.RawModule, aborts: str) -> Runs:
+        """What runs the second piece: XLA; where it errs the scatters' definitions, where it would end the process the
+        interpreter."""
         if aborts:
-            return _InInterpreter(text, self._interpreter, aborts)
-        return self._compiled(self._watched(1, text))
+            if self._misread[1]:
+                raise CannotRunError(f"XLA: {aborts}; the interpreter: {self._misread[1]}")
+            return _InInterpreter(self._pieces.second, self._interpreter, aborts)
+        if reason := _why_xla_errs(module):
+            self.excluded["xla second"] = f"XLA, on the second piece: {reason}"
+            return _ByDefinition(self._region, self._terms, reason)
+        return self._compiled(self._watched(1, self._pieces.second))
 
     def _watched(self, which: int, text: str) -> str:
         """A piece that returns, behind the rest, what tells which branches and loop bodies were entered."""
@@ -433,7 +436,7 @@ class _Case:
         is_rounded_otherwise = {"reference": not self._rounds_alike(), "interpreter": not self._is_exact}
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
-        if name == "XLA" and not isinstance(self._second, _InInterpreter) and _may_be_rounding(expected, actual):
+        if name == "XLA" and _is_watched(self._second) and _may_be_rounding(expected, actual):
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
@@ -510,9 +513,32 @@ class _InInterpreter:
             raise CannotRunError(f"XLA: {self._reason}; the interpreter: {error}") from None
 
 
+class _ByDefinition:
+    """A second piece whose scatters and gathers NumPy computes, because XLA is known to be wrong about them."""
+
+    def __init__(self, region: Region, terms: Terms, reason: str) -> None:
+        self._reason = reason
+        try:
+            self._stepwise = Stepwise(region, terms.oob, 1)
+        except NoReferenceError as error:
+            raise CannotRunError(f"XLA: {reason}; the reference: {error}") from None
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        try:
+            return self._stepwise.run(arguments).results
+        except UnsupportedRegionError as error:
+            raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
+
+
+def _why_xla_errs(module: mlir.RawModule) -> str:
+    """Why XLA is no judge of a module's scatters, "" if nothing is known."""
+    index = ModuleIndex(module)
+    return next((reason for scatter in index.scatters if (reason := why_xla_errs(index, scatter))), "")
+
+
 def _is_watched(runs: Runs | None) -> bool:
     """Whether what runs a piece tells what was entered."""
-    return runs is not None and not isinstance(runs, _InInterpreter)
+    return runs is not None and not isinstance(runs, _InInterpreter | _ByDefinition)
 
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:

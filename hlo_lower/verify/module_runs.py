@@ -113,12 +113,12 @@ def verify_module(
         if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
-        for number, scatter in enumerate(index.scatters, start=1):
-            reason = why_xla_errs(index, scatter)
-            if reason:
-                return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
-        for module in (index.module, mlir.parse_module(after)):
-            reason = why_xla_aborts(module) or _why_not_the_same_twice(module)
+        for own in (index, ModuleIndex(mlir.parse_module(after))):
+            for number, scatter in enumerate(own.scatters, start=1):
+                reason = why_xla_errs(own, scatter)
+                if reason:
+                    return ModuleVerdict("not run", reason=f"XLA is no judge of {own.place(number)}: it {reason}")
+            reason = why_xla_aborts(own.module) or _why_not_the_same_twice(own.module)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
         count = devices_of(before)

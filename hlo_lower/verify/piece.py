@@ -10,6 +10,7 @@ from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.partitions import remove_shardings
 from hlo_lower.verify.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.stable_sorts import freed_order
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,12 @@ def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
       seen: numbers of values within the first piece that it returns behind its outputs.
 
     Raises:
-      CannotRunError: a piece cannot be cut out, or its constants are too large to be run.
+      CannotRunError: a piece cannot be cut out, its constants are too large to be run, or it is run in an order that it
+        need not take.
     """
     pair = region.pair
     reason = over_budget(op.raw for op in ops_within([*region.first, *region.second]))
+    reason = reason or freed_order(region.first, region.second)
     if reason:
         raise CannotRunError(reason)
     outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]
