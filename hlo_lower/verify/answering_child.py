@@ -1,7 +1,8 @@
 """A child process that answers requests, for what may end the process that does it, or never end.
 
-It ends with its parent, also where that is killed: at the end of its requests; within a second where it runs what leaves
-Python's lock to others, as XLA does; and at the limit of the request where it runs what holds it (the interpreter).
+It ends with its parent, also where that is killed: at the end of its requests; within a second where it runs what
+leaves Python's lock to others, as XLA does; and at the limit of the request where it runs what holds it (the
+interpreter).
 """
 
 import faulthandler
@@ -14,7 +15,6 @@ from collections.abc import Callable
 from threading import Lock, Thread
 from time import sleep
 from typing import Any, Self, cast
-
 
 GRACE = 1.0
 """Seconds behind a limit in which a parent that lives has ended its child."""

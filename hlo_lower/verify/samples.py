@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Side
-from hlo_lower.verify.appended_ops import BuildPlace, built
+from hlo_lower.verify.appended_ops import OpsBeside
 from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import executable, time_limited
@@ -109,26 +109,10 @@ def _sample(module: mlir.RawModule) -> None:
         main = module.body.operations[0].operation
         *_, end = (operation.operation for operation in main.regions[0].blocks[0].operations)
         for place, value in enumerate(list(end.operands)):
-            count = prod(int(n or 0) for n in mlir.tensor_shape(value.type))
+            count = prod(mlir.static_shape(value.type))
             if count > SAMPLED:
-                at, element = BuildPlace(value, main.location), mlir.tensor_element(value.type)
-                flat = built(
-                    "stablehlo.reshape",
-                    [value],
-                    mlir.tensor_type([count], element),
-                    at,
-                    lambda: mlir.insert_before(end),
-                )
-                step = count // SAMPLED
-                ends = {"start_indices": 0, "limit_indices": SAMPLED * step, "strides": step}
-                end.operands[place] = built(
-                    "stablehlo.slice",
-                    [flat],
-                    mlir.tensor_type([SAMPLED], element),
-                    at,
-                    lambda: mlir.insert_before(end),
-                    **{key: f"array<i64: {number}>" for key, number in ends.items()},
-                )
+                beside, step = OpsBeside(end), count // SAMPLED
+                end.operands[place] = beside.slice(beside.reshape(value, [count]), [0], [SAMPLED * step], step)
         mlir.set_signature(main)
 
 
