@@ -38,7 +38,6 @@ from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
-from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
@@ -49,7 +48,7 @@ from hlo_lower.verify.rounding_error import loose_shares
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
-from hlo_lower.verify.xla_errors import why_xla_errs
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -239,7 +238,7 @@ class _Case:
         self.judges: dict[str, None] = {}
 
     def _compiled_native(self, module: mlir.RawModule) -> Runs | None:
-        if reason := _why_xla_errs(module):
+        if reason := why_xla_errs_in(module):
             self.excluded["xla"] = f"XLA: {reason}"
             return None
         try:
@@ -255,7 +254,7 @@ class _Case:
             if self._misread[1]:
                 raise CannotRunError(f"XLA: {aborts}; the interpreter: {self._misread[1]}")
             return _InInterpreter(self._pieces.second, self._interpreter, aborts)
-        if reason := _why_xla_errs(module):
+        if reason := why_xla_errs_in(module):
             self.excluded["xla second"] = f"XLA, on the second piece: {reason}"
             return _ByDefinition(self._region, self._terms, reason)
         return self._compiled(self._watched(1, self._pieces.second))
@@ -528,12 +527,6 @@ class _ByDefinition:
             return self._stepwise.run(arguments).results
         except UnsupportedRegionError as error:
             raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
-
-
-def _why_xla_errs(module: mlir.RawModule) -> str:
-    """Why XLA is no judge of a module's scatters, "" if nothing is known."""
-    index = ModuleIndex(module)
-    return next((reason for scatter in index.scatters if (reason := why_xla_errs(index, scatter))), "")
 
 
 def _is_watched(runs: Runs | None) -> bool:

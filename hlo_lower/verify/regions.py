@@ -24,6 +24,7 @@ from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -465,6 +466,8 @@ class RegionJudge:
         if len(tensors) < len(types) or may_not_end(side, ops):
             raise CannotRunError("inputs that are no tensors, or a loop that may not end")
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
+        if reason := why_xla_errs_in(mlir.parse_module(text)):
+            raise CannotRunError(reason)
         executable = Executable(text, "quick")
         if bytes_of(executable.arguments) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")

@@ -26,6 +26,7 @@ from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.piece import module_of
 from hlo_lower.verify.program import Program, ValueId
 from hlo_lower.verify.run import CannotRunError, read_signature
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -86,7 +87,7 @@ def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
     types = [program.types[value] for value in side.body.arguments]
     own = {value: value for value in range(len(program.types))}
     module = mlir.parse_module(module_of(program, side.live, arguments, own, values, types), program.raw.context)
-    if reason := module_over_budget(module):
+    if reason := module_over_budget(module) or why_xla_errs_in(module):
         raise CannotRunError(reason)
     _sample(module)
     text = mlir.print_module(module)
