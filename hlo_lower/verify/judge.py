@@ -373,7 +373,7 @@ class _Case:
 
     def _may_judge_policy(self, overhangs: bool | None) -> bool:
         """Whether XLA's policy is the one that is asked for, or the same on this run."""
-        if self._terms.oob == "xla" or not may_overhang(self._region.pair.first, self._region.first):
+        if self._terms.oob == "xla" or not may_overhang(self._region.first):
             return True
         if overhangs is None:
             self.excluded["xla windows"] = "XLA: drops whole windows, and where they lie is not known"

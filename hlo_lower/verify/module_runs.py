@@ -34,7 +34,7 @@ from hlo_lower.verify.devices import (
 )
 from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.effort import Assumed, Effort
-from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
 from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
@@ -387,8 +387,8 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
         dtype = np.dtype(struct.dtype)
         columns = drives.columns.get(k)
         if columns and dtype.kind in "iu":
-            own = [int(rng.integers(len(columns)))]
-            arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
+            column = columns[int(rng.integers(len(columns)))]
+            arrays.append(starts_in(rng, regime, struct.shape, dtype, column))
         elif dtype.kind in "iu":
             arrays.append(other_integers(rng, number, struct.shape, dtype, largest))
         elif k in drives.definite and dtype.kind == "f":

@@ -4,7 +4,7 @@ Nothing of the reader that the converter uses is used here, so that a mistake of
 writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.piece`).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -303,14 +303,6 @@ def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict
             for operation in block.operations:
                 mlir.walk(operation.operation, visit)
     return found
-
-
-def walk(body: Body, visit: Callable[[Op], None]) -> None:
-    """Call visit on every operation of a body and of the bodies within."""
-    for op in body.ops:
-        visit(op)
-        for inner in op.bodies:
-            walk(inner, visit)
 
 
 def ops_within(ops: Sequence[Op]) -> list[Op]:

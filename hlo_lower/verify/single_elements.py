@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import OpsBeside
+from hlo_lower.verify.input_roles import columns_of
 
 FAR = 1 << 62
 """A start beyond every tensor, to which another of its size may be added."""
@@ -25,7 +26,11 @@ FAR = 1 << 62
 def overhanging(module: mlir.RawModule) -> list[mlir.RawOperation]:
     """The scatters of static shapes whose windows may lie partly inside: wider than 1 where they are indexed."""
     scatters, _ = mlir.named(module.operation, ("stablehlo.scatter",))
-    return [op for op in scatters if all(mlir.is_static(v.type) for v in op.operands) and _may_overhang(op)]
+    return [
+        op
+        for op in scatters
+        if all(mlir.is_static(v.type) for v in op.operands) and any(c.window != 1 for c in columns_of(op)[2])
+    ]
 
 
 def with_single_elements(module: mlir.RawModule) -> str:
@@ -34,14 +39,6 @@ def with_single_elements(module: mlir.RawModule) -> str:
         for scatter in overhanging(module):
             _write_out(scatter)
     return mlir.print_module(module, locations=True)
-
-
-def _may_overhang(scatter: mlir.RawOperation) -> bool:
-    numbers = mlir.ScatterNumbers.of(scatter)
-    operand, updates = scatter.operands[0], scatter.operands[len(scatter.results) + 1]
-    sizes = [mlir.tensor_shape(updates.type)[d] for d in numbers.update_window_dims]
-    dims = _window_dims(numbers, len(mlir.tensor_shape(operand.type)))
-    return any(n != 1 and d in numbers.scatter_dims_to_operand_dims for n, d in zip(sizes, dims, strict=True))
 
 
 def _window_dims(numbers: mlir.ScatterNumbers, rank: int) -> list[int]:

@@ -140,7 +140,7 @@ class Stepwise:
         """Values that operations between steps give, through XLA; what they start from is the same in each run."""
         if values not in self._segments:
             ops, given = self._behind(values, known)
-            types = [mlir_type(self._program, self._side.value_of, number) for number in given]
+            types = [self._program.types[self._side.value_of[number]] for number in given]
             inputs = dict(enumerate(given))
             text = module_of(self._program, ops, inputs, self._side.numbers, values, types)
             self._segments[values], self._given[values] = Executable(text, "exact"), given
@@ -179,8 +179,3 @@ class Stepwise:
         except FloatingPointError:
             raise UnsupportedRegionError("subnormal numbers, which XLA takes for zeros") from None
         return found, count_hits(operands[0].shape, indices, updates[0].shape, numbers)
-
-
-def mlir_type(program: Any, values: Mapping[Number, ValueId], number: Number) -> mlir.RawType:
-    """The type of the value of a number."""
-    return program.types[values[number]]
