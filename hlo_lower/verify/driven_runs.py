@@ -259,9 +259,9 @@ def _floats(
 ) -> Array:
     """Floats and complex numbers."""
     if dtype.kind == "c":
-        found = np.empty(shape, dtype)
-        found.real, found.imag = (_floats(rng, kind, shape, found.real.dtype, named) for _ in ("real", "imag"))
-        return found
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = [_floats(rng, kind, shape, part, named) for _ in ("real", "imaginary")]
+        return np.ascontiguousarray(np.stack(parts, axis=-1)).view(dtype).reshape(shape)
     plain = ordinary(rng, shape, dtype)
     if not is_inexact(plain):  # narrow integers
         return plain
