@@ -19,7 +19,9 @@ from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.index_regimes import Column
 from hlo_lower.verify.matrix_ops import definite_inputs, holds_matrix_ops
 from hlo_lower.verify.numbering import Number, Table
+from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
+from hlo_lower.verify.run import CannotRunError
 
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
@@ -76,8 +78,18 @@ class Roles:
     has_matrices: bool = False
 
 
-def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
-    """What the inputs of a region are for."""
+def roles_of(region: Region) -> Roles:
+    """What the inputs of a region are for.
+
+    Raises:
+      CannotRunError: one of them is no tensor of static shape and a NumPy element type.
+    """
+    tensors: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+    for kind in types_of(region):
+        dtype = mlir.dtype_of(mlir.tensor_element_name(kind)) if mlir.is_static(kind) else None
+        if dtype is None:
+            raise CannotRunError(f"an input of type {kind}")
+        tensors.append((mlir.static_shape(kind), dtype))
     fed: dict[Number, list[Column]] = {number: [] for number in region.inputs}
     whole: dict[Number, tuple[int, tuple[Column, ...]]] = {}
     positions = 0
@@ -101,10 +113,8 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
     inputs = {side.value_of[number]: number for number in region.inputs if number in side.value_of}
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
-    for number, tensor in zip(region.inputs, types, strict=True):
-        dtype = mlir.dtype_of(tensor.element_name)
-        assert dtype is not None
-        role = Role(tuple(int(n or 0) for n in tensor.shape), dtype, is_definite=number in definite)
+    for number, (shape, dtype) in zip(region.inputs, tensors, strict=True):
+        role = Role(shape, dtype, is_definite=number in definite)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]

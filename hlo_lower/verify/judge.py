@@ -94,22 +94,8 @@ class Runs(Protocol):
     def run(self, arguments: Sequence[Array]) -> list[Array]: ...
 
 
-@dataclass
-class Places:
-    """Where the windows of all runs lay, and how often the most often written element was written."""
-
-    inside: int = 0
-    overhanging: int = 0
-    outside: int = 0
-    most: int = 0
-
-    def add(self, hits: Sequence[Hits]) -> None:
-        """Count those of a run."""
-        for hit in hits:
-            self.inside += hit.inside
-            self.overhanging += hit.overhanging
-            self.outside += hit.outside
-            self.most = max(self.most, hit.most)
+NOWHERE = Hits(0, 0, 0, 0)
+"""Where the windows of no run lay."""
 
 
 @dataclass
@@ -135,7 +121,7 @@ class Judgement:
     status: Literal["equal", "differs", "not judged"] = "equal"
     runs: int = 0
     judges: tuple[str, ...] = ()
-    places: Places = field(default_factory=Places)
+    places: Hits = NOWHERE
     difference: str = ""
     reason: str = ""
     excluded: tuple[str, ...] = ()
@@ -199,12 +185,7 @@ class _Case:
     def __init__(self, region: Region, terms: Terms, interpreter: Interpreter, pieces: Pieces) -> None:
         self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
         self.excluded: dict[str, str] = {}
-        types = [mlir.read_tensor_type(t) for t in types_of(region)]
-        tensors = [t for t in types if t is not None and t.is_static and mlir.dtype_of(t.element_name) is not None]
-        if len(tensors) < len(types):
-            told = next(str(t) for t in types_of(region) if mlir.read_tensor_type(t) not in tensors)
-            raise CannotRunError(f"an input of type {told}")
-        self.roles: Roles = roles_of(region, tensors)
+        self.roles: Roles = roles_of(region)
         self._count = len(region.outputs)
         self._vague, self._vague_now = [1.0] * self._count, [0.0] * self._count
         if self.roles.has_matrices:
@@ -341,7 +322,7 @@ class _Case:
         reference, hits = self._by_definition(run)
         if self._terms.trust_flags and self._violates_claims(hits or ()):
             return None
-        found.places.add(hits or ())
+        found.places = sum(hits or (), found.places)
         overhangs = None if hits is None else any(hit.overhanging for hit in hits)
         expectations: list[tuple[str, list[Array]]] = []
         if self._native is not None and self._may_judge_policy(overhangs):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, nan_share, only_signs_of_zeros
-from hlo_lower.verify.counters import module_may_not_end
+from hlo_lower.verify.counters import text_may_not_end
 from hlo_lower.verify.devices import (
     MODULE_TIME_LIMIT,
     Runnable,
@@ -39,7 +39,7 @@ from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.program import Program, TooLargeError, is_public
+from hlo_lower.verify.program import Program, is_public
 from hlo_lower.verify.rounding_bounds import LARGE, OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
@@ -157,15 +157,6 @@ def verify_module(
         return ModuleVerdict("differs", difference=_cannot_run(error))
 
 
-def _may_not_end(text: str) -> bool:
-    if "stablehlo.while" not in text:
-        return False
-    try:
-        return module_may_not_end(Program(mlir.parse_module(text)))
-    except TooLargeError:  # it is not looked at
-        return True
-
-
 def _why_not_the_same_twice(module: mlir.RawModule) -> str:
     """Why two runs of one module differ, "" where they do not."""
     draws = mlir.any_operation(module.operation, lambda op: op.name == "stablehlo.rng")
@@ -239,7 +230,7 @@ class _Comparison:
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
         self._bounds = OwnBounds(self._exact[0], work=work)
-        self._limit = MODULE_TIME_LIMIT if any(map(_may_not_end, (before, after))) else None
+        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else None
         self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
