@@ -57,10 +57,10 @@ def unknown_twice(returned):
     return function(body, returned=f"%a, {returned}", kinds=f"{F}, {F}") + wrapper + f"func.func private @e({F}) -> {F}"
 
 
-def placed(mesh):
+def placed(mesh, count="mhlo.num_partitions = 8 : i32", sharding='{sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}'):
     """A module of a mesh."""
-    return f"""module attributes {{mhlo.num_partitions = 8 : i32}} {{ sdy.mesh @mesh = <[{mesh}]>
-{function("", '%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}', kinds="tensor<8xf32>")} }}"""
+    main = function("", f"%x: tensor<8xf32> {sharding}", kinds="tensor<8xf32>")
+    return f"module attributes {{{count}}} {{\nsdy.mesh @mesh = <[{mesh}]>\n{main}}}"
 
 
 def sorts(*how):
@@ -131,6 +131,7 @@ PAIRS = {
     "a function that a named one calls": (calling("add"), calling("multiply")),
     "how often what is not known is called": (unknown_twice("%b"), unknown_twice("%a")),
     "the mesh of the shardings": (placed('"a"=2, "b"=4'), placed('"a"=4, "b"=2')),
+    "a sharding over devices that are not counted": (placed('"a"=2', ""), placed('"a"=2', "", "")),
     "which sort is stable": (
         sorts(("false", LESS), ("true", ALSO_LESS)),
         sorts(("true", ALSO_LESS), ("false", LESS)),
