@@ -85,7 +85,7 @@ class AnsweringChild:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._child is None:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-m", self._module, str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -99,7 +99,8 @@ def answer_all(answer: Callable[[Any], tuple[bool, Any]]) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    parent = int(sys.argv[1])  # told, as it may be gone by now
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
     while len(size := requests.read(8)) == 8:
         limit, request = pickle.loads(requests.read(int.from_bytes(size, "little")))
         if limit is not None:

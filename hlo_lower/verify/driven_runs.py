@@ -206,7 +206,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
         drawn = _integers(rng, plan.numbers, shape, dtype, roles.integers)
         return drawn if roles.reach is None else _within(drawn, roles.reach)
     if dtype == np.bool_:
-        filled = {"special": True, "zeros": False}.get(plan.payload)
+        filled = {"special": True, "named": True, "zeros": False}.get(plan.payload)  # a mask may fill NaN in
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
     if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)

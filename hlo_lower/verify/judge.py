@@ -188,6 +188,7 @@ class _Case:
         self.roles: Roles = roles_of(region)
         self._count = len(region.outputs)
         self._vague, self._vague_now = [1.0] * self._count, [0.0] * self._count
+        self._is_nan = [True] * self._count
         if self.roles.has_matrices:
             self.excluded["matrices"] = NOT_SAID
         context = region.pair.first.program.raw.context
@@ -299,6 +300,8 @@ class _Case:
         found.not_exercised = tuple(dict.fromkeys(told))
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
+        if found.status == "equal" and any(self._is_nan):
+            found.status, found.reason = "not judged", f"result {self._is_nan.index(True)} is NaN in every run"
         if found.status == "equal" and max(self._vague, default=0.0) > VAGUE:
             share = f"{max(self._vague):.0%} of result {self._vague.index(max(self._vague))}"
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
@@ -350,6 +353,7 @@ class _Case:
                 found.outputs.add(difference.result)
                 return f"{name} says {difference}"
         self._vague = list(map(min, self._vague, self._vague_now))
+        self._is_nan = [known and _is_all_nan(result) for known, result in zip(self._is_nan, actual, strict=True)]
         return self._signed_zeros(run, reference, found)
 
     def _may_judge_policy(self, overhangs: bool | None) -> bool:
@@ -513,6 +517,11 @@ class _ByDefinition:
 def _is_watched(runs: Runs | None) -> bool:
     """Whether what runs a piece tells what was entered."""
     return runs is not None and not isinstance(runs, _InInterpreter | _ByDefinition)
+
+
+def _is_all_nan(result: Array) -> bool:
+    """Whether a result is NaN everywhere, so that a run tells nothing of what is computed for it."""
+    return is_inexact(result) and result.size > 0 and bool(np.all(result != result))
 
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:

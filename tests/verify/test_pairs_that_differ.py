@@ -169,3 +169,29 @@ def test_a_whole_module_whose_second_version_xla_gets_wrong_is_not_run():
     module = verify(before, after, level="full").module
     assert module is not None
     assert module.status == "not run"
+
+
+MASKED = """%nan = stablehlo.constant dense<0x7FC00000> : tensor<64xf32>
+%s = stablehlo.select %m, %v, %nan : tensor<64xi1>, tensor<64xf32>
+%z = stablehlo.constant dense<0.0> : tensor<f32>
+%t = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0]
+  : (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+%n = stablehlo.negate %t : tensor<f32>"""
+
+
+def masked(returned):
+    """A sum that is NaN wherever one element is masked."""
+    return function(MASKED, "%m: tensor<64xi1>, %v: tensor<64xf32>", returned, "tensor<f32>")
+
+
+def test_a_mask_that_fills_nan_in_is_driven_beside_ordinary_floats():
+    """Of random truth values one is false, and so nothing but NaN was compared."""
+    assert verify(masked("%t"), masked("%n"), level="regions").differs
+
+
+def test_a_result_that_is_nan_in_every_run_is_not_told_equal():
+    """Nothing is known of what is computed for it."""
+    lines = "%a = stablehlo.subtract %x, %x : tensor<4xf32>\n%n = stablehlo.divide %a, %a : tensor<4xf32>\n"
+    second = lines + f"%r = stablehlo.add %n, %y : {F}"
+    [region] = verify(function(lines, returned="%n"), function(second, returned="%r"), level="regions").regions
+    assert (region.status, region.reason) == ("not judged", "result 0 is NaN in every run")
