@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.graph import read
 from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.proof.equal import scatters_into_a_scalar
 from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.reference.update_computation import combine_of
@@ -42,14 +42,7 @@ def _differs(judge: Judge, case: ProofCase, after: str, inputs: tuple[Array, ...
         first, second = judge(case, inputs, how), Executable(after, how).run(inputs)
     except CannotRunError:
         return False
-    return first is not None and any(not _same(a, b) for a, b in zip(first, second, strict=True))
-
-
-def _same(a: Array, b: Array) -> bool:
-    if a.dtype.kind in "iub":
-        return bool(np.array_equal(a, b))
-    wide, other = a.astype(np.float64), b.astype(np.float64)
-    return bool(np.array_equal(wide, other, equal_nan=True) and np.array_equal(np.signbit(wide), np.signbit(other)))
+    return first is not None and first_difference(first, second) is not None
 
 
 def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
@@ -64,15 +57,7 @@ def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list
     indices, *updates = Executable(case.indices_text, how).run(inputs)
     graph = read(case.text)  # whose nodes live as long as it does
     [node] = graph.scatters
-    raw = mlir.scatter_dimension_numbers(node.raw)
-    numbers = ScatterNumbers(
-        tuple(raw.update_window_dims),
-        tuple(raw.inserted_window_dims),
-        tuple(raw.input_batching_dims),
-        tuple(raw.scatter_indices_batching_dims),
-        tuple(raw.scattered_dims_to_operand_dims),
-        int(raw.index_vector_dim),
-    )
+    numbers = ScatterNumbers.of(node.raw)
     dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.raw.results]
     known = [dtype for dtype in dtypes if dtype is not None]
     return scatter(inputs[: len(updates)], indices, updates, numbers, combine_of(node.raw, {}), known, oob=case.oob)

@@ -11,7 +11,7 @@ from hlo_lower.testing.case import Case
 from hlo_lower.testing.drawn_types import TYPES, DrawnType
 from hlo_lower.testing.index_columns import compute
 from hlo_lower.verify.index_regimes import Column as Extent
-from hlo_lower.verify.index_regimes import draw_leaves, with_special_values
+from hlo_lower.verify.index_regimes import starts_in, with_special_values
 
 Array = NDArray[Any]
 
@@ -62,7 +62,7 @@ def _indices(case: Case, rng: np.random.Generator, regime: str) -> tuple[tuple[A
         if shape is not None:
             size, window = form.extent(column)
             dtype = TYPES[case.index_type].dtype
-            [leaf] = draw_leaves(rng, regime, [(shape, dtype)], [[0]], [Extent(size, window)])
+            leaf = starts_in(rng, regime, shape, dtype, Extent(size, window))
             given.append(leaf)
         _, _, value = compute(column, positions, case.index_type, form.extent(column), ("%i", leaf), "v")
         columns.append(value.astype(final))

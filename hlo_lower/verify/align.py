@@ -96,6 +96,10 @@ class Side:
         """The operations with effects, in order."""
         return list(self._effects)
 
+    def place_of_effect(self, op: Op) -> int | None:
+        """The place of an operation among those with effects; None of one without."""
+        return self._effects.get(op)
+
     def assume(self, value: ValueId, number: Number) -> None:
         """Give a value the number of another one, and what is computed from it the numbers that follow."""
         self.assumed[value] = number
@@ -244,7 +248,7 @@ class Aligner:
         """Go through the first body once and assume what is told; of guesses the first one only."""
         found = False
         for op in pair.first.live:
-            if all(pair.second.has(pair.first.numbers[r]) for r in op.results):
+            if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
                 continue
             if self._within(pair, op):
                 found = True
@@ -272,7 +276,8 @@ class Aligner:
                 and _is_alike(first, op, second, other)
                 and [first.numbers[v] for v in op.inputs] == [second.numbers[v] for v in other.inputs]
                 and all((x, y) not in self._dropped for x, y in zip(op.results, other.results, strict=True))
-                and any(not first.has(second.numbers[r]) for r in other.results)
+                and first.place_of_effect(op) == second.place_of_effect(other)
+                and (not other.results or any(not first.has(second.numbers[r]) for r in other.results))
             ):
                 pair.within.append((op, other))
                 for x, y in zip(op.results, other.results, strict=True):

@@ -1,13 +1,23 @@
-"""A child process that answers requests, for what may end the process that does it, or never end."""
+"""A child process that answers requests, for what may end the process that does it, or never end.
 
+It ends with its parent, also where that is killed: at the end of its requests; within a second where it runs what
+leaves Python's lock to others, as XLA does; and at the limit of the request where it runs what holds it (the
+interpreter).
+"""
+
+import faulthandler
 import os
 import pickle
 import select
 import subprocess
 import sys
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, Thread
+from time import sleep
 from typing import Any, Self, cast
+
+GRACE = 1.0
+"""Seconds behind a limit in which a parent that lives has ended its child."""
 
 
 class AnsweringChild:
@@ -44,7 +54,7 @@ class AnsweringChild:
             child = self._start()
             assert child.stdin is not None
             assert child.stdout is not None
-            data = pickle.dumps(request)
+            data = pickle.dumps((limit, request))
             try:
                 child.stdin.write(len(data).to_bytes(8, "little") + data)
                 child.stdin.flush()
@@ -75,7 +85,7 @@ class AnsweringChild:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._child is None:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-m", self._module, str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -89,7 +99,20 @@ def answer_all(answer: Callable[[Any], tuple[bool, Any]]) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
+    parent = int(sys.argv[1])  # told, as it may be gone by now
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
     while len(size := requests.read(8)) == 8:
-        data = pickle.dumps(answer(pickle.loads(requests.read(int.from_bytes(size, "little")))))
+        limit, request = pickle.loads(requests.read(int.from_bytes(size, "little")))
+        if limit is not None:
+            faulthandler.dump_traceback_later(limit + GRACE, exit=True)
+        data = pickle.dumps(answer(request))
+        faulthandler.cancel_dump_traceback_later()
         answers.write(len(data).to_bytes(8, "little") + data)
         answers.flush()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has died."""
+    while os.getppid() == parent:
+        sleep(GRACE)
+    os._exit(0)

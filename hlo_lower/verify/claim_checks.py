@@ -17,7 +17,7 @@ from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.driven_runs import runs_of
 from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.piece import pieces_of, types_of
+from hlo_lower.verify.piece import pieces_of
 from hlo_lower.verify.program import Op, Program
 from hlo_lower.verify.run import CannotRunError, Executable
 
@@ -94,17 +94,15 @@ def _broken(
     region = Region(BodyPair(side, side, (name,), None), tuple(Assumption(v, v) for v in values), opened)
     if len(region.first) > MAX_OPS or may_not_end(side, region.first):
         return None
-    tensors = [t for t in map(mlir.read_tensor_type, types_of(region)) if t is not None and t.is_static]
-    if len(tensors) < len(region.inputs) or any(mlir.dtype_of(t.element_name) is None for t in tensors):
-        return None
     try:
+        roles = roles_of(region)
         text = pieces_of(region).first
         # The operands' types give the extents and the windows, of which the claims speak.
         key = (text, claims, op.attributes, tuple(side.program.types[v] for v in op.inputs))
         if key in known:
             return known[key]
         executable = Executable(text, "quick")
-        for run in runs_of(roles_of(region, tensors), [seed]):
+        for run in runs_of(roles, [seed]):
             found = check.broken(claims, op.raw, executable.run(run.arguments))
             if found:
                 return known.setdefault(key, f"claimed, and not so ({run.aim}): {found}")

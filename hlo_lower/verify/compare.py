@@ -35,7 +35,10 @@ class Difference:
 
 
 def first_difference(expected: Sequence[Array], actual: Sequence[Array]) -> Difference | None:
-    """The first element that is not the same bit for bit; any NaN equals any NaN, but +0 is not -0."""
+    """The first element that is not the same bit for bit; any NaN equals any NaN, but +0 is not -0.
+
+    Of complex numbers each part by itself.
+    """
     for number, (a, b) in enumerate(zip(expected, actual, strict=True)):
         found = _shape_difference(number, a, b)
         if found is not None:
@@ -119,9 +122,9 @@ def is_inexact(array: Array) -> bool:
 def _same(a: Array, b: Array) -> NDArray[np.bool_]:
     if not is_inexact(a):
         return np.asarray(a == b, np.bool_)
-    nan = (a != a) & (b != b)
     if a.dtype.kind == "c":
-        return np.asarray((_same(np.real(a), np.real(b)) & _same(np.imag(a), np.imag(b))) | nan, np.bool_)
+        return np.asarray(_same(np.real(a), np.real(b)) & _same(np.imag(a), np.imag(b)), np.bool_)
+    nan = (a != a) & (b != b)
     bits = f"u{a.dtype.itemsize}"
     return np.asarray((np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)).reshape(a.shape) | nan)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.index_regimes import (
     REGIMES,
     SPECIAL_VALUES,
@@ -205,7 +206,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
         drawn = _integers(rng, plan.numbers, shape, dtype, roles.integers)
         return drawn if roles.reach is None else _within(drawn, roles.reach)
     if dtype == np.bool_:
-        filled = {"special": True, "zeros": False}.get(plan.payload)
+        filled = {"special": True, "named": True, "zeros": False}.get(plan.payload)  # a mask may fill NaN in
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
     if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)
@@ -257,8 +258,12 @@ def _floats(
     rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], named: Sequence[float]
 ) -> Array:
     """Floats and complex numbers."""
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = [_floats(rng, kind, shape, part, named) for _ in ("real", "imaginary")]
+        return np.ascontiguousarray(np.stack(parts, axis=-1)).view(dtype).reshape(shape)
     plain = ordinary(rng, shape, dtype)
-    if dtype.kind != "f" and dtype.name != "bfloat16":
+    if not is_inexact(plain):  # narrow integers
         return plain
     if kind == "special":
         return with_special_values(rng, plain)
@@ -267,8 +272,8 @@ def _floats(
     if kind == "zeros":
         return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":
-        is_half = dtype.itemsize == 2 and dtype.name != "bfloat16"
-        decades = 6 if is_half else rng.choice(DECADES, size=shape)
+        is_short = dtype.itemsize <= 2 and dtype.name != "bfloat16"
+        decades = 6 if is_short else rng.choice(DECADES, size=shape)
         with np.errstate(all="ignore"):
             return (np.asarray(plain, np.float64) * 10.0 ** rng.integers(0, decades, size=shape)).astype(dtype)
     if kind == "named" and named:

@@ -1,16 +1,17 @@
 """Inputs that drive a scatter through every index regime, and seeded inputs for a whole module.
 
-A regime says where window starts shall lie. What the leaves of an index computation do to the indices is not
-assumed but probed: each leaf is moved by one, and the columns of the index vector that change are those that it feeds.
+A regime says where window starts shall lie.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hlo_lower.verify.compare import is_inexact
 
 Array = NDArray[Any]
 
@@ -77,45 +78,13 @@ class Column:
     window: int
 
 
-def draw_leaves(
-    rng: np.random.Generator,
-    regime: str,
-    leaves: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
-    fed: Sequence[Sequence[int]],
-    columns: Sequence[Column],
-    turn: Turn | None = None,
-) -> list[Array]:
-    """One array per leaf.
-
-    Args:
-      rng: the source of randomness.
-      regime: one of `REGIMES`.
-      leaves: shape and dtype of each.
-      fed: for each leaf the columns that it feeds.
-      columns: the columns of the index vector.
-      turn: which of several runs of the regime it is for.
-    """
-    arrays: list[Array] = []
-    for (shape, dtype), own in zip(leaves, fed, strict=True):
-        if dtype.kind not in "iu":
-            arrays.append(ordinary(rng, shape, dtype))
-            continue
-        chosen = [columns[k] for k in own] or list(columns) or [Column(4, 1)]
-        if len(chosen) > 1 and shape and shape[-1] == len(chosen):  # the leaf holds whole index vectors
-            parts = [starts_in(rng, regime, shape[:-1], dtype, c, turn) for c in chosen]
-            arrays.append(np.stack(parts, axis=-1))
-        else:
-            arrays.append(starts_in(rng, regime, shape, dtype, chosen[int(rng.integers(len(chosen)))], turn))
-    return arrays
-
-
 def starts_in(
     rng: np.random.Generator,
     regime: str,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     column: Column,
-    turn: Turn | None,
+    turn: Turn | None = None,
 ) -> Array:
     """Starts in one dim of size D under a window of extent W, in the leaf's type."""
     size, window = column.size, column.window
@@ -148,31 +117,6 @@ def starts_in(
     return np.sort(array, axis=None).reshape(shape) if regime == "sorted" else array
 
 
-def probe(compute: Callable[[list[Array]], Array], leaves: Sequence[Array], index_vector_dim: int) -> list[list[int]]:
-    """For each leaf the columns of the index vector that change when it is moved by one.
-
-    Args:
-      compute: the indices from the leaves.
-      leaves: some values of the leaves.
-      index_vector_dim: where the index vector lies in the indices.
-    """
-    base = compute(list(leaves))
-    fed: list[list[int]] = []
-    for i, leaf in enumerate(leaves):
-        moved = list(leaves)
-        if leaf.dtype.kind not in "iu":
-            fed.append([])
-            continue
-        moved[i] = leaf + np.ones((), leaf.dtype)
-        changed = compute(moved) != base
-        if index_vector_dim >= base.ndim:
-            fed.append([0] if bool(changed.any()) else [])
-        else:
-            others = tuple(d for d in range(base.ndim) if d != index_vector_dim)
-            fed.append([int(k) for k in np.flatnonzero(changed.any(axis=others))])
-    return fed
-
-
 def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Ordinary values: normal floats, integers of the whole type, booleans."""
     shape = tuple(shape)
@@ -184,7 +128,9 @@ def ordinary(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any
     if dtype.kind == "c":
         return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     if dtype.name.startswith(("int", "uint")):  # the narrow integers of ml_dtypes
-        return np.asarray(rng.integers(0 if dtype.name.startswith("u") else -1, 2, size=shape)).astype(dtype)
+        is_signed, bits = dtype.name.startswith("int"), int(dtype.name.lstrip("uint"))
+        low = -(1 << (bits - 1)) if is_signed else 0
+        return np.asarray(rng.integers(low, low + (1 << bits), size=shape)).astype(dtype)
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 
@@ -214,9 +160,10 @@ def other_integers(
 def with_special_values(rng: np.random.Generator, array: Array) -> Array:
     """The same array with NaN, infinities and signed zeros in half of its places, each as often as the others.
 
-    Floats of 16 bits and more only. No subnormal numbers: XLA's arithmetic on CPU flushes them to zero.
+    Real floats only; types without infinities have NaN for them. No subnormal numbers: XLA's arithmetic on CPU flushes
+    them to zero.
     """
-    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+    if not is_inexact(array) or array.dtype.kind == "c":
         return array
     special = rng.permutation(np.asarray([np.nan, np.inf, -np.inf, 0.0, -0.0])).astype(array.dtype)
     chosen = rng.permutation(array.size)[: (array.size + 1) // 2]

@@ -8,6 +8,7 @@ their neighbours, are worth trying everywhere: an operation that treats one numb
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.index_regimes import Column
 from hlo_lower.verify.matrix_ops import definite_inputs, holds_matrix_ops
 from hlo_lower.verify.numbering import Number, Table
+from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
+from hlo_lower.verify.run import CannotRunError
 
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
@@ -75,8 +78,18 @@ class Roles:
     has_matrices: bool = False
 
 
-def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
-    """What the inputs of a region are for."""
+def roles_of(region: Region) -> Roles:
+    """What the inputs of a region are for.
+
+    Raises:
+      CannotRunError: one of them is no tensor of static shape and a NumPy element type.
+    """
+    tensors: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+    for kind in types_of(region):
+        dtype = mlir.dtype_of(mlir.tensor_element_name(kind)) if mlir.is_static(kind) else None
+        if dtype is None:
+            raise CannotRunError(f"an input of type {kind}")
+        tensors.append((mlir.static_shape(kind), dtype))
     fed: dict[Number, list[Column]] = {number: [] for number in region.inputs}
     whole: dict[Number, tuple[int, tuple[Column, ...]]] = {}
     positions = 0
@@ -100,10 +113,8 @@ def roles_of(region: Region, types: Sequence[mlir.TensorType]) -> Roles:
     inputs = {side.value_of[number]: number for number in region.inputs if number in side.value_of}
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
-    for number, tensor in zip(region.inputs, types, strict=True):
-        dtype = mlir.dtype_of(tensor.element_name)
-        assert dtype is not None
-        role = Role(tuple(int(n or 0) for n in tensor.shape), dtype, is_definite=number in definite)
+    for number, (shape, dtype) in zip(region.inputs, tensors, strict=True):
+        role = Role(shape, dtype, is_definite=number in definite)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]
@@ -131,12 +142,11 @@ def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ..
     return {place: tuple(dict.fromkeys(columns)) for place, columns in found.items()}
 
 
-def may_overhang(side: Side, ops: Sequence[Op]) -> bool:
+def may_overhang(ops: Sequence[Op]) -> bool:
     """Whether a window of a scatter among operations, or in their regions, may lie partly inside: one that is wider
     than 1 where it is indexed. Where none may, the two policies are one."""
     scatters = (op for op in ops_within(ops) if op.name == "stablehlo.scatter")
-    placed = (columns for op in scatters for _, _, columns, _ in _placed(side, op))
-    return any(column.window > 1 for columns in placed for column in columns)
+    return any(column.window > 1 for op in scatters for column in columns_of(op.raw)[2])
 
 
 @dataclass
@@ -185,20 +195,11 @@ def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ..
     """The starts of windows that an operation reads."""
     shape = _shape(side, op.inputs[0]) if op.inputs else ()
     match op.short_name:
-        case "scatter":
-            indices = op.inputs[len(op.results)]
-            numbers = mlir.scatter_dimension_numbers(op.raw)
-            updates = _shape(side, op.inputs[len(op.results) + 1])
-            skipped = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
-            kept = [d for d in range(len(shape)) if d not in skipped]
-            extents = {d: updates[u] for d, u in zip(kept, map(int, numbers.update_window_dims), strict=True)}
-            columns = [Column(shape[d], extents.get(d, 1)) for d in map(int, numbers.scattered_dims_to_operand_dims)]
-            yield _of_vectors(side, indices, columns, int(numbers.index_vector_dim))
-        case "gather":
-            sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
-            numbers = mlir.gather_dimension_numbers(op.raw)
-            columns = [Column(shape[d], sizes[d]) for d in map(int, numbers.start_index_map)]
-            yield _of_vectors(side, op.inputs[1], columns, int(numbers.index_vector_dim))
+        case "scatter" | "gather":
+            number, vector_dim, columns = columns_of(op.raw)
+            indices = op.inputs[number]
+            count = prod(n for d, n in enumerate(_shape(side, indices)) if d != vector_dim)
+            yield count, indices, columns, vector_dim if columns else None
         case "dynamic_slice":
             sizes = mlir.integers_of(op.raw.attributes["slice_sizes"])
             for value, size, extent in zip(op.inputs[1:], shape, sizes, strict=True):
@@ -210,14 +211,19 @@ def _placed(side: Side, op: Op) -> Iterable[tuple[int, ValueId, tuple[Column, ..
             return
 
 
-def _of_vectors(
-    side: Side, indices: ValueId, columns: Sequence[Column], vector_dim: int
-) -> tuple[int, ValueId, tuple[Column, ...], int | None]:
-    shape = _shape(side, indices)
-    count = 1
-    for d, size in enumerate(shape):
-        count *= size if d != vector_dim else 1
-    return count, indices, tuple(columns), vector_dim if columns else None
+def columns_of(op: mlir.RawOperation) -> tuple[int, int, tuple[Column, ...]]:
+    """Of a scatter or gather which operand holds the starts, the dim of their vectors, and each component's column."""
+    shape = mlir.static_shape(op.operands[0].type)
+    if op.name == "stablehlo.gather":
+        read, sizes = mlir.gather_dimension_numbers(op), mlir.integers_of(op.attributes["slice_sizes"])
+        return 1, read.index_vector_dim, tuple(Column(shape[d], sizes[d]) for d in read.start_index_map)
+    numbers, count = mlir.ScatterNumbers.of(op), len(op.results)
+    updates = mlir.static_shape(op.operands[count + 1].type)
+    gone = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    kept = [d for d in range(len(shape)) if d not in gone]
+    extents = dict(zip(kept, (updates[d] for d in numbers.update_window_dims), strict=True))
+    columns = tuple(Column(shape[d], extents.get(d, 1)) for d in numbers.scatter_dims_to_operand_dims)
+    return count, numbers.index_vector_dim, columns
 
 
 def _shape(side: Side, value: ValueId) -> tuple[int, ...]:
@@ -244,10 +250,5 @@ def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 
 def _is_small(op: Op) -> bool:
-    tensor = mlir.read_tensor_type(op.raw.results[0].type)
-    if tensor is None or not tensor.is_static:
-        return False
-    count = 1
-    for size in tensor.shape:
-        count *= int(size or 0)
-    return count <= 1 << 12 or mlir.is_splat(op.raw)
+    kind = op.raw.results[0].type
+    return mlir.is_static(kind) and (prod(mlir.static_shape(kind)) <= 1 << 12 or mlir.is_splat(op.raw))

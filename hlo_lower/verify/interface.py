@@ -7,8 +7,8 @@ a sharding promises nothing: there is one place.
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import BodyPair
-from hlo_lower.verify.partitions import SHARDY, device_count
-from hlo_lower.verify.program import Program, is_public
+from hlo_lower.verify.partitions import SHARDY, is_for_one_device
+from hlo_lower.verify.program import Op, Program, is_public
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 """Attributes of a function that are compared in their parts."""
@@ -17,7 +17,7 @@ _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 def interface_differences(first: Program, second: Program) -> list[str]:
     """How the interfaces of two modules of one context differ, a line each."""
     mine, theirs = _public(first), _public(second)
-    ignored = SHARDY if all(device_count(program.raw) == 1 for program in (first, second)) else ""
+    ignored = SHARDY if all(is_for_one_device(program.raw) for program in (first, second)) else ""
     found = [f"@{name} is public in the first version only" for name in mine if name not in theirs]
     found += [f"@{name} is public in the second version only" for name in theirs if name not in mine]
     for name, function in mine.items():
@@ -33,11 +33,25 @@ def effect_differences(pair: BodyPair) -> list[str]:
     if names[0] != names[1]:
         told = " and ".join(", ".join(n) or "none" for n in names)
         return [f"{' > '.join(pair.where)}: operations with effects: {told}"]
-    return [
-        f"{' > '.join(pair.where)}: {a.short_name} with other attributes"
-        for a, b in zip(mine, theirs, strict=True)
-        if a.attributes != b.attributes
+    told = ((a, _other_effect(pair, a, b)) for a, b in zip(mine, theirs, strict=True))
+    return [f"{' > '.join(pair.where)}: {a.short_name} with other {what}" for a, what in told if what]
+
+
+def _other_effect(pair: BodyPair, a: Op, b: Op) -> str:
+    """What two operations with effects do not have in common, operands aside; "" where they do.
+
+    Bodies that are aligned are compared on their own.
+    """
+    if a.attributes != b.attributes:
+        return "attributes"
+    sides = (pair.first, a), (pair.second, b)
+    types = [[[side.program.types[v] for v in values] for values in (op.inputs, op.results)] for side, op in sides]
+    if types[0] != types[1]:
+        return "operands or results"
+    bodies = [
+        [side.table.region(side.program, i, side.numbers, side.depth + 1) for i in op.bodies] for side, op in sides
     ]
+    return "" if bodies[0] == bodies[1] or (a, b) in pair.within else "bodies"
 
 
 def _public(program: Program) -> dict[str, mlir.RawOperation]:
@@ -82,4 +96,14 @@ def _of_modules(first: Program, second: Program) -> list[str]:
         {n: a for n, a in mlir.attributes_of(program.raw.operation).items() if n != "sym_name"}
         for program in (first, second)
     )
-    return _changed("module", mine, theirs)
+    return _changed("module", mine, theirs) + [
+        f"module has {mesh}, and {other} in the second version"
+        for name, mesh in _meshes(first).items()
+        if (other := _meshes(second).get(name, mesh)) != mesh
+    ]
+
+
+def _meshes(program: Program) -> dict[str, str]:
+    """The meshes of a module, which its shardings name."""
+    meshes = (op.operation for op in program.raw.body.operations if op.operation.name == "sdy.mesh")
+    return {mlir.symbol_name(mesh.attributes["sym_name"]): str(mesh) for mesh in meshes}

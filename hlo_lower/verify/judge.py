@@ -38,7 +38,6 @@ from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
-from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
@@ -49,7 +48,7 @@ from hlo_lower.verify.rounding_error import loose_shares
 from hlo_lower.verify.run import CannotRunError, Executable, compile_all
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
-from hlo_lower.verify.xla_errors import why_xla_errs
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -95,22 +94,8 @@ class Runs(Protocol):
     def run(self, arguments: Sequence[Array]) -> list[Array]: ...
 
 
-@dataclass
-class Places:
-    """Where the windows of all runs lay, and how often the most often written element was written."""
-
-    inside: int = 0
-    overhanging: int = 0
-    outside: int = 0
-    most: int = 0
-
-    def add(self, hits: Sequence[Hits]) -> None:
-        """Count those of a run."""
-        for hit in hits:
-            self.inside += hit.inside
-            self.overhanging += hit.overhanging
-            self.outside += hit.outside
-            self.most = max(self.most, hit.most)
+NOWHERE = Hits(0, 0, 0, 0)
+"""Where the windows of no run lay."""
 
 
 @dataclass
@@ -136,7 +121,7 @@ class Judgement:
     status: Literal["equal", "differs", "not judged"] = "equal"
     runs: int = 0
     judges: tuple[str, ...] = ()
-    places: Places = field(default_factory=Places)
+    places: Hits = NOWHERE
     difference: str = ""
     reason: str = ""
     excluded: tuple[str, ...] = ()
@@ -200,14 +185,10 @@ class _Case:
     def __init__(self, region: Region, terms: Terms, interpreter: Interpreter, pieces: Pieces) -> None:
         self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
         self.excluded: dict[str, str] = {}
-        types = [mlir.read_tensor_type(t) for t in types_of(region)]
-        tensors = [t for t in types if t is not None and t.is_static and mlir.dtype_of(t.element_name) is not None]
-        if len(tensors) < len(types):
-            told = next(str(t) for t in types_of(region) if mlir.read_tensor_type(t) not in tensors)
-            raise CannotRunError(f"an input of type {told}")
-        self.roles: Roles = roles_of(region, tensors)
+        self.roles: Roles = roles_of(region)
         self._count = len(region.outputs)
         self._vague, self._vague_now = [1.0] * self._count, [0.0] * self._count
+        self._is_nan = [True] * self._count
         if self.roles.has_matrices:
             self.excluded["matrices"] = NOT_SAID
         context = region.pair.first.program.raw.context
@@ -218,7 +199,6 @@ class _Case:
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
-        self._second: Runs = self._runner(pieces.second, aborts[1])
         self._unfused: tuple[Executable, Executable] | None = None
         self._misread = tuple(
             why_interpreter_errs(side.program, ops, outputs, terms.oob)
@@ -227,6 +207,7 @@ class _Case:
                 (region.pair.second, region.second, [o.second for o in region.outputs]),
             )
         )
+        self._second: Runs = self._runner(modules[1], aborts[1])
         self._bounds: OwnBounds | None = None
         self._zeros_asked, self._xla_loses_signs = 0, False
         self._stepwise = self._reference()
@@ -239,23 +220,26 @@ class _Case:
         self.judges: dict[str, None] = {}
 
     def _compiled_native(self, module: mlir.RawModule) -> Runs | None:
-        index = ModuleIndex(module)
-        for scatter in index.scatters:
-            reason = why_xla_errs(index, scatter)
-            if reason:
-                self.excluded["xla"] = f"XLA: {reason}"
-                return None
+        if reason := why_xla_errs_in(module):
+            self.excluded["xla"] = f"XLA: {reason}"
+            return None
         try:
             return self._compiled(self._watched(0, self._pieces.first))
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
 
-    def _runner(self, text: str, aborts: str) -> Runs:
-        """What runs a piece: XLA, or where it would end the process the interpreter."""
+    def _runner(self, module: mlir.RawModule, aborts: str) -> Runs:
+        """What runs the second piece: XLA; where it errs the scatters' definitions, where it would end the process the
+        interpreter."""
         if aborts:
-            return _InInterpreter(text, self._interpreter, aborts)
-        return self._compiled(self._watched(1, text))
+            if self._misread[1]:
+                raise CannotRunError(f"XLA: {aborts}; the interpreter: {self._misread[1]}")
+            return _InInterpreter(self._pieces.second, self._interpreter, aborts)
+        if reason := why_xla_errs_in(module):
+            self.excluded["xla second"] = f"XLA, on the second piece: {reason}"
+            return _ByDefinition(self._region, self._terms, reason)
+        return self._compiled(self._watched(1, self._pieces.second))
 
     def _watched(self, which: int, text: str) -> str:
         """A piece that returns, behind the rest, what tells which branches and loop bodies were entered."""
@@ -316,6 +300,8 @@ class _Case:
         found.not_exercised = tuple(dict.fromkeys(told))
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
+        if found.status == "equal" and any(self._is_nan):
+            found.status, found.reason = "not judged", f"result {self._is_nan.index(True)} is NaN in every run"
         if found.status == "equal" and max(self._vague, default=0.0) > VAGUE:
             share = f"{max(self._vague):.0%} of result {self._vague.index(max(self._vague))}"
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
@@ -339,7 +325,7 @@ class _Case:
         reference, hits = self._by_definition(run)
         if self._terms.trust_flags and self._violates_claims(hits or ()):
             return None
-        found.places.add(hits or ())
+        found.places = sum(hits or (), found.places)
         overhangs = None if hits is None else any(hit.overhanging for hit in hits)
         expectations: list[tuple[str, list[Array]]] = []
         if self._native is not None and self._may_judge_policy(overhangs):
@@ -367,11 +353,12 @@ class _Case:
                 found.outputs.add(difference.result)
                 return f"{name} says {difference}"
         self._vague = list(map(min, self._vague, self._vague_now))
+        self._is_nan = [known and _is_all_nan(result) for known, result in zip(self._is_nan, actual, strict=True)]
         return self._signed_zeros(run, reference, found)
 
     def _may_judge_policy(self, overhangs: bool | None) -> bool:
         """Whether XLA's policy is the one that is asked for, or the same on this run."""
-        if self._terms.oob == "xla" or not may_overhang(self._region.pair.first, self._region.first):
+        if self._terms.oob == "xla" or not may_overhang(self._region.first):
             return True
         if overhangs is None:
             self.excluded["xla windows"] = "XLA: drops whole windows, and where they lie is not known"
@@ -433,7 +420,7 @@ class _Case:
         is_rounded_otherwise = {"reference": not self._rounds_alike(), "interpreter": not self._is_exact}
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
-        if name == "XLA" and not isinstance(self._second, _InInterpreter) and _may_be_rounding(expected, actual):
+        if name == "XLA" and _is_watched(self._second) and _may_be_rounding(expected, actual):
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
@@ -510,9 +497,31 @@ class _InInterpreter:
             raise CannotRunError(f"XLA: {self._reason}; the interpreter: {error}") from None
 
 
+class _ByDefinition:
+    """A second piece whose scatters and gathers NumPy computes, because XLA is known to be wrong about them."""
+
+    def __init__(self, region: Region, terms: Terms, reason: str) -> None:
+        self._reason = reason
+        try:
+            self._stepwise = Stepwise(region, terms.oob, 1)
+        except NoReferenceError as error:
+            raise CannotRunError(f"XLA: {reason}; the reference: {error}") from None
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        try:
+            return self._stepwise.run(arguments).results
+        except UnsupportedRegionError as error:
+            raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
+
+
 def _is_watched(runs: Runs | None) -> bool:
     """Whether what runs a piece tells what was entered."""
-    return runs is not None and not isinstance(runs, _InInterpreter)
+    return runs is not None and not isinstance(runs, _InInterpreter | _ByDefinition)
+
+
+def _is_all_nan(result: Array) -> bool:
+    """Whether a result is NaN everywhere, so that a run tells nothing of what is computed for it."""
+    return is_inexact(result) and result.size > 0 and bool(np.all(result != result))
 
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:

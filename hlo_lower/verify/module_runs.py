@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.compare import Difference, first_difference, nan_share, only_signs_of_zeros
-from hlo_lower.verify.counters import module_may_not_end
+from hlo_lower.verify.counters import text_may_not_end
 from hlo_lower.verify.devices import (
     MODULE_TIME_LIMIT,
     Runnable,
@@ -34,12 +34,12 @@ from hlo_lower.verify.devices import (
 )
 from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.effort import Assumed, Effort
-from hlo_lower.verify.index_regimes import Column, draw_leaves, ordinary, other_integers
+from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
 from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.program import Program, TooLargeError, is_public
+from hlo_lower.verify.program import Program, is_public
 from hlo_lower.verify.rounding_bounds import LARGE, OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
@@ -113,12 +113,12 @@ def verify_module(
         if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
-        for number, scatter in enumerate(index.scatters, start=1):
-            reason = why_xla_errs(index, scatter)
-            if reason:
-                return ModuleVerdict("not run", reason=f"XLA is no judge of {index.place(number)}: it {reason}")
-        for module in (index.module, mlir.parse_module(after)):
-            reason = why_xla_aborts(module) or _why_not_the_same_twice(module)
+        for own in (index, ModuleIndex(mlir.parse_module(after))):
+            for number, scatter in enumerate(own.scatters, start=1):
+                reason = why_xla_errs(own, scatter)
+                if reason:
+                    return ModuleVerdict("not run", reason=f"XLA is no judge of {own.place(number)}: it {reason}")
+            reason = why_xla_aborts(own.module) or _why_not_the_same_twice(own.module)
             if reason:
                 return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
         count = devices_of(before)
@@ -155,15 +155,6 @@ def verify_module(
         if reason:
             return ModuleVerdict("not run", reason=reason)
         return ModuleVerdict("differs", difference=_cannot_run(error))
-
-
-def _may_not_end(text: str) -> bool:
-    if "stablehlo.while" not in text:
-        return False
-    try:
-        return module_may_not_end(Program(mlir.parse_module(text)))
-    except TooLargeError:  # it is not looked at
-        return True
 
 
 def _why_not_the_same_twice(module: mlir.RawModule) -> str:
@@ -239,7 +230,7 @@ class _Comparison:
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
         self._bounds = OwnBounds(self._exact[0], work=work)
-        self._limit = MODULE_TIME_LIMIT if any(map(_may_not_end, (before, after))) else None
+        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else None
         self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
@@ -387,8 +378,8 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
         dtype = np.dtype(struct.dtype)
         columns = drives.columns.get(k)
         if columns and dtype.kind in "iu":
-            own = [int(rng.integers(len(columns)))]
-            arrays.extend(draw_leaves(rng, regime, [(struct.shape, dtype)], [own], columns))
+            column = columns[int(rng.integers(len(columns)))]
+            arrays.append(starts_in(rng, regime, struct.shape, dtype, column))
         elif dtype.kind in "iu":
             arrays.append(other_integers(rng, number, struct.shape, dtype, largest))
         elif k in drives.definite and dtype.kind == "f":

@@ -2,8 +2,8 @@
 
 The number of an operation is that of its name, its attributes, its result types, the numbers of its operands and of its
 regions; known tensors are numbered by value (`hlo_lower.verify.constant_folding`). Order of pure operations, names,
-locations, duplicates and dead code do not enter. An operation with effects has a number of its own, by its place among
-those with effects, so that it equals only the one at the same place of the other module.
+locations, duplicates and dead code do not enter. An operation with effects has a number of its own, by its body's depth
+and its place among those with effects there, so that it equals only the one at the same place of the other module.
 
 Sound by induction over a body: values of one number are equal whenever the values numbered as inputs are. The arguments
 of a region are numbered by depth and place, so two regions of one number are one function of what they capture.
@@ -72,7 +72,7 @@ class Table:
             attributes = _with_direction(op, mirrored=inputs[0] > inputs[1])
             inputs = (min(inputs), max(inputs))
         regions = tuple(self.region(program, body, numbers, depth + 1) for body in op.bodies)
-        own = self.of((op.name, attributes, inputs, types, regions, effect))
+        own = self.of((op.name, attributes, inputs, types, regions, effect if effect is None else (depth, effect)))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
 
     def region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:

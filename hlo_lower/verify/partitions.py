@@ -8,6 +8,7 @@ of them, and its collectives have no meaning on one device.
 
 import re
 from collections.abc import Sequence
+from math import prod
 
 from hlo_lower import mlir
 
@@ -29,11 +30,14 @@ _OF_DEVICES = frozenset(
 def device_count(module: mlir.RawModule) -> int:
     """How many devices a module is for: `mhlo.num_partitions` times `mhlo.num_replicas`."""
     attributes = module.operation.attributes
-    counts = [mlir.integer_of(attributes[n]) for n in ("mhlo.num_partitions", "mhlo.num_replicas") if n in attributes]
-    product = 1
-    for count in counts:
-        product *= count
-    return product
+    names = ("mhlo.num_partitions", "mhlo.num_replicas")
+    return prod(mlir.integer_of(attributes[name]) for name in names if name in attributes)
+
+
+def is_for_one_device(module: mlir.RawModule) -> bool:
+    """Whether a module is for one device: by its own count, which may not be said, and by the meshes that it names."""
+    meshes = (op.operation for op in module.body.operations if op.operation.name == "sdy.mesh")
+    return device_count(module) == 1 and all(prod(_axes(mesh).values()) == 1 for mesh in meshes)
 
 
 def is_replicated(module: mlir.RawModule) -> bool:
@@ -45,14 +49,13 @@ def is_replicated(module: mlir.RawModule) -> bool:
 def mesh_axes(module: mlir.RawModule, count: int) -> dict[str, int]:
     """Names and sizes of the module's mesh of this many devices; one axis where it names none."""
     for op in module.body.operations:
-        if op.operation.name == "sdy.mesh":
-            axes = {name: int(size) for name, size in _AXES.findall(str(op.operation.attributes["mesh"]))}
-            product = 1
-            for size in axes.values():
-                product *= size
-            if product == count:
-                return axes
+        if op.operation.name == "sdy.mesh" and prod((axes := _axes(op.operation)).values()) == count:
+            return axes
     return {"devices": count}
+
+
+def _axes(mesh: mlir.RawOperation) -> dict[str, int]:
+    return {name: int(size) for name, size in _AXES.findall(str(mesh.attributes["mesh"]))}
 
 
 def hold_at_entry(module: mlir.RawModule, main: mlir.RawOperation) -> None:

@@ -28,10 +28,9 @@ How far a number is moved depends on its bits, its op and the salt alone: what w
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from hlo_lower import mlir
-from hlo_lower.verify.appended_ops import Behind, BuildPlace, built, unless_equal
+from hlo_lower.verify.appended_ops import OpsBeside
 from hlo_lower.verify.matrix_ops import is_matrix_op, units_of
 from hlo_lower.verify.perturbed_floats import SHORT, float_format, function_text
 from hlo_lower.verify.perturbed_matrices import Movement, matrix_functions, movement_of, type_suffix
@@ -126,27 +125,25 @@ class _Disturbing:
     def _rewrite(self, function: mlir.RawOperation, salted: set[str]) -> None:
         ops = entered(function)
         block = function.regions[0].blocks[0]
-        location = function.location
-        salt = block.add_argument(mlir.parse_type("tensor<ui32>"), location)
+        salt = block.add_argument(mlir.parse_type("tensor<ui32>"), function.location)
         if "arg_attrs" in function.attributes:
             own = [str(a) for a in function.attributes["arg_attrs"]]
             function.attributes["arg_attrs"] = mlir.parse_attribute(f"[{', '.join([*own, '{}'])}]")
-        place = BuildPlace(salt, location)
         for op in ops:
             if callee_of(op) in salted:
-                self._pass_salt(op, place)
+                self._pass_salt(op, salt)
             elif op.name not in EXACT and op.name.split(".")[0] in ("stablehlo", "chlo", "func"):
-                self._disturb(op, place)
+                self._disturb(op, salt)
             elif op.name == "func.call":  # of a function that is applied to elements elsewhere
-                self._disturb_results(op, place, 1)
+                self._disturb_results(op, salt, 1)
         mlir.set_signature(function)
 
     @staticmethod
-    def _pass_salt(call: mlir.RawOperation, place: BuildPlace) -> None:
+    def _pass_salt(call: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Call the function with the salt, too; a composite becomes the call of its decomposition."""
         made = mlir.create_operation(
             "func.call",
-            [*call.operands, place.salt],
+            [*call.operands, salt],
             [r.type for r in call.results],
             {"callee": mlir.parse_attribute(f"@{callee_text(call)}")},
             location=call.location,
@@ -156,7 +153,7 @@ class _Disturbing:
             old.replace_all_uses_with(new)
         call.erase()
 
-    def _disturb(self, op: mlir.RawOperation, place: BuildPlace) -> None:
+    def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Move what an op rounds, and the terms of its sums."""
         if op.name in APPLYING and not any(is_rounding(inner) for inner in below(op)[1:]):
             return
@@ -168,37 +165,35 @@ class _Disturbing:
                 return
         if is_matrix_op(op):
             for k in range(len(op.operands)):
-                self._disturb_matrix(op, k, place)
+                self._disturb_matrix(op, k, salt)
         terms = terms_of(op)
         if terms > 1:
             for k in summed_operands(op):
-                self._disturb_operand(op, k, place, terms)
+                self._disturb_operand(op, k, salt, terms)
         if any(inner.name in REDUCED for inner in below(op)):
             for k in range(len(op.operands)):
-                self._disturb_operand(op, k, place, 1)
-        self._disturb_results(op, place, terms)
+                self._disturb_operand(op, k, salt, 1)
+        self._disturb_results(op, salt, terms)
 
-    def _disturb_operand(self, op: mlir.RawOperation, k: int, place: BuildPlace, terms: int) -> None:
+    def _disturb_operand(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue, terms: int) -> None:
         value = op.operands[k]
         if float_format(value.type):
             most = most_of(op, value.type, terms)
-            op.operands[k] = self._moved(value, most, place, lambda: mlir.insert_before(op), short=terms == 1)
+            op.operands[k] = self._moved(value, most, salt, OpsBeside(op), short=terms == 1)
 
-    def _disturb_matrix(self, op: mlir.RawOperation, k: int, place: BuildPlace) -> None:
+    def _disturb_matrix(self, op: mlir.RawOperation, k: int, salt: mlir.RawValue) -> None:
         """Move each element of a factorization's operand, whatever it is: see `matrix_ops`."""
         value = op.operands[k]
         if not float_format(value.type) or mlir.tensor_element_name(value.type).startswith("complex"):
             return
-
-        def point() -> Any:
-            return mlir.insert_before(op)
+        beside = OpsBeside(op)
 
         def moved(matrix: mlir.RawValue) -> mlir.RawValue:
-            return self._moved(matrix, units_of(op), place, point, short=True)
+            return self._moved(matrix, units_of(op), salt, beside, short=True)
 
         def called(name: str, *operands: mlir.RawValue) -> mlir.RawValue:
             callee = self._known(name, lambda: matrix_functions(name, value.type))
-            return built("func.call", list(operands), value.type, place, point, callee=f"@{callee}")
+            return beside.op("func.call", list(operands), value.type, callee=f"@{callee}")
 
         suffix = type_suffix(value.type)
         places = called(f"{PREFIX}places_{suffix}")
@@ -208,45 +203,45 @@ class _Disturbing:
             moves.append(moved(called(f"{PREFIX}sizes_{suffix}", value)))
         op.operands[k] = called(f"{PREFIX}{how.value}_{suffix}", *moves)
 
-    def _disturb_results(self, op: mlir.RawOperation, place: BuildPlace, terms: int) -> None:
+    def _disturb_results(self, op: mlir.RawOperation, salt: mlir.RawValue, terms: int) -> None:
         for k, result in enumerate(op.results):
             if not float_format(result.type):
                 continue
             uses = [(use.owner.operation, use.operand_number) for use in result.uses]
             if not uses:
                 continue
-            anchor = Behind(op)
-            moved = self._moved(result, most_of(op, result.type, terms), place, anchor)
+            beside = OpsBeside(op, is_behind=True)
+            moved = self._moved(result, most_of(op, result.type, terms), salt, beside)
             for operand in _passed_on(op, k):
                 if operand.type == result.type:
-                    moved = unless_equal(result, operand, moved, place, anchor)
+                    is_operand = beside.compare("EQ", [result, operand])
+                    moved = beside.op("select", [is_operand, result, moved], result.type)
             for user, number in uses:
                 user.operands[number] = moved
 
     def _moved(
-        self, value: mlir.RawValue, most: int, place: BuildPlace, point: Callable[[], Any], *, short: bool = False
+        self, value: mlir.RawValue, most: int, salt: mlir.RawValue, beside: OpsBeside, *, short: bool = False
     ) -> mlir.RawValue:
         """A value of a float or complex type, moved, short numbers too where it is said."""
         element = mlir.tensor_element_name(value.type)
         if element.startswith("complex"):
             shape, part = mlir.tensor_shape(value.type), element[len("complex<") : -1]
             half = mlir.tensor_type(shape, part)
-            halves = [built(f"stablehlo.{name}", [value], half, place, point) for name in ("real", "imag")]
-            moved = [self._moved(one, most, place, point, short=short) for one in halves]
-            return built("stablehlo.complex", moved, value.type, place, point)
+            halves = [beside.op(name, [value], half) for name in ("real", "imag")]
+            moved = [self._moved(one, most, salt, beside, short=short) for one in halves]
+            return beside.op("complex", moved, value.type)
         self._count += 1
         scalar = mlir.parse_type("tensor<ui32>")
         tail = (1 << 32) - 1 if short else (1 << SHORT[element]) - 1
         numbers = [
-            built("stablehlo.constant", [], scalar, place, point, value=f"dense<{n}> : tensor<ui32>")
-            for n in (self._count, most, tail)
+            beside.op("constant", [], scalar, value=f"dense<{n}> : tensor<ui32>") for n in (self._count, most, tail)
         ]
         callee = f"@{self._function(value.type)}"
-        return built("func.call", [value, place.salt, *numbers], value.type, place, point, callee=callee)
+        return beside.op("func.call", [value, salt, *numbers], value.type, callee=callee)
 
     def _function(self, raw_type: mlir.RawType) -> str:
         """The name of the function that moves the elements of this type, made when first needed."""
-        shape = [int(size or 0) for size in mlir.tensor_shape(raw_type)]
+        shape = list(mlir.static_shape(raw_type))
         element = mlir.tensor_element_name(raw_type)
         name = PREFIX + type_suffix(raw_type)
         return self._known(name, lambda: function_text(name, shape, element))

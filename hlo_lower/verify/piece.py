@@ -10,6 +10,7 @@ from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.partitions import remove_shardings
 from hlo_lower.verify.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.stable_sorts import freed_order
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,12 @@ def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
       seen: numbers of values within the first piece that it returns behind its outputs.
 
     Raises:
-      CannotRunError: a piece cannot be cut out, or its constants are too large to be run.
+      CannotRunError: a piece cannot be cut out, its constants are too large to be run, or it is run in an order that it
+        need not take.
     """
     pair = region.pair
     reason = over_budget(op.raw for op in ops_within([*region.first, *region.second]))
+    reason = reason or freed_order(region.first, region.second)
     if reason:
         raise CannotRunError(reason)
     outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]
@@ -109,7 +112,7 @@ def module_of(
             own = numbers[number]
             return by_number[own] if own in by_number else given[own]
 
-        called: set[str] = set()
+        called: list[mlir.RawOperation] = []
         for op in ops:
             replaced = {raw: value(inner) for raw, inner in op.captured.items()}
             copy = mlir.clone_into(op.raw, block, replaced)
@@ -118,7 +121,7 @@ def module_of(
             for result, raw in zip(op.results, copy.results, strict=True):
                 made[result] = raw
                 by_number.setdefault(numbers[result], raw)
-            called |= _symbols(op.raw)
+            called += program.functions_named(op.raw)
         mlir.create_operation(
             "func.return",
             [value(v) for v in outputs],
@@ -127,35 +130,16 @@ def module_of(
             insertion_point=mlir.insert_at_end(block),
         )
         mlir.set_signature(main)
-        _add_functions(module, program, called)
+        _add_functions(module, called)
         if not remove_shardings(module):
             raise CannotRunError("it is written for one of several devices")
         return mlir.print_module(module)
 
 
-def _symbols(raw: mlir.RawOperation) -> set[str]:
-    """The functions that an operation, or one in its regions, may name."""
-    found: set[str] = set()
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name in ("func.call", "stablehlo.composite", "stablehlo.custom_call"):
-            found.update(mlir.symbols_in(op))
-
-    mlir.walk(raw, visit)
-    return found
-
-
-def _add_functions(module: mlir.RawModule, program: Program, called: set[str]) -> None:
-    """Copy the functions of these names, and those that they name, as private ones."""
-    pending, added = list(called), set[str]()
-    while pending:
-        name = pending.pop()
-        function = program.functions.get(name)
-        if function is None or name in added:
-            continue
-        added.add(name)
+def _add_functions(module: mlir.RawModule, functions: Iterable[mlir.RawOperation]) -> None:
+    """Copy functions as private ones."""
+    for function in dict.fromkeys(functions):
         copy = function.clone(ip=mlir.insert_at_end(module.body)).operation
         copy.attributes["sym_visibility"] = mlir.string_attribute("private")
-        if name == "main":
+        if mlir.symbol_name(copy.attributes["sym_name"]) == "main":
             raise CannotRunError("it calls @main")
-        pending.extend(_symbols(function))

@@ -4,7 +4,7 @@ Nothing of the reader that the converter uses is used here, so that a mistake of
 writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.piece`).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,6 +23,9 @@ _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed"
 
 CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
+
+NAMING = frozenset({*CALLS, "stablehlo.custom_call"})
+"""Operations whose attributes may name functions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -219,12 +222,22 @@ class Program:
         """The attributes of an operation, functions that they name by their text."""
         found: list[tuple[str, Hashable]] = []
         for name, attribute in mlir.attributes_of(raw).items():
-            if name in ("called_computations", "to_apply", *CALLS.values()):
-                named = sorted(n for n in mlir.symbols_in(raw) if n in self.functions)
-                found.append((name, "".join(str(self.functions[n]) for n in named) or str(attribute)))
-            else:
-                found.append((name, attribute))
+            found.append((name, attribute))
+        if raw.name in NAMING:
+            found.append(("", tuple(str(function) for function in self.functions_named(raw))))
         return tuple(sorted(found, key=lambda pair: pair[0]))
+
+    def functions_named(self, raw: mlir.RawOperation) -> list[mlir.RawOperation]:
+        """The functions that an operation or one in its regions names, and those that these name, in a fixed order."""
+        found: dict[str, mlir.RawOperation] = {}
+        pending = [raw]
+        while pending:
+            for op in mlir.walked(pending.pop()):
+                names = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
+                for name in sorted(names & set(self.functions)):
+                    found[name] = self.functions[name]
+                    pending.append(found[name])
+        return list(found.values())
 
     def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
         if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
@@ -248,7 +261,8 @@ class Program:
                     return called not in self.functions or self._function_has_effects(called)
                 return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
 
-            self._effects[name] = mlir.any_operation(function, holds)
+            # What a function without a body does is not known.
+            self._effects[name] = not len(function.regions[0].blocks) or mlir.any_operation(function, holds)
         return self._effects[name]
 
 
@@ -289,14 +303,6 @@ def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict
             for operation in block.operations:
                 mlir.walk(operation.operation, visit)
     return found
-
-
-def walk(body: Body, visit: Callable[[Op], None]) -> None:
-    """Call visit on every operation of a body and of the bodies within."""
-    for op in body.ops:
-        visit(op)
-        for inner in op.bodies:
-            walk(inner, visit)
 
 
 def ops_within(ops: Sequence[Op]) -> list[Op]:

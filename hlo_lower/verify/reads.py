@@ -10,11 +10,12 @@ module that it is nowhere.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.verify.appended_ops import OpsBeside
+from hlo_lower.verify.input_roles import columns_of
 from hlo_lower.verify.scatter_promises import broken_promises, kept_promise
 
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
@@ -40,14 +41,13 @@ def with_told_starts(
         if op.name == "stablehlo.while":
             _read_around(op)
         is_asked = in_loops or _function_of(op) not in (None, *left_out)
-        if is_asked and op.name in ops and all(_is_static(v.type) for v in op.operands):
+        if is_asked and op.name in ops and all(mlir.is_static(v.type) for v in op.operands):
             found.append(op)
 
     mlir.walk(module.operation, visit)
     with mlir.active(module.context):
         for op in found:
-            windows = _windows_of_gather(op) if op.name == GATHER else _windows_of_scatter(op)
-            _tell(op, _clamped(op, windows) if clamped else windows.starts)
+            _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
             for broken in broken_promises(op) if op.name == SCATTER and promises else ():
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
@@ -89,11 +89,6 @@ def _functions_in_loops(module: mlir.RawModule) -> set[str]:
     return found
 
 
-def _is_static(raw_type: mlir.RawType) -> bool:
-    tensor = mlir.read_tensor_type(raw_type)
-    return tensor is not None and tensor.is_static
-
-
 def _tell(op: mlir.RawOperation, starts: mlir.RawValue) -> None:
     mlir.create_operation(
         "stablehlo.custom_call",
@@ -105,67 +100,18 @@ def _tell(op: mlir.RawOperation, starts: mlir.RawValue) -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """Where the windows of a gather or scatter lie.
-
-    Attributes:
-      starts: the index vectors.
-      vector: the dim of the starts that holds a vector.
-      placed: for each component of a vector, the last start at which a window is inside.
-    """
-
-    starts: mlir.RawValue
-    vector: int
-    placed: tuple[int, ...]
-
-
-def _windows_of_gather(op: mlir.RawOperation) -> _Windows:
-    numbers, shape = mlir.gather_dimension_numbers(op), _shape(op.operands[0])
-    sizes = mlir.integers_of(op.attributes["slice_sizes"])
-    placed = tuple(shape[d] - sizes[d] for d in numbers.start_index_map)
-    return _Windows(op.operands[1], numbers.index_vector_dim, placed)
-
-
-def _windows_of_scatter(op: mlir.RawOperation) -> _Windows:
-    numbers, shape = mlir.ScatterNumbers.of(op), _shape(op.operands[0])
-    count = len(op.operands) // 2
-    update = _shape(op.operands[count + 1])
-    left_out = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
-    covered = [d for d in range(len(shape)) if d not in left_out]
-    sizes = dict(zip(covered, (update[d] for d in numbers.update_window_dims), strict=True))
-    placed = tuple(shape[d] - sizes.get(d, 1) for d in numbers.scatter_dims_to_operand_dims)
-    return _Windows(op.operands[count], numbers.index_vector_dim, placed)
-
-
-def _shape(value: mlir.RawValue) -> list[int]:
-    return [int(n or 0) for n in mlir.tensor_shape(value.type)]
-
-
-def _clamped(op: mlir.RawOperation, windows: _Windows) -> mlir.RawValue:
+def _clamped(op: mlir.RawOperation) -> mlir.RawValue:
     """The starts of a gather or scatter, clamped by an operation in front of it."""
-    starts, indices = windows.starts, _shape(windows.starts)
-    dtype = mlir.dtype_of(mlir.tensor_element_name(starts.type))
-    if not windows.placed or dtype is None or dtype.kind not in "iu":
+    number, vector, columns = columns_of(op)
+    starts = op.operands[number]
+    shape, dtype = mlir.static_shape(starts.type), mlir.dtype_of(mlir.tensor_element_name(starts.type))
+    if not columns or dtype is None or dtype.kind not in "iu":
         return starts
-    largest = int(np.iinfo(dtype).max)
-    last = np.asarray([min(place, largest) for place in windows.placed], dtype)
-    vector, rank = windows.vector, len(indices)
+    largest, rank = int(np.iinfo(dtype).max), len(shape)
+    last = np.asarray([min(column.size - column.window, largest) for column in columns], dtype)
     along = last.reshape([-1 if d == vector else 1 for d in range(rank)]) if vector < rank else last.reshape([1] * rank)
-    bounds = np.ascontiguousarray(np.broadcast_to(along, indices))
-    point = mlir.insert_before(op)
-    made: list[mlir.RawValue] = []
-    for array in (np.zeros(indices, dtype), bounds):
-        value = {"value": mlir.dense_attribute(array, starts.type)}
-        constant = mlir.create_operation(
-            "stablehlo.constant", [], [starts.type], value, location=op.location, insertion_point=point
-        )
-        made.append(constant.results[0])
-    clamp = mlir.create_operation(
-        "stablehlo.clamp",
-        [made[0], starts, made[1]],
-        [starts.type],
-        location=op.location,
-        insertion_point=point,
+    beside = OpsBeside(op)
+    low, high = (
+        beside.constant(np.ascontiguousarray(np.broadcast_to(a, shape)), starts.type) for a in (along * 0, along)
     )
-    return clamp.results[0]
+    return beside.op("clamp", [low, starts, high], starts.type)

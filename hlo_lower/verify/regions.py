@@ -24,6 +24,7 @@ from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -174,8 +175,8 @@ class RegionJudge:
         for number in range(MAX_ALIGNMENTS):
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
+            self.pairs = pairs
             if number == 0:
-                self.pairs = pairs
                 shown = self._shown_whole(name, regions)
                 if shown:
                     return shown
@@ -460,15 +461,16 @@ class RegionJudge:
         Raises:
           CannotRunError: the piece is not run, so nothing is known of its values.
         """
-        types = types_of(region)
-        tensors = [t for t in map(mlir.read_tensor_type, types) if t is not None]
-        if len(tensors) < len(types) or may_not_end(side, ops):
-            raise CannotRunError("inputs that are no tensors, or a loop that may not end")
+        roles, types = roles_of(region), types_of(region)
+        if may_not_end(side, ops):
+            raise CannotRunError("a loop may not end")
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
+        if reason := why_xla_errs_in(mlir.parse_module(text)):
+            raise CannotRunError(reason)
         executable = Executable(text, "quick")
         if bytes_of(executable.arguments) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
-        runs = [run for run in runs_of(roles_of(region, tensors), [self._terms.seed]) if not run.is_special][:3]
+        runs = [run for run in runs_of(roles, [self._terms.seed]) if not run.is_special][:3]
         results = [executable.run(run.arguments) for run in runs]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Side
-from hlo_lower.verify.appended_ops import BuildPlace, built
+from hlo_lower.verify.appended_ops import OpsBeside
 from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import executable, time_limited
@@ -26,6 +26,7 @@ from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.piece import module_of
 from hlo_lower.verify.program import Program, ValueId
 from hlo_lower.verify.run import CannotRunError, read_signature
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -86,7 +87,7 @@ def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
     types = [program.types[value] for value in side.body.arguments]
     own = {value: value for value in range(len(program.types))}
     module = mlir.parse_module(module_of(program, side.live, arguments, own, values, types), program.raw.context)
-    if reason := module_over_budget(module):
+    if reason := module_over_budget(module) or why_xla_errs_in(module):
         raise CannotRunError(reason)
     _sample(module)
     text = mlir.print_module(module)
@@ -109,26 +110,10 @@ def _sample(module: mlir.RawModule) -> None:
         main = module.body.operations[0].operation
         *_, end = (operation.operation for operation in main.regions[0].blocks[0].operations)
         for place, value in enumerate(list(end.operands)):
-            count = prod(int(n or 0) for n in mlir.tensor_shape(value.type))
+            count = prod(mlir.static_shape(value.type))
             if count > SAMPLED:
-                at, element = BuildPlace(value, main.location), mlir.tensor_element(value.type)
-                flat = built(
-                    "stablehlo.reshape",
-                    [value],
-                    mlir.tensor_type([count], element),
-                    at,
-                    lambda: mlir.insert_before(end),
-                )
-                step = count // SAMPLED
-                ends = {"start_indices": 0, "limit_indices": SAMPLED * step, "strides": step}
-                end.operands[place] = built(
-                    "stablehlo.slice",
-                    [flat],
-                    mlir.tensor_type([SAMPLED], element),
-                    at,
-                    lambda: mlir.insert_before(end),
-                    **{key: f"array<i64: {number}>" for key, number in ends.items()},
-                )
+                beside, step = OpsBeside(end), count // SAMPLED
+                end.operands[place] = beside.slice(beside.reshape(value, [count]), [0], [SAMPLED * step], step)
         mlir.set_signature(main)
 
 

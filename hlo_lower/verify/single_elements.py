@@ -14,10 +14,10 @@ those of the scatter outermost, those within a window innermost.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hlo_lower import mlir
-from hlo_lower.verify.appended_ops import BuildPlace, built
+from hlo_lower.verify.appended_ops import OpsBeside
+from hlo_lower.verify.input_roles import columns_of
 
 FAR = 1 << 62
 """A start beyond every tensor, to which another of its size may be added."""
@@ -26,7 +26,11 @@ FAR = 1 << 62
 def overhanging(module: mlir.RawModule) -> list[mlir.RawOperation]:
     """The scatters of static shapes whose windows may lie partly inside: wider than 1 where they are indexed."""
     scatters, _ = mlir.named(module.operation, ("stablehlo.scatter",))
-    return [op for op in scatters if all(mlir.is_static(v.type) for v in op.operands) and _may_overhang(op)]
+    return [
+        op
+        for op in scatters
+        if all(mlir.is_static(v.type) for v in op.operands) and any(c.window != 1 for c in columns_of(op)[2])
+    ]
 
 
 def with_single_elements(module: mlir.RawModule) -> str:
@@ -37,41 +41,23 @@ def with_single_elements(module: mlir.RawModule) -> str:
     return mlir.print_module(module, locations=True)
 
 
-def _may_overhang(scatter: mlir.RawOperation) -> bool:
-    numbers = mlir.ScatterNumbers.of(scatter)
-    operand, updates = scatter.operands[0], scatter.operands[len(scatter.results) + 1]
-    sizes = [mlir.tensor_shape(updates.type)[d] for d in numbers.update_window_dims]
-    dims = _window_dims(numbers, len(mlir.tensor_shape(operand.type)))
-    return any(n != 1 and d in numbers.scatter_dims_to_operand_dims for n, d in zip(sizes, dims, strict=True))
-
-
 def _window_dims(numbers: mlir.ScatterNumbers, rank: int) -> list[int]:
     """The operand's dim of each window dim of the updates."""
     gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
     return [d for d in range(rank) if d not in gone]
 
 
-@dataclass(frozen=True)
-class _Before:
-    """Where ops are built: before a scatter."""
-
-    scatter: mlir.RawOperation
-
-    def op(
-        self, name: str, operands: list[mlir.RawValue], shape: Sequence[int], element: mlir.RawType | str, **how: str
-    ) -> mlir.RawValue:
-        """The result of an op of a tensor of a shape."""
-        place = BuildPlace(self.scatter.operands[0], self.scatter.location)
-        raw_type = mlir.tensor_type(shape, element)
-        return built(f"stablehlo.{name}", operands, raw_type, place, lambda: mlir.insert_before(self.scatter), **how)
+class _Before(OpsBeside):
+    """Ops of i64 in front of a scatter."""
 
     def i64(self, name: str, operands: list[mlir.RawValue], shape: Sequence[int], **how: str) -> mlir.RawValue:
-        """The same of i64."""
-        return self.op(name, operands, shape, "i64", **how)
+        """The result of an op."""
+        return self.op(name, operands, mlir.tensor_type(shape, "i64"), **how)
 
     def filled(self, value: int, shape: Sequence[int], element: str) -> mlir.RawValue:
         """A constant of one value."""
-        return self.op("constant", [], shape, element, value=f"dense<{value}> : {mlir.tensor_type(shape, element)}")
+        made = mlir.tensor_type(shape, element)
+        return self.op("constant", [], made, value=f"dense<{value}> : {made}")
 
 
 def _write_out(scatter: mlir.RawOperation) -> None:
@@ -94,12 +80,13 @@ def _write_out(scatter: mlir.RawOperation) -> None:
         if dim in starts:
             start = build.i64("broadcast_in_dim", [starts[dim]], turned, broadcast_dimensions=_array(range(positions)))
             found = build.i64("add", [found, start], turned)
-        columns.append(build.i64("reshape", [found], [*turned, 1]))
+        columns.append(build.reshape(found, [*turned, 1]))
     last = len(turned)
     vectors = build.i64("concatenate", columns, [*turned, len(columns)], dimension=f"{last} : i64")
     if order != sorted(order):
+        types = [mlir.tensor_type(turned, mlir.tensor_element(v.type)) for v in updates]
         how = {"permutation": _array(order)}
-        updates = [build.op("transpose", [v], turned, mlir.tensor_element(v.type), **how) for v in updates]
+        updates = [build.op("transpose", [v], kind, **how) for v, kind in zip(updates, types, strict=True)]
     types = [result.type for result in scatter.results]
     point = mlir.insert_before(scatter)
     new = mlir.clone_on(scatter, point, scatter.location, [*operands[:count], vectors, *updates], types)
@@ -119,7 +106,7 @@ def _starts(build: _Before, indices: mlir.RawValue, numbers: mlir.ScatterNumbers
     """For each operand dim that is indexed its starts, as i64, in the shape of the scatter positions."""
     shape, vector = mlir.static_shape(indices.type), numbers.index_vector_dim
     if mlir.tensor_element_name(indices.type) == "ui64":
-        indices = build.op("minimum", [indices, build.filled(FAR, shape, "ui64")], shape, "ui64")
+        indices = build.op("minimum", [indices, build.filled(FAR, shape, "ui64")], indices.type)
     wide = build.i64("convert", [indices], shape)
     found: dict[int, mlir.RawValue] = {}
     for column, dim in enumerate(numbers.scatter_dims_to_operand_dims):
@@ -127,9 +114,8 @@ def _starts(build: _Before, indices: mlir.RawValue, numbers: mlir.ScatterNumbers
         if vector < len(shape):
             low = [column if d == vector else 0 for d in range(len(shape))]
             high = [column + 1 if d == vector else n for d, n in enumerate(shape)]
-            ends = {"start_indices": _array(low), "limit_indices": _array(high), "strides": _array([1] * len(shape))}
-            part = build.i64("slice", [wide], [b - a for a, b in zip(low, high, strict=True)], **ends)
-        found[dim] = build.i64("reshape", [part], [n for d, n in enumerate(shape) if d != vector])
+            part = build.slice(wide, low, high)
+        found[dim] = build.reshape(part, [n for d, n in enumerate(shape) if d != vector])
     return found
 
 

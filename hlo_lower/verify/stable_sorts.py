@@ -5,14 +5,21 @@ stable ones, which is one of the orders that it allows. Those of the second vers
 first one has as many of the same, not stable either: a sort that was stable and no longer is stays what it is. Where
 the first version has stable ones of that kind, too, it is not known which of them is left in the second: then nothing
 is taken for another, in neither version.
+
+Counting is not enough: a comparator may be written in two ways, and a sort may be dead. So what is taken as stable is
+marked, and a marked sort of the second version has to stand for a marked one of the first: it is matched with it, as
+the mark is one of its attributes, or falls into one region with it (`freed_order`).
 """
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from hlo_lower import mlir
+from hlo_lower.verify.program import Op, ops_within
 
 SORT, IS_STABLE = "stablehlo.sort", "is_stable"
+MARK = "mhlo.any_order"
+"""Of a sort that is taken as stable and is not."""
 
 
 def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
@@ -31,8 +38,16 @@ def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
         changed = [sort for sort in own if not found[_kind(sort)] or _kind(sort) not in fixed]
         changed += [sort for sort in others if found[_kind(sort)] <= allowed[_kind(sort)] and _kind(sort) not in fixed]
         for sort in changed:
-            sort.attributes[IS_STABLE] = true
+            sort.attributes[IS_STABLE] = sort.attributes[MARK] = true
     return bool(changed)
+
+
+def freed_order(first: Sequence[Op], second: Sequence[Op]) -> str:
+    """Why two pieces are not compared: one that is run in a stable order may take another one; "" else."""
+    marked, others = (
+        Counter(_kind(op.raw) for op in ops_within(ops) if MARK in op.raw.attributes) for ops in (first, second)
+    )
+    return "a sort that is not stable, in the place of none of the first version's" if others - marked else ""
 
 
 def _sorts(module: mlir.RawModule, *, is_stable: bool) -> list[mlir.RawOperation]:

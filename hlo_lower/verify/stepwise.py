@@ -1,4 +1,5 @@
-"""The first piece of a region by its scatters' and gathers' definitions: the judge beside XLA.
+"""A piece of a region by its scatters' and gathers' definitions: the judge of the first one beside XLA, and what runs
+a second one whose scatters XLA computes wrongly.
 
 What stands between them runs through XLA; each scatter and each gather is computed in NumPy as the specification says,
 scatters under the policy that is asked for. So the policy "spec", which XLA does not know, has a judge, and so have the
@@ -49,11 +50,12 @@ class Stepped:
 
 
 class Stepwise:
-    """The first piece of a region, step by step.
+    """A piece of a region, step by step.
 
     Args:
       region: the region.
       oob: the policy.
+      which: 0 for the first piece, 1 for the second.
 
     Raises:
       NoReferenceError: a scatter or gather stands in a region of another operation, is too large, or computes what
@@ -61,15 +63,14 @@ class Stepwise:
       CannotRunError: XLA does not compile what stands between.
     """
 
-    def __init__(self, region: Region, oob: Policy) -> None:
-        self._side = region.pair.first
+    def __init__(self, region: Region, oob: Policy, which: int = 0) -> None:
+        self._side, self._ops = region.sides[which]
         self._program = self._side.program
         self._functions = self._program.functions
         self._inputs = region.inputs
         self._types = types_of(region)
         self._oob: Policy = oob
-        self._ops = region.first
-        self._outputs = [o.first for o in region.outputs]
+        self._outputs = [(o.first, o.second)[which] for o in region.outputs]
         self._steps = [op for op in self._ops if op.name in STEPPED]
         self._check()
         if not self._steps:
@@ -139,7 +140,7 @@ class Stepwise:
         """Values that operations between steps give, through XLA; what they start from is the same in each run."""
         if values not in self._segments:
             ops, given = self._behind(values, known)
-            types = [mlir_type(self._program, self._side.value_of, number) for number in given]
+            types = [self._program.types[self._side.value_of[number]] for number in given]
             inputs = dict(enumerate(given))
             text = module_of(self._program, ops, inputs, self._side.numbers, values, types)
             self._segments[values], self._given[values] = Executable(text, "exact"), given
@@ -178,8 +179,3 @@ class Stepwise:
         except FloatingPointError:
             raise UnsupportedRegionError("subnormal numbers, which XLA takes for zeros") from None
         return found, count_hits(operands[0].shape, indices, updates[0].shape, numbers)
-
-
-def mlir_type(program: Any, values: Mapping[Number, ValueId], number: Number) -> mlir.RawType:
-    """The type of the value of a number."""
-    return program.types[values[number]]

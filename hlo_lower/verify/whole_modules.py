@@ -12,6 +12,7 @@ from hlo_lower.verify.index_regimes import ordinary
 from hlo_lower.verify.large_constants import module_over_budget
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, entry_function, read_signature
+from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
@@ -84,7 +85,7 @@ class WholeModules:
                 module = mlir.parse_module(self._texts[0])
                 if mlir.symbol_name(entry_function(module).attributes["sym_name"]) != name:
                     return None
-                if module_over_budget(module):
+                if module_over_budget(module) or any(why_xla_errs_in(mlir.parse_module(text)) for text in self._texts):
                     self._failed = True
                     return None
                 self._arguments = read_signature(module).arguments

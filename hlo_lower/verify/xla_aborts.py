@@ -3,9 +3,9 @@
 It does so on control flow within the computation that an op applies to elements: a while loop, a case of three
 branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
 Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two branches,
-sorts and reductions. It also dies of a call back into Python, an address in the process that traced the module. Nothing
-can be caught, so this is read off the module before anything is compiled; it says so of a few that XLA's simplifier
-would have saved, too (a loop of one iteration, a result that is not used).
+sorts and reductions. It also dies of a function without a body, and of a call back into Python, an address in the
+process that traced the module. Nothing can be caught, so this is read off the module before anything is compiled; it
+says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
 """
 
 from math import prod
@@ -45,6 +45,9 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     mlir.walk(module.operation, visit)
     if callbacks:
         return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
+    without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
+    if without:
+        return f"@{without[0]} has no body"
     inlined = _inlined_operations(functions)
     if inlined > MAX_INLINED:
         return f"it inlines the module's calls, which are {inlined:.2g} operations"

@@ -1,9 +1,10 @@
 """Known errors of XLA's CPU scatter (trap 46): where it is no judge, and where it must not even be run.
 
-jaxlib 0.10.2. One is worse than a wrong result: a variadic scatter with the same value as two operands corrupts
-the heap of the process that runs it (`free(): invalid next size`), whether the two are one SSA value, equal constants
-or equal broadcasts, an `optimization_barrier` in between or not. Level one passes each operand as its own argument
-and is safe; a whole module that may hold such a scatter is not run.
+jaxlib 0.10.2. Some are worse than a wrong result. A scatter by indices of a type that is too narrow for its dim may
+corrupt the heap of the process that runs it, and so does a variadic one with the same value as two operands (`free():
+invalid next size`), whether the two are one SSA value, equal constants or equal broadcasts, an `optimization_barrier`
+in between or not. Level one passes each operand as its own argument and is safe; a whole module that may hold such a
+scatter is not run.
 """
 
 from collections.abc import Hashable
@@ -47,6 +48,12 @@ def why_xla_errs(index: ModuleIndex, scatter: mlir.RawOperation) -> str:
     if arity > 1 and _may_share_operands(index, scatter):
         return "corrupts memory where two operands are the same value (openxla/xla#29362)"
     return ""
+
+
+def why_xla_errs_in(module: mlir.RawModule) -> str:
+    """The same of all scatters of a module."""
+    index = ModuleIndex(module)
+    return next((reason for scatter in index.scatters if (reason := why_xla_errs(index, scatter))), "")
 
 
 def _may_share_operands(index: ModuleIndex, scatter: mlir.RawOperation) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
+from hlo_lower.verify.appended_ops import OpsBeside
 
 REDUCE, CONVOLUTION, ADD = "stablehlo.reduce", "stablehlo.convolution", "stablehlo.add"
 
@@ -47,7 +48,9 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
             if is_turned]  # fmt: skip
     if dims:
         kernel = convolution.operands[1]
-        convolution.operands[1] = _before(convolution, "stablehlo.reverse", [kernel], kernel.type, "dimensions", dims)
+        convolution.operands[1] = OpsBeside(convolution).op(
+            "reverse", [kernel], kernel.type, dimensions=mlir.dense_i64(dims)
+        )
         del given["window_reversal"]
 
 
@@ -57,7 +60,7 @@ def _hide_zeros(add: mlir.RawOperation) -> None:
         return
     for place, value in enumerate(list(add.operands)):
         if _is_float_zero(value):
-            add.operands[place] = _before(add, "stablehlo.optimization_barrier", [value], value.type, "", [])
+            add.operands[place] = OpsBeside(add).op("optimization_barrier", [value], value.type)
 
 
 def _is_float_zero(value: mlir.RawValue) -> bool:
@@ -70,15 +73,6 @@ def _is_float_zero(value: mlir.RawValue) -> bool:
     is_complex = "complex" in mlir.tensor_element_name(value.type)
     number = mlir.constant_value(maker, is_complex=True) if is_complex or mlir.is_splat(maker) else None
     return number is not None and number.dtype.kind in "fcV" and not number.any()
-
-
-def _before(
-    op: mlir.RawOperation, name: str, values: list[mlir.RawValue], made: mlir.RawType, attribute: str, dims: list[int]
-) -> mlir.RawValue:
-    """The result of an op with one attribute, right before another op."""
-    attributes, at = ({attribute: mlir.dense_i64(dims)} if attribute else {}), mlir.insert_before(op)
-    new = mlir.create_operation(name, values, [made], attributes, location=op.location, insertion_point=at)
-    return new.results[0]
 
 
 def _loses_start(reduce: mlir.RawOperation) -> bool:
@@ -127,8 +121,10 @@ def _map(reduce: mlir.RawOperation) -> None:
     values: list[mlir.RawValue] = []
     for number, value in enumerate(reduce.operands):
         made = reduce.results[number % count].type
-        name, attribute = ("reshape", "") if number < count else ("broadcast_in_dim", "broadcast_dimensions")
-        values.append(_before(reduce, f"stablehlo.{name}", [value], made, attribute, []))
+        if number < count:
+            values.append(OpsBeside(reduce).op("reshape", [value], made))
+        else:
+            values.append(OpsBeside(reduce).op("broadcast_in_dim", [value], made, broadcast_dimensions="array<i64>"))
     values = values[count:] + values[:count]
     for result, returned in zip(reduce.results, last.operands, strict=True):
         dims = {"dimensions": mlir.dense_i64(range(len(mlir.tensor_shape(result.type))))}

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from two_programs import F8, main, names, regions
 
-from hlo_lower import mlir
 from hlo_lower.verify.driven_runs import listed, runs_of
 from hlo_lower.verify.index_regimes import REGIMES
 from hlo_lower.verify.input_roles import Roles, roles_of
-from hlo_lower.verify.piece import types_of
 
 SLICED = "%s = stablehlo.dynamic_slice %o, %i, sizes = [3] : (tensor<8xf32>, tensor<i32>) -> tensor<3xf32>\n"
 R3 = "tensor<3xf32>"
@@ -17,7 +15,7 @@ R3 = "tensor<3xf32>"
 def roles(before: str, after: str) -> Roles:
     """The roles of the inputs of the only region whose operations differ."""
     [region] = [found for found in regions(before, after) if names(found)[0] != names(found)[1]]
-    return roles_of(region, [t for t in map(mlir.read_tensor_type, types_of(region)) if t is not None])
+    return roles_of(region)
 
 
 def sliced(change: str = "negate", start: str = "") -> Roles:

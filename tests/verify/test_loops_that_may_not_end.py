@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from two_programs import F8, main, regions
 
-from hlo_lower import mlir
 from hlo_lower.verify import devices, judge, verify
 from hlo_lower.verify.devices import TookTooLongError, time_limited
 from hlo_lower.verify.driven_runs import runs_of
 from hlo_lower.verify.input_roles import LOOP_REACH, roles_of
-from hlo_lower.verify.piece import types_of
 
 LOOP = f"""%s = stablehlo.constant dense<0> : tensor<i32>
 %w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, {F8} cond {{{{
@@ -44,15 +42,14 @@ def test_arguments_stay_near_zero_where_a_loop_counts_to_one():
     """No run of a loop to an input takes more than LOOP_REACH iterations; other regions have the ends of the type."""
     straight = main(f"%o: {F8}, %n: tensor<i32>", f"%r = stablehlo.abs %o : {F8}", "%r")
     [region] = regions(loop(TO_AN_INPUT), straight)
-    tensors = [mlir.read_tensor_type(t) for t in types_of(region)]
-    roles = roles_of(region, tensors)
+    roles = roles_of(region)
     assert roles.reach == LOOP_REACH
     [place] = [k for k, role in enumerate(roles.inputs) if role.is_integer]
     ends = [int(run.arguments[place].reshape(())) for run in runs_of(roles, [0])]
     assert max(map(abs, ends)) <= LOOP_REACH
     assert {0, 1, 2, -1} <= set(ends)
     [plain] = regions(*(main(f"%o: {F8}", f"%r = stablehlo.{n} %o : {F8}", "%r") for n in ("negate", "abs")))
-    assert roles_of(plain, [mlir.read_tensor_type(t) for t in types_of(plain)]).reach is None
+    assert roles_of(plain).reach is None
 
 
 def test_a_loop_in_the_first_version_alone_is_judged():

@@ -80,7 +80,7 @@ def scatter(op: Operation) -> list[Tensor]:
                 tensor[target] = chosen(hit, term, tensor[target], element)
         currents = changed
     if op.world.trusts_flags and str(op.raw.attributes["unique_indices"]) == "true":
-        op.world.assumptions += _no_two(writers)
+        op.world.assume(_no_two(writers))
     return currents
 
 

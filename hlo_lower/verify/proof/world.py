@@ -1,6 +1,6 @@
 """What the evaluations of both modules share: the policy, what may be assumed, how much time is left."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType, element_of
 from hlo_lower.verify.proof.solver import z3
-from hlo_lower.verify.proof.terms import Term, is_known
+from hlo_lower.verify.proof.terms import Term, either, is_known, opposite
 
 _LOGIC = "QF_UFBV"
 """Bit-vectors and uninterpreted functions, without quantifiers."""
@@ -22,7 +22,7 @@ class World:
     Attributes:
       timeout_s: for everything, from now on.
       oob: what a scatter does with windows that reach out: drop them ("xla"), or their outside elements ("spec").
-      trusts_flags: whether `unique_indices = true` may be assumed of every scatter.
+      trusts_flags: whether `unique_indices = true` may be assumed of the scatters that are evaluated.
       floats_as_bits: whether floats are bit-vectors, not elements of uninterpreted sorts.
       assumptions: what holds of the arguments.
     """
@@ -65,6 +65,11 @@ class World:
             yield
         finally:
             self._path.pop()
+
+    def assume(self, conditions: Sequence[Term]) -> None:
+        """Take it that conditions hold of the arguments, where what is evaluated here counts."""
+        excluded = [opposite(condition) for condition in self._path]
+        self.assumptions += [either(*excluded, condition) for condition in conditions]
 
     def is_possible(self, condition: Term) -> bool:
         """Whether a truth may hold here, for any arguments; also where the solver does not know."""

@@ -152,6 +152,11 @@ class Hits:
     outside: int
     most: int
 
+    def __add__(self, other: "Hits") -> "Hits":
+        """Those of two runs."""
+        counts = self.inside + other.inside, self.overhanging + other.overhanging, self.outside + other.outside
+        return Hits(*counts, max(self.most, other.most))
+
 
 def count_hits(
     operand_shape: Sequence[int], indices: Array, updates_shape: Sequence[int], numbers: ScatterNumbers

@@ -1,0 +1,197 @@
+"""Pairs of modules that differ where it is easily overlooked: none of them may be told equal."""
+
+import pytest
+
+from hlo_lower.verify import verify
+
+F = "tensor<4xf32>"
+NOISE = f"stablehlo.rng %lo, %hi, %n, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> {F}"
+BOUNDS = """%lo = stablehlo.constant dense<0.0> : tensor<f32>
+%hi = stablehlo.constant dense<1.0> : tensor<f32>
+%n = stablehlo.constant dense<4> : tensor<1xi64>"""
+
+
+def function(body, arguments=f"%x: {F}, %y: {F}", returned="%x", kinds=F):
+    """A module of one public function."""
+    return f"func.func public @main({arguments}) -> ({kinds}) {{\n{body}\nreturn {returned} : {kinds}\n}}\n"
+
+
+def told(operands, target="foo", result="()"):
+    """A call with an effect."""
+    types = ", ".join([F] * len(operands.split(",")))
+    made = "" if result == "()" else "%made = "
+    return f"{made}stablehlo.custom_call @{target}({operands}) {{has_side_effect = true}} : ({types}) -> {result}\n"
+
+
+def branch(effects):
+    """A branch without results, in which something has effects."""
+    lines = f'"stablehlo.if"(%p) ({{\n{effects}stablehlo.return\n}}, {{ stablehlo.return }}) : (tensor<i1>) -> ()'
+    return function(lines, f"%p: tensor<i1>, %x: {F}, %y: {F}")
+
+
+def drawn_within(returned):
+    """Noise around a branch and noise in it, one of which the branch returns."""
+    chosen = f"{{\n%s = {NOISE}\nstablehlo.return {returned} : {F}\n}}, {{ stablehlo.return %x : {F} }}"
+    body = f'{BOUNDS}\n%r = {NOISE}\n%o = "stablehlo.if"(%p) ({chosen}) : (tensor<i1>) -> {F}'
+    return function(body, f"%p: tensor<i1>, %x: {F}", "%r, %o", f"{F}, {F}")
+
+
+def calling(op):
+    """A custom call that names a function, which calls another one."""
+    f32 = "tensor<f32>"
+    body = f"%r = stablehlo.custom_call @foo(%x) {{called_computations = [@f]}} : ({F}) -> {F}"
+    call = f"%r = call @g(%a, %b) : ({f32}, {f32}) -> {f32}"
+    more = [("f", call), ("g", f"%r = stablehlo.{op} %a, %b : {f32}")]
+    functions = [
+        f"func.func private @{name}(%a: {f32}, %b: {f32}) -> {f32} {{\n{line}\nreturn %r : {f32}\n}}\n"
+        for name, line in more
+    ]
+    return function(body, returned="%r") + "".join(functions)
+
+
+def unknown_twice(returned):
+    """Two calls of a function that calls one without a body."""
+    call = f"call @w(%x) : ({F}) -> {F}"
+    wrapper = f"func.func private @w(%a: {F}) -> {F} {{\n%r = call @e(%a) : ({F}) -> {F}\nreturn %r : {F}\n}}\n"
+    body = f"%a = {call}\n%b = {call}"
+    return function(body, returned=f"%a, {returned}", kinds=f"{F}, {F}") + wrapper + f"func.func private @e({F}) -> {F}"
+
+
+def placed(mesh, count="mhlo.num_partitions = 8 : i32", sharding='{sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}'):
+    """A module of a mesh."""
+    main = function("", f"%x: tensor<8xf32> {sharding}", kinds="tensor<8xf32>")
+    return f"module attributes {{{count}}} {{\nsdy.mesh @mesh = <[{mesh}]>\n{main}}}"
+
+
+def sorts(*how):
+    """Two sorts with a tensor that goes along: whether each is stable, and its comparator, in one of two spellings."""
+    kind, lines = "tensor<64xi32>", ""
+    for k, (is_stable, less) in enumerate(how):
+        lines += f"""%s{k}:2 = "stablehlo.sort"(%k{k}, %v) <{{dimension = 0 : i64, is_stable = {is_stable}}}> ({{
+^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
+  %r = stablehlo.compare {less} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %r : tensor<i1>
+}}) : ({kind}, {kind}) -> ({kind}, {kind})
+"""
+    return function(lines, f"%k0: {kind}, %k1: {kind}, %v: {kind}", "%s0#1, %s1#1", f"{kind}, {kind}")
+
+
+LESS, ALSO_LESS = "LT, %a, %b, SIGNED", "GT, %b, %a, SIGNED"
+
+BYTES = """%r = "stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers =
+#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+^bb0(%a: tensor<i32>, %b: tensor<i32>): stablehlo.return %b : tensor<i32>
+}) : (tensor<200xi32>, tensor<1xi8>, tensor<i32>) -> tensor<200xi32>"""
+"""XLA drops it, because 200 is no number of i8."""
+OF_BYTES = "%o: tensor<200xi32>, %i: tensor<1xi8>, %u: tensor<i32>"
+
+
+def without_nan(kind, *, is_kept):
+    """A tensor, or one with zeros in the place of NaN."""
+    tensor, truths = f"tensor<4x{kind}>", "tensor<4xi1>"
+    part = "f32" if "complex" in kind else kind
+    real = f"stablehlo.real %x : ({tensor}) -> tensor<4xf32>" if part != kind else f"stablehlo.negate %x : {tensor}"
+    zero = "(0.0, 0.0)" if part != kind else "0.0"
+    lines = f"""%a = {real}
+%n = stablehlo.compare NE, %a, %a : (tensor<4x{part}>, tensor<4x{part}>) -> {truths}
+%z = stablehlo.constant dense<{zero}> : {tensor}
+%w = stablehlo.select %n, %z, %x : {truths}, {tensor}"""
+    return function(lines, f"%x: {tensor}", "%x" if is_kept else "%w", tensor)
+
+
+def joined(imaginary):
+    """A complex number whose imaginary part is lost where the real one is NaN."""
+    lines = f"""%n = stablehlo.compare NE, %x, %x : ({F}, {F}) -> tensor<4xi1>
+%z = stablehlo.constant dense<0.0> : {F}
+%w = stablehlo.select %n, %z, %y : tensor<4xi1>, {F}
+%r = stablehlo.complex %x, {imaginary} : tensor<4xcomplex<f32>>"""
+    return function(lines, returned="%r", kinds="tensor<4xcomplex<f32>>")
+
+
+def at_most_one(kind, returned):
+    """A tensor of narrow integers, or the lesser of each and 1."""
+    tensor = f"tensor<4x{kind}>"
+    lines = f"%z = stablehlo.constant dense<1> : {tensor}\n%w = stablehlo.minimum %x, %z : {tensor}"
+    return function(lines, f"%x: {tensor}", returned, tensor)
+
+
+PAIRS = {
+    "what an effect within a branch gives": (drawn_within("%s"), drawn_within("%r")),
+    "what an effect in a branch without results reads": (branch(told("%x")), branch(told("%y"))),
+    "which effect a branch without results has": (branch(told("%x")), branch(told("%x", "bar"))),
+    "how many effects a branch without results has": (branch(told("%x")), branch(told("%x") * 2)),
+    "which operand is whose": (
+        function(told("%x") + told("%y, %y", "bar")),
+        function(told("%x, %y") + told("%y", "bar")),
+    ),
+    "the type that an effect gives": (
+        function(told("%x", result=F)),
+        function(told("%x", result="tensor<8xf32>")),
+    ),
+    "a function that a named one calls": (calling("add"), calling("multiply")),
+    "how often what is not known is called": (unknown_twice("%b"), unknown_twice("%a")),
+    "the mesh of the shardings": (placed('"a"=2, "b"=4'), placed('"a"=4, "b"=2')),
+    "a sharding over devices that are not counted": (placed('"a"=2', ""), placed('"a"=2', "", "")),
+    "which sort is stable": (
+        sorts(("false", LESS), ("true", ALSO_LESS)),
+        sorts(("true", ALSO_LESS), ("false", LESS)),
+    ),
+    "a write that XLA drops": (
+        function("", OF_BYTES, "%o", "tensor<200xi32>"),
+        function(BYTES, OF_BYTES, "%r", "tensor<200xi32>"),
+    ),
+    "NaN of complex numbers": tuple(without_nan("complex<f32>", is_kept=kept) for kept in (True, False)),
+    "NaN of 8 bits": tuple(without_nan("f8E4M3FN", is_kept=kept) for kept in (True, False)),
+    "a part beside NaN": (joined("%y"), joined("%w")),
+    "integers of 4 bits": (at_most_one("i4", "%x"), at_most_one("i4", "%w")),
+    "unsigned integers of 4 bits": (at_most_one("ui4", "%x"), at_most_one("ui4", "%w")),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_that_differ_are_not_told_equal(name):
+    """What tells the two apart is looked at, whichever of them comes first."""
+    before, after = PAIRS[name]
+    assert not verify(before, after, level="regions").ok
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_same_module_is_told_equal_to_itself(name):
+    """What is compared besides is the same in the same module."""
+    before, after = PAIRS[name]
+    assert verify(before, before, level="regions").ok
+    assert verify(after, after, level="regions").ok
+
+
+def test_a_whole_module_whose_second_version_xla_gets_wrong_is_not_run():
+    """XLA is no judge of the second version's scatters either."""
+    before, after = PAIRS["a write that XLA drops"]
+    module = verify(before, after, level="full").module
+    assert module is not None
+    assert module.status == "not run"
+
+
+MASKED = """%nan = stablehlo.constant dense<0x7FC00000> : tensor<64xf32>
+%s = stablehlo.select %m, %v, %nan : tensor<64xi1>, tensor<64xf32>
+%z = stablehlo.constant dense<0.0> : tensor<f32>
+%t = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0]
+  : (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+%n = stablehlo.negate %t : tensor<f32>"""
+
+
+def masked(returned):
+    """A sum that is NaN wherever one element is masked."""
+    return function(MASKED, "%m: tensor<64xi1>, %v: tensor<64xf32>", returned, "tensor<f32>")
+
+
+def test_a_mask_that_fills_nan_in_is_driven_beside_ordinary_floats():
+    """Of random truth values one is false, and so nothing but NaN was compared."""
+    assert verify(masked("%t"), masked("%n"), level="regions").differs
+
+
+def test_a_result_that_is_nan_in_every_run_is_not_told_equal():
+    """Nothing is known of what is computed for it."""
+    lines = "%a = stablehlo.subtract %x, %x : tensor<4xf32>\n%n = stablehlo.divide %a, %a : tensor<4xf32>\n"
+    second = lines + f"%r = stablehlo.add %n, %y : {F}"
+    [region] = verify(function(lines, returned="%n"), function(second, returned="%r"), level="regions").regions
+    assert (region.status, region.reason) == ("not judged", "result 0 is NaN in every run")
