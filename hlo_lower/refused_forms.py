@@ -26,6 +26,7 @@ class RefusedForm(Enum):
     INNER: a `case` or `if` within a loop or another one, in which a consumer may mix up what the branches read.
     ODD_BELOW_ZERO: a sine or tangent of what may be below 0.
     POWER_BELOW_ZERO: a power of floats whose base may be below 0.
+    OVERWRITTEN: a loop that overwrites a value without reading it, where its condition or what comes after it reads it.
     LOOP: a loop whose regions are not one call each; where the target refuses `while`, what stays of them is written in
       calls, and taken.
     """
@@ -49,6 +50,7 @@ class RefusedForm(Enum):
     LOOP = "while not of calls"
     ODD_BELOW_ZERO = "sine or tangent below 0"
     POWER_BELOW_ZERO = "power below 0"
+    OVERWRITTEN = "while overwriting a value unread"
     STARTS = "while from constants"
     TWICE = "case reading a value twice"
 
