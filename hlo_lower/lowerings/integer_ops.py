@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
-from hlo_lower.mlir import is_splat
 from hlo_lower.lowerings.carried.carrier import MARK, Form, carriers_of
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.on_carriers import lowered
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.mlir import is_splat
 from hlo_lower.registry import RuleList, When
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}

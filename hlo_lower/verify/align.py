@@ -95,13 +95,13 @@ class Side:
 
     def _chosen(self, value: ValueId) -> ValueId:
         """The value that a choice by what holds wherever the body is run takes; others as they are."""
-        maker = self.program.makers[value]
-        while self._true and maker is not None and maker.name == "stablehlo.select" and self.is_own(value):
-            if self.numbers[maker.inputs[0]] not in self._true:
-                break
+        while (maker := self.program.makers[value]) is not None and self._is_chosen(maker) and self.is_own(value):
             value = maker.inputs[1]
-            maker = self.program.makers[value]
         return value
+
+    def _is_chosen(self, op: Op) -> bool:
+        """Whether an operation is another name for what it chooses by a predicate that holds."""
+        return op.name == "stablehlo.select" and self.numbers.get(op.inputs[0]) in self._true
 
     @property
     def effects(self) -> list[Op]:
@@ -132,9 +132,10 @@ class Side:
             number = self.assumed.get(value, number)
             before = self.numbers.get(value)
             if before != number:
-                if before is not None:
-                    self.count[before] -= 1
-                self.count[number] += 1
+                if not self._is_chosen(op):
+                    if before is not None:
+                        self.count[before] -= 1
+                    self.count[number] += 1
                 self.numbers[value] = number
                 changed.append(value)
         return changed

@@ -87,9 +87,7 @@ class Table:
         own = self.of((op.name, attributes, inputs, types, regions, effect))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
 
-    def true_in(
-        self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int
-    ) -> frozenset[Number]:
+    def true_in(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> frozenset[Number]:
         """What holds wherever a body is run: of a loop's body its condition, of the same arguments.
 
         Arguments of both regions are numbered alike, so that the condition, computed again in the body, has its number.

@@ -1,6 +1,7 @@
-"""In the body of a loop its condition holds: a choice by it, of the same values, is what it takes; no other choice is."""
+"""In the body of a loop its condition holds: a choice by it is what it takes, another one is not."""
 
 import pytest
+from two_programs import names, numbers, regions
 
 import hlo_lower as hl
 
@@ -33,12 +34,18 @@ def choice(predicate, on_true="%s", on_false="%a"):
 
 
 def test_a_choice_by_the_condition_is_what_it_takes():
-    """Nothing is run: both have one number; so it is where the value that is chosen is computed otherwise, and run."""
-    verdict = hl.verify(loop(), loop(choice(COMPARED), "%c"), level="regions")
-    assert verdict.is_equal and not verdict.regions
-    other = loop(choice(COMPARED), "%c").replace("add %i, %i", "add %i, %k", 1)
-    other = other.replace("%j = ", f"%two = stablehlo.constant dense<0.0> : {F}\n    %k = stablehlo.add %i, %two : {F}\n    %j = ")
-    assert hl.verify(loop(), other, level="regions").is_equal
+    """Both have one number, so nothing is left to be judged."""
+    chosen = loop(choice(COMPARED), "%c")
+    assert regions(loop(), chosen) == []
+    [first, second] = numbers(loop(), chosen)
+    assert first == second
+
+
+def test_what_is_chosen_is_judged_without_the_choice():
+    """Where it is computed otherwise, that alone is the region: runs of it are on values of which nothing holds."""
+    other = loop(choice(COMPARED), "%c").replace("stablehlo.sqrt %j", "stablehlo.cbrt %j")
+    [region] = regions(loop(), other)
+    assert names(region) == (["sqrt"], ["cbrt"])
 
 
 WRONG = {
@@ -52,12 +59,31 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_another_choice_is_not(name):
-    """Swapped, by another predicate, or of another value: it differs."""
-    assert not hl.verify(loop(), loop(WRONG[name], "%c"), level="regions").is_equal
+    """Swapped, by another predicate, or of another value: it is a region of its own."""
+    wrong = loop(WRONG[name], "%c")
+    assert regions(loop(), wrong)
+    first, second = numbers(loop(), wrong)
+    assert first != second
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", WRONG)
+def test_another_choice_differs(name):
+    """And the judge says so, from runs of the region."""
+    assert not hl.verify(loop(), loop(WRONG[name], "%c"), level="regions").ok
 
 
 def test_the_condition_of_another_loop_does_not_hold():
     """Where the second module's own condition is another one, a choice by the first one's does not go away."""
     other = COMPARED.replace("LT", "LE")
-    first = loop(choice(COMPARED), "%c", other)
-    assert not hl.verify(loop(condition=other), first, level="regions").is_equal
+    assert regions(loop(condition=other), loop(choice(COMPARED), "%c", other))
+
+
+def test_what_holds_in_an_inner_loop_does_not_hold_around_it():
+    """A choice by the condition of a loop, computed again after it of the same names, stays a choice."""
+    text = loop().replace(
+        "return %r#0, %r#1", f"{COMPARED}\n%c = stablehlo.select %p, %r#1, %x : tensor<i1>, {F}\nreturn %r#0, %c"
+    )
+    text = text.replace("LT, %a, %n", "LT, %x, %n")
+    plain = loop(condition=COMPARED.replace("%a", "%x"))
+    assert regions(plain, text)
