@@ -161,6 +161,10 @@ unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+wide_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select slice
+wide_shift_right_to_halves: add bitcast_convert compare concatenate constant divide multiply reshape select slice
+wide_signed_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select
+    slice
 wide_to_halves: bitcast_convert xor
 while_to_trips: constant
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
