@@ -161,6 +161,7 @@ class Code(Enum):
 
     # What became of an operation besides scatters, and why one is left.
     BECAME = "became", "form", "rule", "claim"
+    PLACED_ON_ONE_DEVICE = ("placed_on_one_device",)
     NO_FORM_TAKEN = "no_form_taken", "target", "nearest"
     LACKS = "lacks", "rule", "causes"
     ON_TYPES = "on_types", "types", "reason"

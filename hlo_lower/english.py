@@ -285,6 +285,7 @@ WORDS: Mapping[Code, str | Callable[[Cause], str]] = {
     Code.UNREDUCED: "its result is unreduced",
     Code.HOLDS_KEPT: "its update computation holds scatter #{scatter} at {location}, which is kept",
     Code.BECAME: _became,
+    Code.PLACED_ON_ONE_DEVICE: "removed: it says where values live, and the module is for one device",
     Code.NO_FORM_TAKEN: _no_form_taken,
     Code.LACKS: _lacks,
     Code.ON_TYPES: lambda cause: f"element types {_joined(cause, 'types')}: {told(cause.cause('reason'))}",

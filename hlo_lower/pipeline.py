@@ -15,6 +15,7 @@ from hlo_lower.containment import lowering
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import Graph, Source, bind, read, to_bytecode, to_portable_artifact, to_text
 from hlo_lower.legalize import Demotion, assume_nothing, demote_i64, with_original_signature
+from hlo_lower.legalize.foreign_attributes import remove_placement
 from hlo_lower.legalize.storage import store, stored_lines, unmark
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.linalg import LinalgReport, to_linalg
@@ -340,6 +341,7 @@ def lower_stages(
     changes = (*changes, *more, *_lower_ranks(Context(graph, options, registry)))
     if call_bodies(graph, options.target):
         changes = tuple(map(in_calls, changes))
+    changes += remove_placement(graph, options.target)
     return LoweredStages(scatters, changes, storage, given)
 
 

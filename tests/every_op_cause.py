@@ -140,6 +140,12 @@ OP_PROGRAMS = {
         {"target": refusing("cholesky")},
     ),
     "routine": (call("lapack_snovel_ffi", ""), (Code.ROUTINE_LEFT,), {"target": refusing("custom_call")}),
+    "placed on one device": (
+        program(f"stablehlo.sign %x {{sdy.sharding = #sdy.sharding_per_value<[<@m, [{{}}]>]>}} : {X}")
+        + "sdy.mesh @m = <[]>",
+        (Code.PLACED_ON_ONE_DEVICE,),
+        {"target": hl.Target("npu", refused={"sdy.mesh": "none"})},
+    ),
     "became": (REVERSED, (Code.BECAME,), {"target": refusing("reverse")}),
     "no form": (
         REVERSED,

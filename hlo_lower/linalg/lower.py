@@ -8,7 +8,7 @@ softmax, if named       linalg.softmax                 (composite_ops)
 sizes at run time       tensor.dim, insert_slice, reshape              (dynamic)
 while, if, case         scf.for, scf.while, scf.if     (control, counter)
 loops in any order      scf.forall, if that is asked for               (parallel)
-shardings               removed, and reported          (attributes)
+shardings               removed, and reported          (legalize.foreign_attributes)
 generic products        linalg.matmul, contract, convolutions, poolings    (specialize)
 all named ops           linalg.generic, if that is asked for               (generalize)
 """
@@ -16,13 +16,13 @@ all named ops           linalg.generic, if that is asked for               (gene
 from hlo_lower import mlir
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.graph import Graph
-from hlo_lower.linalg.attributes import remove_foreign
+from hlo_lower.legalize.foreign_attributes import remove_foreign
 from hlo_lower.linalg.composite_ops import lower_composites
 from hlo_lower.linalg.control_flow_ops import CONTROL, lower_control, mark_counted
 from hlo_lower.linalg.counter import put_in_plain_places, step_by_size
 from hlo_lower.linalg.dynamic_shapes import DYNAMIC, lower_dynamic
 from hlo_lower.linalg.generalize import generalize
-from hlo_lower.linalg.linalg_report import LinalgReport, left_in
+from hlo_lower.linalg.linalg_report import LinalgReport, is_foreign, left_in
 from hlo_lower.linalg.parallel_loops import ParallelLoops, inline_into_loops, lower_parallel
 from hlo_lower.linalg.prepare import passes_before, prepare
 from hlo_lower.linalg.signless import make_signless
@@ -30,6 +30,9 @@ from hlo_lower.linalg.specialize import specialize
 
 REWRITTEN = CONTROL | DYNAMIC | {"stablehlo.composite"}
 """Operations that jaxlib's pass leaves and that are replaced here."""
+
+STABLEHLO_DIALECTS = ("sdy", "mhlo", "stablehlo", "chlo", "mpmd")
+"""Those whose attributes no reader of linalg knows."""
 
 SIMPLIFY = "canonicalize,cse"
 
@@ -58,7 +61,7 @@ def to_linalg(graph: Graph, *, named: bool, parallel: bool = False) -> LinalgRep
     lower_composites(graph)
     lower_dynamic(graph)
     counted, others = lower_control(graph)
-    removed = remove_foreign(graph)
+    removed = remove_foreign(graph, STABLEHLO_DIALECTS, is_foreign)
     _run(graph, SIMPLIFY)
     if parallel and inline_into_loops(graph):
         _run(graph, SIMPLIFY)

@@ -1,11 +1,13 @@
 """What alignment cannot see, compared as it stands: public functions, signatures, attributes, effects.
 
 A function's arguments may be donated or aliased, and lie on several devices; a result may be promised in a memory or a
-sharding. Two modules that compute the same and promise otherwise are not the same to whoever calls them.
+sharding. Two modules that compute the same and promise otherwise are not the same to whoever calls them. For one device
+a sharding promises nothing: there is one place.
 """
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import BodyPair
+from hlo_lower.verify.partitions import SHARDY, device_count
 from hlo_lower.verify.program import Program, is_public
 
 _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
@@ -15,11 +17,12 @@ _COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
 def interface_differences(first: Program, second: Program) -> list[str]:
     """How the interfaces of two modules of one context differ, a line each."""
     mine, theirs = _public(first), _public(second)
+    ignored = SHARDY if all(device_count(program.raw) == 1 for program in (first, second)) else ""
     found = [f"@{name} is public in the first version only" for name in mine if name not in theirs]
     found += [f"@{name} is public in the second version only" for name in theirs if name not in mine]
     for name, function in mine.items():
         if name in theirs:
-            found.extend(f"@{name}: {what}" for what in _differences(function, theirs[name]))
+            found.extend(f"@{name}: {what}" for what in _differences(function, theirs[name], ignored))
     return found + _of_modules(first, second)
 
 
@@ -41,13 +44,13 @@ def _public(program: Program) -> dict[str, mlir.RawOperation]:
     return {name: function for name, function in program.functions.items() if is_public(function)}
 
 
-def _differences(first: mlir.RawOperation, second: mlir.RawOperation) -> list[str]:
+def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: str) -> list[str]:
     types = [str(f.attributes["function_type"]) for f in (first, second)]
     if types[0] != types[1]:
         return [f"type {types[0]}, and {types[1]} in the second version"]
     found: list[str] = []
     for what, key in (("argument", "arg_attrs"), ("result", "res_attrs")):
-        mine, theirs = (_attributes(f, key) for f in (first, second))
+        mine, theirs = (_attributes(f, key, ignored) for f in (first, second))
         for place in range(max(len(mine), len(theirs))):
             a = mine[place] if place < len(mine) else {}
             b = theirs[place] if place < len(theirs) else {}
@@ -56,10 +59,12 @@ def _differences(first: mlir.RawOperation, second: mlir.RawOperation) -> list[st
     return found + _changed("function", own[0], own[1])
 
 
-def _attributes(function: mlir.RawOperation, key: str) -> list[dict[str, mlir.RawAttribute]]:
+def _attributes(function: mlir.RawOperation, key: str, ignored: str) -> list[dict[str, mlir.RawAttribute]]:
+    """What is said of each argument or result, but for one attribute."""
     if key not in function.attributes:
         return []
-    return [mlir.entries_of(entry) for entry in function.attributes[key]]
+    said = (mlir.entries_of(entry) for entry in function.attributes[key])
+    return [{name: attribute for name, attribute in entry.items() if name != ignored} for entry in said]
 
 
 def _changed(what: str, mine: dict[str, mlir.RawAttribute], theirs: dict[str, mlir.RawAttribute]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Shardings of a module for one device go where the target does not know them; those of several devices are told."""
+
+import pytest
+
+import hlo_lower as hl
+
+PLACED = """module attributes {mhlo.num_partitions = %d : i32} {
+  sdy.mesh @mesh = <[%s]>
+  func.func public @main(%%x: tensor<8xf32> {jax.buffer_donor = true, sdy.sharding = #sdy.sharding<@mesh, [{%s}]>})
+      -> (tensor<8xf32> {jax.result_info = "y"}) {
+    %%y = stablehlo.sign %%x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{%s}]>]>} : tensor<8xf32>
+    %%z = sdy.sharding_constraint %%y <@mesh, [{%s}]> : tensor<8xf32>
+    return %%z : tensor<8xf32>
+  }
+}
+"""
+ONE = PLACED % (1, "", "", "", "")
+TWO = PLACED % (2, '"a"=2', '"a"', '"a"', '"a"')
+KNOWS_NONE = ["iree", "litert", "coreml"]
+
+
+@pytest.mark.parametrize("target", KNOWS_NONE)
+def test_shardings_of_one_device_are_taken_off_and_told(target):
+    """What a sharding of one device says means nothing; what else stands on the argument stays; both are verified."""
+    lowered = hl.lower(ONE, target=target)
+    assert "sdy" not in lowered.text
+    assert "jax.buffer_donor = true" in lowered.text
+    assert not lowered.refused
+    told = [change.op for change in lowered.changes if change.why.code.code == "placed_on_one_device"]
+    assert told == ["sdy.mesh", "sdy.sharding"]
+    assert hl.verify(ONE, lowered).ok
+
+
+@pytest.mark.parametrize("target", KNOWS_NONE)
+def test_shardings_of_several_devices_stay_and_are_refused(target):
+    """A module for two devices is none for one: its mesh is told, with what helps."""
+    lowered = hl.lower(TWO, target=target)
+    assert "sdy.mesh" in lowered.text
+    [mesh] = [one for one in lowered.refused if one.op == "sdy.mesh"]
+    assert "export the module for one device" in str(mesh.reason)
+
+
+def test_a_target_that_reads_shardings_keeps_them():
+    """Without a target, and for XLA, the module keeps what it says of one device."""
+    for target in ("stablehlo", "xla"):
+        assert hl.lower(ONE, target=target).text.count("sdy.") == ONE.count("sdy.")
+
+
+def test_a_sharding_that_a_version_for_two_devices_loses_is_a_difference():
+    """For one device the judge ignores the sharding of an argument, for two it is a promise to the caller."""
+    for text, is_equal in ((ONE, True), (TWO, False)):
+        before, _, after = text.partition("{jax.buffer_donor = true, ")
+        assert hl.verify(text, before + "{jax.buffer_donor = true" + after[after.index("})") :]).ok == is_equal
