@@ -71,7 +71,10 @@ def _texts(named: PlainOp, element: str) -> Iterator[tuple[str, str]]:
     elif element.endswith("64"):
         for amount in (32, 5, 64):
             line = f"%d = stablehlo.constant dense<{amount}> : {kind}\n%r = {op} %x, %d : {kind}"
-            yield f"{op} by {amount}", f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n"
+            yield (
+                f"{op} by {amount}",
+                f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
+            )
     elif element != "i1":
         names = ("%x",) if named is PlainOp.SIGN else ("%x", "%y") if named in BINARY else ("%x", "%y", "%z")
         arguments = ", ".join(f"{name}: {kind}" for name in names)
