@@ -18,6 +18,7 @@ batch_norm_training_to_reduce: add broadcast_in_dim constant divide multiply red
 branches_to_selects: compare constant select
 branches_to_taken:
 broadcast_to_steps: broadcast_in_dim reshape
+case_to_pairs: and broadcast_in_dim case compare convert
 cbrt_to_power: abs compare constant divide negate power select subtract
 chlo_to_stablehlo: multiply
 cholesky_to_columns: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select sqrt
