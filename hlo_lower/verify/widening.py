@@ -6,15 +6,15 @@ of the wider pieces are aimed at what made the narrow ones differ: the narrow in
 at the cut, by giving them to the wide inputs and correcting those by what came out (`Sought`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Assumption, Region
+from hlo_lower.verify.align import Assumption, Region, Side
+from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.driven_runs import Run, runs_of
 from hlo_lower.verify.input_roles import Roles
 from hlo_lower.verify.numbering import Number
@@ -102,19 +102,16 @@ def _inputs_behind(wide: Region, number: Number) -> set[Number]:
         if side.numbers[value] in given:
             found.add(side.numbers[value])
         elif value in inside:
-            pending.extend(_read_of(inside[value], inside))
+            pending.extend(_read_of(inside[value], side))
     return found
 
 
-def _read_of(op: Op, inside: Mapping[ValueId, Op]) -> Sequence[ValueId]:
-    """What a result of an op depends on; of a choice by a constant only what is chosen (a condition known to JAX)."""
+def _read_of(op: Op, side: Side) -> Sequence[ValueId]:
+    """What the results of an op depend on: of a choice that is known only what is chosen (a condition known to JAX)."""
     if op.name == "stablehlo.select":
-        told = inside.get(op.inputs[0])
-        while told is not None and told.name == "stablehlo.broadcast_in_dim":
-            told = inside.get(told.inputs[0])
-        chosen = mlir.constant_value(told.raw) if told is not None and told.name == "stablehlo.constant" else None
-        if chosen is not None and chosen.size and (chosen == chosen.flat[0]).all():
-            return [op.inputs[1 if chosen.flat[0] else 2]]
+        told = side.table.known.get(side.numbers[op.inputs[0]])
+        if told is not None and is_splat(told):
+            return [op.inputs[1 if told.flat[0] else 2]]
     return op.reads
 
 
