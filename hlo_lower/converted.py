@@ -12,7 +12,7 @@ from hlo_lower.module_forms import lowered_bytes
 from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
 from hlo_lower.report import ModuleReport
-from hlo_lower.report.built_text import built_texts
+from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.verify import Verdict
 
 Judge = Callable[[Lowered], Verdict]
@@ -82,5 +82,6 @@ def _for_a_page(source: Source, name: str, lowered: Lowered) -> dict[str, Any]:
     """What is told on a page alone: the text of what was built, and the memory before and after."""
     from hlo_lower.tile.memory_curve import curves_of
 
-    built = built_texts(print_module(lowered.graph.module, locations=True), lowered.records)
+    text = print_module(lowered.graph.module, locations=True, longest=LONGEST)
+    built = built_texts(text, lowered.records)
     return {"built": built, "memory": curves_of(read(source, name), lowered.graph)}

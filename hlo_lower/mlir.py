@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, cast
 
 import jax
@@ -198,7 +199,12 @@ def verify_module(module: RawModule) -> str | None:
 
 
 def print_module(
-    module: RawModule, *, locations: bool = False, generic: bool = False, is_verified: bool = False
+    module: RawModule,
+    *,
+    locations: bool = False,
+    generic: bool = False,
+    is_verified: bool = False,
+    longest: int | None = None,
 ) -> str:
     """Print a module as jaxlib prints it; with locations, as `get_asm(enable_debug_info=True)` does.
 
@@ -206,12 +212,14 @@ def print_module(
       module: the module.
       locations, generic: with locations, and in the generic form.
       is_verified: whether it is known to verify; else that is looked at once more, to choose the form.
+      longest: elements beyond which a constant is `__elided__`; None writes all of them.
     """
     return _printed(
         module.operation,
         print_generic_op_form=generic,
         enable_debug_info=locations,
         assume_verified=is_verified,
+        **({} if longest is None else {"large_elements_limit": longest}),
     )
 
 
@@ -385,6 +393,22 @@ def named(operation: RawOperation, names: Collection[str]) -> tuple[list[RawOper
     return found, count
 
 
+def body_of(function: RawOperation) -> list[RawOperation]:
+    """The operations of the blocks of a function, what stands in their regions left out.
+
+    A walk makes half of the objects that a block does which is asked for them.
+    """
+    found = list[RawOperation]()
+    told = chain([ir.WalkResult.ADVANCE], repeat(ir.WalkResult.SKIP))
+
+    def callback(op: RawOperation) -> Any:
+        found.append(op)
+        return next(told)
+
+    function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
+    return found[1:]
+
+
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
     """Whether something holds of any operation below and including this one; stops at the first."""
     found = False
@@ -488,17 +512,31 @@ def dot_dimension_numbers(operation: RawOperation) -> Any:
 
 def turned_dot_attributes(operation: RawOperation) -> dict[str, RawAttribute] | None:
     """The attributes of a `dot_general` whose operands are exchanged; None where it has one that is not understood."""
+    numbers = dot_dimension_numbers(operation)
+    batching = numbers.rhs_batching_dimensions, numbers.lhs_batching_dimensions
+    contracting = numbers.rhs_contracting_dimensions, numbers.lhs_contracting_dimensions
+    return dot_attributes(operation, batching, contracting, is_turned=True)
+
+
+def dot_attributes(
+    operation: RawOperation,
+    batching: tuple[Sequence[int], Sequence[int]],
+    contracting: tuple[Sequence[int], Sequence[int]],
+    *,
+    is_turned: bool,
+) -> dict[str, RawAttribute] | None:
+    """The attributes of a `dot_general` over other dims of its operands, which may be exchanged; None where it has one
+    that is not understood."""
     found = attributes_of(operation)
     if set(found) - {"dot_dimension_numbers", "precision_config"}:
         return None
-    numbers = dot_dimension_numbers(operation)
     found["dot_dimension_numbers"] = cast(Any, stablehlo).DotDimensionNumbers.get(
-        lhs_batching_dimensions=list(numbers.rhs_batching_dimensions),
-        rhs_batching_dimensions=list(numbers.lhs_batching_dimensions),
-        lhs_contracting_dimensions=list(numbers.rhs_contracting_dimensions),
-        rhs_contracting_dimensions=list(numbers.lhs_contracting_dimensions),
+        lhs_batching_dimensions=list(batching[0]),
+        rhs_batching_dimensions=list(batching[1]),
+        lhs_contracting_dimensions=list(contracting[0]),
+        rhs_contracting_dimensions=list(contracting[1]),
     )
-    if "precision_config" in found:
+    if "precision_config" in found and is_turned:
         found["precision_config"] = cast(Any, ir.ArrayAttr).get(list(reversed(list(found["precision_config"]))))
     return found
 

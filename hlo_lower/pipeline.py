@@ -403,8 +403,13 @@ def _lowered(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def copied(source: Graph, name: str | None = None) -> Graph:
-    """A graph of its own, to be changed."""
-    graph = read(to_text(source), name or source.name)
+    """A graph of its own, to be changed.
+
+    Where a module names no source, its places are lines of its own text: bytecode keeps them, and another text would
+    give others. Of places that it does name bytecode drops where a range ends.
+    """
+    form = to_text(source) if source.has_locations else to_bytecode(source)
+    graph = read(form, name or source.name, contained=False)
     graph.has_locations, graph.exported = source.has_locations, source.exported
     return graph
 

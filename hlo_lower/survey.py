@@ -12,15 +12,17 @@ from hlo_lower.graph import Graph, bind
 from hlo_lower.legalize.storage import stored_lines
 from hlo_lower.legalize.widen import float_lines, other_floats
 from hlo_lower.memory import MemoryCurve
+from hlo_lower.mlir import print_module
 from hlo_lower.options import Options, other_floats_of
 from hlo_lower.pipeline import copied, lower_stages, make_plain
 from hlo_lower.plugins import registry_of
 from hlo_lower.refused import RefusedOps, with_remedies
 from hlo_lower.registry import CompositeLoweringRegistry
 from hlo_lower.report import ModuleReport
+from hlo_lower.report.built_text import LONGEST, built_texts
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.refused_ops import refused_ops
-from hlo_lower.rewrite.scatters import classify_scatters
+from hlo_lower.rewrite.scatters import classify_scatters, lower_scatters
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.shapes import specification_of
 from hlo_lower.shapes.bind import instances
@@ -50,27 +52,28 @@ class Survey(NamedTuple):
         types would change, a line each.
       changes: those ops as data.
       memory: what is live over the program order, as given, and then, where that is built.
+      built: the lines that would be built for each scatter, by its number, where they are asked for.
     """
 
     records: tuple[ScatterRecord, ...]
     refused: tuple[RefusedOps, ...]
-    notes: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
-    memory: tuple[MemoryCurve, ...] = ()
+    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    memory: tuple[MemoryCurve, ...]
+    built: Mapping[int, tuple[str, ...]]
 
 
-def surveyed_report(graph: Graph, file: str, options: Options) -> ModuleReport:
+def surveyed_report(graph: Graph, file: str, options: Options, *, with_texts: bool = False) -> ModuleReport:
     """A report of a module and of what would become of it.
 
     Args:
       graph: the module.
       file: as the user gave it.
       options: how it would be lowered.
+      with_texts: whether it has the text of what would be built for each scatter.
     """
-    found = survey(graph, options=options)
-    told: dict[str, Any] = {"refused": found.refused, "notes": found.notes, "changes": found.changes}
-    told["memory"] = found.memory
-    return ModuleReport(file, graph.op_count, found.records, options.target.name, options.oob, **told)
+    found = survey(graph, options=options, with_texts=with_texts)
+    return ModuleReport(file, graph.op_count, target=options.target.name, oob=options.oob, **found._asdict())
 
 
 def classify(
@@ -94,7 +97,11 @@ def classify(
 
 
 def survey(
-    graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
+    graph: Graph,
+    *,
+    options: Options | None = None,
+    registry: CompositeLoweringRegistry | None = None,
+    with_texts: bool = False,
 ) -> Survey:
     """What `classify` gives, what the target would refuse of the module then, and what would be lowered beside.
 
@@ -102,6 +109,7 @@ def survey(
 
     Args:
       graph, options, registry: as in `classify`.
+      with_texts: whether the text of what would be built for each scatter is asked for.
     """
     options, known = options or Options(), registry_of(registry)
     if options.bind:
@@ -109,7 +117,7 @@ def survey(
     from hlo_lower.tile.memory_curve import curves_of  # what only classifies does not import it
 
     with lowering():
-        found = _trial(graph, options, known, measure=curves_of)
+        found = _trial(graph, options, known, measure=curves_of, with_texts=with_texts)
         refused = found.refused
         if not refused:
             return found
@@ -147,6 +155,7 @@ def _trial(
     options: Options,
     known: CompositeLoweringRegistry,
     measure: Callable[[Graph], tuple[MemoryCurve, ...]] = lambda graph: (),
+    with_texts: bool = False,
 ) -> Survey:
     """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
     options = replace(options, only=(), skip=(), keep_unsupported=True)
@@ -157,8 +166,9 @@ def _trial(
         make_plain(Context(graph, options, known))
         floats = other_floats(graph, other_floats_of(options))
         notes += () if floats is None else tuple(float_lines(floats))
+    built: Mapping[int, tuple[str, ...]] = {}
     if not is_built:
-        records = classify_scatters(Context(graph, options, known))
+        records, built = _classified(graph, options, known, with_texts)
     else:
         became = lower_stages(graph, options, known, is_trial=True)
         records = became.scatters.records
@@ -166,4 +176,23 @@ def _trial(
         changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
         notes += tuple(map(str, changes))
         notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
-    return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory)
+        if with_texts:
+            built = _built(graph, records)
+    return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
+
+
+def _classified(
+    graph: Graph, options: Options, known: CompositeLoweringRegistry, with_texts: bool
+) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
+    """The records of scatters, and what would be built for them: in a copy that is lowered, where that is asked for.
+    That it fails is for `convert` to tell."""
+    if with_texts and graph.scatters:
+        with suppress(NotLoweredError):
+            copy = copied(graph)
+            records = lower_scatters(Context(copy, options, known), is_trial=True).records
+            return records, _built(copy, records)
+    return classify_scatters(Context(graph, options, known)), {}
+
+
+def _built(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:
+    return built_texts(print_module(graph.module, locations=True, longest=LONGEST), records)

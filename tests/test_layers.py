@@ -23,6 +23,7 @@ ORDER = (
         "english",
         "change",
         "memory",
+        "short_forms",
         "containment",
         "processes",
         "whole_files",
@@ -32,6 +33,7 @@ ORDER = (
         "registry",
         "analysis",
         "subset",
+        "drawing",
         "named",
     ),
     *("loop", "scatter", "gather"),
@@ -67,8 +69,13 @@ NARROWER = {
     # The judge looks at two texts, and at nothing of those who wrote one of them.
     "verify": ("mlir", "processes", "shapes"),
     # It writes like a converter and measures like the judge; it verifies nothing.
-    "tile": ("memory", "mlir", "graph", "subset", "loop", "processes", "verify.run"),
-    "report": ("causes", "change", "english", "memory", "refused", "scatter.record", "named.record"),
+    "tile": ("memory", "short_forms", "drawing", "mlir", "graph", "subset", "loop", "processes", "verify.run"),
+    # What is drawn is data; who draws knows nothing of scatters or of plans.
+    "drawing": ("memory", "short_forms", "subset.tensor_subset"),
+    "report": (
+        *("causes", "change", "english", "memory", "short_forms", "refused", "drawing"),
+        *("scatter.record", "named.record"),
+    ),
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 

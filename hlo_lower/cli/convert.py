@@ -20,7 +20,7 @@ from hlo_lower.cli.common_options import (
 from hlo_lower.cli.convert_many import is_many, run_many
 from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
-from hlo_lower.cli.streams import complain, fit, page_of
+from hlo_lower.cli.streams import complain, fit, page_of, tell_written
 from hlo_lower.errors import NotLoweredError
 from hlo_lower.module_forms import form_for
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -150,3 +150,4 @@ def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> Non
         return
     page = sys.stderr if STANDARD in (args.output, args.report) else sys.stdout
     print(fit(render_text([report], **page_of(page)), page), end="", file=page)
+    tell_written(args, args.output, args.report)

@@ -16,7 +16,7 @@ EXIT_CODES = """exit codes:
   1  the two versions of a module differ
   2  bad usage, or an input that cannot be read
   3  something was not lowered
-  4  no difference was found, and not everything is verified: some of it was only run"""
+  4  no difference was found, and some of it was only run, not verified"""
 
 
 class Command(NamedTuple):
@@ -62,7 +62,7 @@ def make_parser() -> CommandParser:
     """The parser of `hlo-lower`; a parsed command line holds its command's function as `run`."""
     parser = CommandParser(
         prog="hlo-lower",
-        description="Classify every scatter of a StableHLO module, lower it to plain ops, and prove the result.",
+        description="Classify the scatters of StableHLO modules, lower them, and prove the result.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

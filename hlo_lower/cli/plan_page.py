@@ -1,10 +1,10 @@
-"""The page of a plan: what was asked and reached, the memory over program order before and after, and the loops."""
+"""The page of a plan: what was asked and reached, memory over program order before and after, and the loops, drawn."""
 
 from collections.abc import Iterable
 from html import escape
 
+from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.html import plain_page
-from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.tile import Tiled
 
 LOOPS = ("made for", "a tile computes", "steps", "ops", "writes", "accumulates", "computes again")
@@ -39,6 +39,7 @@ def _loops(tiled: Tiled) -> Iterable[str]:
         told = (f'<td data-title="{head}">{cell}</td>' for head, cell in zip(LOOPS, cells, strict=True))
         yield f"<tr>{''.join(told)}</tr>"
     yield "</tbody></table></div>"
+    yield from tiled.figures()
 
 
 def _list(title: str, values: Iterable[str]) -> Iterable[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hlo_lower.cli.checks import check_not_input, check_one_standard
 from hlo_lower.cli.common_options import add_in_place
 from hlo_lower.cli.inputs import module_source
-from hlo_lower.cli.streams import complain, show_lines
+from hlo_lower.cli.streams import complain, show_lines, tell_written
 from hlo_lower.errors import EXIT_OK, InputError
 from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -71,3 +71,4 @@ def _tell(args: argparse.Namespace, raised: "Raised", told: str) -> None:
         complain("\n".join(lines))
     else:
         show_lines(lines)
+        tell_written(args, args.output)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
 from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive, seconds
 from hlo_lower.cli.inputs import module_source, selected_modules
-from hlo_lower.cli.streams import complain, page_of, show
+from hlo_lower.cli.streams import complain, page_of, show, tell_written
 from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.whole_files import STANDARD, check_writable
 
@@ -32,8 +32,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Declare the arguments of `report`."""
     command.epilog = NOTES
     command.add_argument("files", metavar="FILE", nargs="+", help="module, folder of modules, or - for standard input")
-    told = "default: by the suffix of OUT (.json, .md, .html, .sarif), else text"
-    command.add_argument("--format", choices=FORMATS, help=told)
+    told = f"{', '.join(FORMATS)}; default: by the suffix of OUT (.json, .md, .html, .sarif), else text"
+    command.add_argument("--format", metavar="FORMAT", choices=FORMATS, help=told)
     command.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help="file; default: standard output")
     command.add_argument(
         "--explain", metavar="N", action="append", default=[], type=int, help="evidence of scatter N; repeatable"
@@ -91,8 +91,7 @@ def run(args: argparse.Namespace) -> int:
 def _give(text: str, args: argparse.Namespace) -> None:
     """Print a report, or write it and say so."""
     show(text, args.output)
-    if args.output != STANDARD and not args.quiet:
-        print(f"wrote {args.output}")
+    tell_written(args, args.output)
 
 
 def _show_named(args: argparse.Namespace) -> int:
@@ -150,18 +149,20 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
     from hlo_lower.selection import classify_modules, default_jobs
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
-        return [_classified(args.files[0], options)]
+        return [_classified(args, options)]
     modules = selected_modules(args.files)
     jobs = args.jobs or default_jobs(len(modules))
+    how: dict[str, Any] = {"jobs": jobs, "timeout": args.timeout, "with_texts": _form(args) == "html"}
     with progress() as tell:
-        return classify_modules(modules, options=options, jobs=jobs, timeout=args.timeout, progress=tell)
+        return classify_modules(modules, options=options, progress=tell, **how)
 
 
-def _classified(file: str, options: "Options") -> "ModuleReport":
+def _classified(args: argparse.Namespace, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
     from hlo_lower.survey import surveyed_report
 
-    return surveyed_report(hl.read(module_source(file), name=file), file, options)
+    [file] = args.files
+    return surveyed_report(hl.read(module_source(file), name=file), file, options, with_texts=_form(args) == "html")
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:

@@ -1,5 +1,6 @@
 """Standard output and error: how wide a page is, which signs it can show, and what is told when something fails."""
 
+import argparse
 import os
 import shutil
 import sys
@@ -23,7 +24,7 @@ def page_of(stream: TextIO) -> dict[str, Any]:
 
 def _has_color(terminal: bool) -> bool:
     """Whether a page has colors: NO_COLOR forbids them, FORCE_COLOR asks for them where no terminal is seen."""
-    return not os.environ.get("NO_COLOR") and (terminal or os.environ.get("FORCE_COLOR", "0") != "0")
+    return not os.environ.get("NO_COLOR") and (terminal or os.environ.get("FORCE_COLOR", "") not in ("", "0"))
 
 
 def show(text: str, output: str = STANDARD) -> None:
@@ -42,6 +43,14 @@ def show_lines(lines: Iterable[str]) -> None:
     for line in lines:
         print_wrapped(page, line)
     show(written(page))
+
+
+def tell_written(args: argparse.Namespace, *paths: str | None) -> None:
+    """Say what files were written, on standard error where another one went to standard output."""
+    files = [path for path in paths if path and path != STANDARD]
+    if files and not args.quiet:
+        line = f"wrote {', '.join(files)}"
+        complain(line) if STANDARD in paths else show(f"{line}\n")
 
 
 def fit(text: str, stream: Any) -> str:

@@ -9,7 +9,7 @@ from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_stan
 from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_in_place, add_jobs, add_oob
 from hlo_lower.cli.convert import VERIFY_LEVELS
 from hlo_lower.cli.inputs import module_source
-from hlo_lower.cli.streams import complain, show_lines
+from hlo_lower.cli.streams import complain, show_lines, tell_written
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.module_forms import form_for, written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
@@ -61,7 +61,7 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
-    from hlo_lower.report.memory_text import memory_lines
+    from hlo_lower.drawing.memory_text import memory_lines
     from hlo_lower.report.progress import progress
 
     _check(args)
@@ -71,8 +71,10 @@ def run(args: argparse.Namespace) -> int:
     with progress() as tell:
         tiled = hl.tile(graph, max_temp=args.max_temp, by_hand=_by_hand(args), progress=tell)
     if args.plan:
-        show_lines([f"{args.input}: {tiled.summary()}", *tiled.lines()[1:], *memory_lines(tiled.memory)])
+        lines = [*tiled.lines()[1:], *tiled.drawing_lines(), *memory_lines(tiled.memory)]
+        show_lines([f"{args.input}: {tiled.summary()}", *lines])
         _report(args, tiled, None)
+        tell_written(args, args.report)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
     verdict = _verified(args, graph, tiled)
@@ -157,3 +159,4 @@ def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", 
         complain("\n".join(lines))
     else:
         show_lines(lines)
+    tell_written(args, args.output, args.report)

@@ -6,7 +6,7 @@ compares by it; so it stays valid while other operations come and go, and costs 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from pathlib import PurePath
 from typing import Any, cast
@@ -32,8 +32,13 @@ class Location:
     scope: str = ""
 
     def __str__(self) -> str:
-        name = PurePath(self.file).name or self.file
+        name = _last_part(self.file)
         return f"{name}:{self.line}" if self.line else name or "unknown"
+
+
+@cache
+def _last_part(file: str) -> str:
+    return PurePath(file).name or file
 
 
 class _View:

@@ -11,7 +11,7 @@ AttributeValue: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[s
 """An attribute of a named op: an epsilon, axes, the names of its operands."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Match:
     """A named op that was found.
 

@@ -13,10 +13,10 @@ far: of a value it is told whether the end of the block takes it, and whether an
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,14 @@ _COUNTED, _FAR = 1 << 36, 1 << 60
 GATHERS = frozenset({"func.return", *(f"stablehlo.{op}" for op in ("concatenate", "reshape", "broadcast_in_dim"))})
 """Ops that gather results, where they are the last ones of a block."""
 
-_VALUE = re.compile(r"(%[\w$.-]+(?:#\d+)?)")
-_VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.-]+(?:#\d+)?)')
+_VALUE = re.compile(r"(%[\w$.#-]+)", re.ASCII)
+_VALUE_OR_STRING = re.compile(r'("[^"]*"|%[\w$.#-]+)', re.ASCII)
+
+_STATEMENT = re.compile(r"\n(?=  (?![ }^]|cond \{))")
+"""Where the text of the next op begins; one with regions has several lines."""
+
+_ELIDED = "__elided__"
+"""What stands for the elements of a longer constant."""
 
 
 @dataclass(eq=False)
@@ -96,118 +102,88 @@ def listing_of(function: mlir.RawOperation, operations: Sequence[mlir.RawOperati
       function: a `func.func` with a body.
       operations: the ops of the block.
     """
-    lines = mlir.print_operation(function, longest=LONGEST).rstrip().split("\n")
-    start = next(n for n, line in enumerate(lines) if line.startswith("func.func"))
-    reader = _Reader([name for name in _VALUE_OR_STRING.findall(lines[start]) if name[0] == "%"])
-    reader.read_all(list(_statements(lines[start + 1 : -1])))
-    return reader.listing(operations) if len(reader.kinds) == len(operations) else None
-
-
-def _statements(lines: Sequence[str]) -> Iterator[str]:
-    """The text of each op; one with regions has several lines."""
-    current = ""
-    for line in lines:
-        if line[2:3] in " }^" or line.startswith("  cond {"):
-            current += "\n" + line
-            continue
-        if current:
-            yield current
-        current = line
-    yield current
+    head, *texts = _STATEMENT.split(mlir.print_operation(function, longest=LONGEST).rstrip("}\n"))
+    arguments = [name for name in _VALUE_OR_STRING.findall(head.rsplit("\n", 1)[-1]) if name[0] == "%"]
+    return _Reader(arguments, texts, operations).listing() if len(texts) == len(operations) else None
 
 
 class _Reader:
-    """Reads the text of ops, one after the other; attributes as those of `Listing`.
+    """Reads the text of ops.
+
+    Most are plain: one line, one result, no strings. These are read all at once, the others one by one.
 
     Attributes:
-      known: values by their names.
+      operations: the ops.
       inner: values that are taken within regions.
+      kinds, starts: as those of `Listing`.
+      users, taken: which op takes which value, in the order of the text.
     """
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        self.known = {name: number for number, name in enumerate(arguments)}
+    def __init__(self, arguments: Sequence[str], texts: Sequence[str], operations: Sequence[mlir.RawOperation]) -> None:
+        self.operations = operations
         self.inner: list[int] = []
-        self.kinds: list[int] = []
-        self.all_taken: list[int] = []
-        self.ends, self.starts = [0], [len(arguments)]
-        self._numbers: dict[str | tuple[str, ...], int] = {}
+        is_line = np.array(['"' not in text and "\n" not in text for text in texts], bool)
+        parts = _VALUE.split("\n".join(compress(texts, is_line)))
+        names, lines = parts[1::2], "%".join(parts[::2]).split("\n")[: np.count_nonzero(is_line)]
+        self._keys: dict[Hashable, int] = {line: number for number, line in enumerate(dict.fromkeys(lines))}
+        each = np.array([self._keys[line] for line in lines], np.int64)
+        widths = np.array([line.count("%") for line in dict.fromkeys(lines)], np.int64)[each]
+        is_plain = np.array([line[:6] == "  % = " and _ELIDED not in line for line in dict.fromkeys(lines)], bool)[each]
+        firsts, places = (np.cumsum(widths) - widths)[is_plain], np.flatnonzero(is_line)
+        self.kinds = np.full(len(texts), -1)
+        self.kinds[places[is_plain]] = each[is_plain]
 
-    def read_all(self, texts: Sequence[str]) -> None:
-        """Read the text of all ops; most have no strings and no regions: names in these are looked for at once."""
-        are_simple = ['"' not in text and "\n" not in text for text in texts]
-        together = "\n".join(compress(texts, are_simple))
-        names, kinds = _VALUE.findall(together), _VALUE.sub("%", together).split("\n")
-        known, taken, ends, starts, numbers = self.known, self.all_taken, self.ends, self.starts, self._numbers
-        numbered, at, value = iter(kinds), 0, starts[-1]
-        for text, is_simple in zip(texts, are_simple, strict=True):
-            kind = next(numbered) if is_simple else ""
-            end = at + kind.count("%")
-            if kind[:6] == "  % = ":
-                known[names[at]] = value
-                at, value = at + 1, value + 1
-            elif not is_simple or kind[:3] == "  %":
-                self._read(text)
-                at, value = end, starts[-1]
-                continue
-            starts.append(value)
-            taken += [known[name] for name in names[at:end]]
-            at = end
-            ends.append(len(taken))
-            self.kinds.append(numbers.setdefault(kind, len(numbers)))
+        others = {place: _made(texts[place]) for place in np.flatnonzero(self.kinds < 0).tolist()}
+        counts = np.ones(len(texts), np.int64)
+        counts[list(others)] = [len(made) for made in others.values()]
+        self.starts = len(arguments) + np.cumsum(np.insert(counts, 0, 0))
+        results = zip(firsts.tolist(), self.starts[places[is_plain]].tolist(), strict=True)
+        self._known = {name: number for number, name in enumerate(arguments)}
+        self._known.update((names[first], value) for first, value in results)
+        for place, made in others.items():
+            self._known.update(zip(made, range(self.starts[place], self.starts[place + 1]), strict=True))
 
-    def _read(self, text: str) -> None:
-        """Read the text of one op with strings, regions, or several results."""
-        parts = _VALUE_OR_STRING.split(text)
-        is_named = parts[0] == "  " and len(parts) > 1 and parts[1][0] == "%"
-        names, key = parts[self._name(parts) if is_named else 1 :: 2], parts[::2]
-        if not is_named:
-            self.starts.append(self.starts[-1])
-        self._take_known(text, names, key)
-        self.ends.append(len(self.all_taken))
-        self.kinds.append(self._numbers.setdefault(tuple(key), len(self._numbers)))
+        is_taken = np.repeat(is_plain, widths)
+        is_taken[firsts] = False
+        users = [np.repeat(places, widths)[is_taken]]
+        taken = [[self._known[name] for name in compress(names, is_taken.tolist())]]
+        for place in others:
+            taken.append(self._read(place, texts[place]))
+            users.append(np.full(len(taken[-1]), place))
+        self.users, self.taken = np.concatenate(users), np.concatenate(taken).astype(np.int64)
+        order = np.argsort(self.users, kind="stable")
+        self.users, self.taken = self.users[order], self.taken[order]
 
-    def _name(self, parts: list[str]) -> int:
-        """Name what an op makes ("%5 = ", "%5:2 = ", "%values, %indices = "); where in its text the next name is."""
-        at, value = 1, self.starts[-1]
-        while True:
-            name, behind = parts[at], parts[at + 1]
-            at += 2
-            if behind[0] == ":":
-                count = int(behind[1:].split(" ", 1)[0].rstrip(","))
-                self.known.update((f"{name}#{number}", value + number) for number in range(count))
-                value += count
-            else:
-                self.known[name] = value
-                value += 1
-            if behind[-2:] != ", " or " = " in behind:
-                self.starts.append(value)
-                return at
+    def _read(self, place: int, text: str) -> list[int]:
+        """Read the kind of an op that is not plain, and what it takes of the block.
 
-    def _take_known(self, text: str, names: list[str], key: list[str]) -> None:
-        """Take the values of the block in a text with strings or regions; the other names become part of the key."""
-        own: dict[str, str] = {}
-        taken = list[int]()
-        for name in names:
-            value = self.known.get(name)
-            if value is not None:
+        A name within a region that the block gives a value only later is one of the region's own; so are those that the
+        block does not know. These become part of the kind, as strings do.
+        """
+        parts = _VALUE_OR_STRING.split(text[text.index(" = ") :] if text[:3] == "  %" else text)
+        own, taken, start, key = dict[str, str](), list[int](), int(self.starts[place]), list[Hashable](parts[::2])
+        is_inner = False
+        for behind, name in zip(parts[::2], parts[1::2], strict=False):
+            is_inner = is_inner or "\n" in behind  # the first line has the operands, those below it a region
+            value = self._known.get(name, start)  # what is not known counts as made later
+            if value < start:
                 taken.append(value)
                 key.append("%")
+                self.inner += [value] if is_inner else []
             else:
                 key.append(name if name[0] == '"' else own.setdefault(name, f"%{len(own)}"))
-        self.all_taken += taken
-        head = text.find("\n")
-        if head > 0:  # the first line has the operands, those behind it a region
-            self.inner += [self.known[name] for name in _VALUE.findall(text, head) if name in self.known]
-        if "__elided__" in text:
-            key.append(str(len(self.kinds)))
+        if _ELIDED in text:
+            key.append(place if is_inner else mlir.attribute_key(self.operations[place]))
+        self.kinds[place] = self._keys.setdefault(tuple(key), len(self._keys))
+        return taken
 
-    def listing(self, operations: Sequence[mlir.RawOperation]) -> Listing:
+    def listing(self) -> Listing:
         """What was read."""
-        starts, ends, taken = np.array(self.starts), np.array(self.ends), np.array(self.all_taken, np.int64)
-        ops, tail = len(self.kinds), _tail(operations)
+        starts, users, taken, tail = self.starts, self.users, self.taken, _tail(self.operations)
+        ops = len(self.kinds)
+        ends = np.searchsorted(users, np.arange(ops + 1))
         places = np.repeat(np.arange(-1, ops), np.diff(starts, prepend=0))
-        users, values = np.repeat(np.arange(ops), np.diff(ends)), np.arange(len(places))
-        before = slice(ends[tail])
+        values, before = np.arange(len(places)), slice(ends[tail])
         last, is_made = places.copy(), places >= 0
         np.maximum.at(last, taken[before], users[before])
         first = np.where(is_made, places * _PLACES + values - starts[places], _FAR)
@@ -221,24 +197,34 @@ class _Reader:
         base = 2 * first + is_made - np.where(is_made, 0, count * _COUNTED)
         told = np.where(is_near[taken], 2 * _PLACES * users - base[taken], _FAR + taken)
         made = np.where(is_near, count * _PLACES + last - places, _FAR + values)
-        lines = self._lines(told.tolist(), made.tolist())
-        taken_and_made = self.all_taken, self.ends, self.starts
-        return Listing(operations, self.kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
+        lines = _lines([(np.arange(ops), self.kinds), (users, told), (places[is_made], made[is_made])])
+        taken_and_made = taken.tolist(), ends.tolist(), starts.tolist()
+        kinds = self.kinds.tolist()
+        return Listing(self.operations, kinds, lines, *taken_and_made, places.tolist(), is_near.tolist(), tail)
 
-    def _lines(self, told: list[int], made: list[int]) -> list[int]:
-        """A number for each op.
 
-        Args:
-          told: of all that is taken, how it is told: where it is made, or first taken, counted from where it is taken,
-            and of an argument how often; of a far value which it is.
-          made: of all values how often and how far off they are taken.
-        """
-        numbers: dict[tuple[int, ...], int] = {}
-        ends, starts = self.ends, self.starts
-        return [
-            numbers.setdefault((kind, *told[ends[n] : ends[n + 1]], *made[starts[n] : starts[n + 1]]), len(numbers))
-            for n, kind in enumerate(self.kinds)
-        ]
+def _made(text: str) -> list[str]:
+    """The names of what an op makes ("%5 = ", "%5:2 = ", "%values, %indices = ")."""
+    found: list[str] = []
+    for one in text[2 : text.index(" = ")].split(", ") if text[:3] == "  %" else ():
+        name, _, count = one.partition(":")
+        found += [f"{name}#{number}" for number in range(int(count))] if count else [name]
+    return found
+
+
+def _lines(told: "Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]") -> list[int]:
+    """A number for each op.
+
+    Args:
+      told: places of ops, and what is told of these: its kind; of what it takes where that is made, or first taken,
+        counted from where it is taken, and of an argument how often, or of a far value which it is; of what it makes
+        how often and how far off that is taken.
+    """
+    places, words = (np.concatenate(arrays) for arrays in zip(*told, strict=True))
+    data = words[np.argsort(places, kind="stable")].tobytes()
+    ends = [0, *(words.itemsize * np.cumsum(np.bincount(places))).tolist()]
+    numbers: dict[bytes, int] = {}
+    return [numbers.setdefault(data[first:end], len(numbers)) for first, end in pairwise(ends)]
 
 
 def _tail(operations: Sequence[mlir.RawOperation]) -> int:

@@ -44,12 +44,11 @@ class Outliner:
 
     Attributes:
       graph: the module.
-      functions: the decompositions that were made, by what they compute.
+      functions: the decompositions that were made, by what they compute, and by kinds of regions.
     """
 
     graph: Graph
     functions: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
-    _keys: dict[object, Hashable] = field(default_factory=dict[object, Hashable])
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[str, dict[str, mlir.RawAttribute]] = field(default_factory=dict[str, dict[str, mlir.RawAttribute]])
     _gone: list[RawOperation] = field(default_factory=list[RawOperation])
@@ -60,23 +59,21 @@ class Outliner:
         after = moved_behind(region, order)
         if after is None:
             return None
-        key = self._keys.get(region.kind)
-        if key is None:
-            key = self._keys[region.kind] = _key(region)
+        key = region.kind if region.kind in self.functions else _key(region)
         known = self.functions.get(key)
-        composite = self._composite(region, known or self._free_name(region.match.name))
+        name = known or self._free_name(region.match.name)
+        composite = self._composite(region, name)
         _use_instead(region, composite.results, is_erased=known is not None)
         _move_behind(after, composite)
         place = order.place(region.operations[-1])
         self._copied += region.kept
-        own = region.own
         order.remove_all(region.own_names)
-        order.put(place, [composite, *after])
+        order.put(place, composite, after)
+        self.functions[region.kind] = self.functions[key] = name
         if known is not None:
-            self._gone += own
+            self._gone += region.own
             return Outlined(composite)
-        self.functions[key] = mlir.symbol_name(composite.attributes["decomposition"])
-        return Outlined(composite, *self._function(region, self.functions[key]))
+        return Outlined(composite, *self._function(region, name))
 
     def name_call(self, call: RawOperation, match: Match, order: BlockOrder) -> RawOperation:
         """Put a composite in the place of a call, whose function is its decomposition."""
@@ -90,7 +87,7 @@ class Outliner:
             old.replace_all_uses_with(new)
         place = order.place(call)
         order.remove(call)
-        order.put(place, [composite])
+        order.put(place, composite)
         self._gone.append(call)
         return composite
 

@@ -1,7 +1,7 @@
 """Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hlo_lower import mlir
@@ -96,7 +96,9 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
             named, missed = _in_block(order, listing, terms, matchers, only, is_function)
             misses += missed
             found.append((function, order, named))
-            whole = next((one for one in named if _is_whole(function, order, one)), None)
+            whole = (
+                None if function.is_public else next((one for one in named if _is_whole(function, order, one)), None)
+            )
             if whole is not None and not graph.has_other_reference(function.name):
                 taken_whole[function.name] = whole
                 named.remove(whole)
@@ -143,8 +145,8 @@ def _raise(
         composite = outliner.name_call(named.call, named.match, order)
         moved.update(zip(region.results, composite.results, strict=True))
         return
-    inputs = tuple(now(moved, value) for value in region.inputs)
-    outlined = outliner.outline(replace(region, inputs=inputs), order)
+    region.inputs = tuple([now(moved, value) for value in region.inputs])
+    outlined = outliner.outline(region, order)
     if outlined is None:
         return
     if outlined.function is not None and named.inner:
@@ -169,13 +171,14 @@ def _is_ours(node: Node) -> bool:
 def _blocks(function: Function) -> list[BlockOrder]:
     """The blocks of a function in which ops stand that are computed on whole tensors: its own, and those of loops."""
     found: list[BlockOrder] = []
-    pending = [function.body.raw]
+    pending = [mlir.body_of(function.node.raw)]
     while pending:
-        operations = [op.operation for op in pending.pop().operations]
+        operations = pending.pop()
         found.append(BlockOrder(operations))
         for operation in operations:
             if operation.name in _WITH_BLOCKS:
-                pending += [block for region in operation.regions for block in region.blocks]
+                blocks = [block for region in operation.regions for block in region.blocks]
+                pending += [[inner.operation for inner in block.operations] for block in blocks]
     return found
 
 
@@ -247,13 +250,12 @@ def _made_by(term: Term) -> str:
 
 def _is_whole(function: Function, order: BlockOrder, named: Named) -> bool:
     """Whether a named op is all that a private function computes, of its arguments in their order."""
-    if function.is_public or order.operations[-1].name != "func.return":
-        return False
-    region = named.region
+    region, operations = named.region, order.operations
     return (
-        len(region.operations) == len(order.operations) - 1
+        len(region.operations) == len(operations) - 1
+        and operations[-1].name == "func.return"
         and list(region.inputs) == list(function.body.raw.arguments)
-        and list(region.results) == list(order.operations[-1].operands)
+        and list(region.results) == list(operations[-1].operands)
     )
 
 

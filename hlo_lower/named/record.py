@@ -93,12 +93,10 @@ class NamedReport:
 def report_of(found: NamedModule) -> NamedReport:
     """What was found in a module, before it is raised."""
     graph, recorder = found.graph, _Recorder(found)
-    named = [
-        recorder.record(one, block.function.name, found.times(block))
-        for block in found.blocks
-        if not block.is_within
-        for one in block.roots
-    ]
+    named: list[NamedRecord] = []
+    for block in found.blocks:
+        function, times = block.function.name, found.times(block)
+        named += [] if block.is_within else [recorder.record(one, function, times) for one in block.roots]
     misses = tuple(NearMissRecord(miss.name, _place(graph, miss.at), miss.why) for miss in _telling(found.misses))
     public = (function for function in graph.functions.values() if function.is_public and function.has_body)
     flops = sum(recorder.flops.of_function(function, found.listings.get(function.name)) for function in public)

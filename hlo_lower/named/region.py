@@ -4,11 +4,11 @@ They can where they stand in one block, take nothing from outside but the inputs
 one of them. What else is used outside becomes a further result; a constant, or a constant broadcast, is copied.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
+from operator import not_
 
 from hlo_lower import mlir
 from hlo_lower.graph import Functional, Node
@@ -40,27 +40,42 @@ class BlockOrder:
 
     def __init__(self, operations: Sequence[RawOperation]) -> None:
         self.names = list(map(name_of, operations))
-        self._places = dict(zip(self.names, map(float, range(len(operations))), strict=True))
-        self._keys = list(self._places.values())
+        self._places: dict[RawValue | RawOperation, float] = dict(zip(self.names, range(len(operations)), strict=True))
         self._operations: list[RawOperation | None] = list(operations)
+        self._behind: dict[int, dict[float, RawOperation]] = {}
 
     @property
     def operations(self) -> list[RawOperation]:
         """Those that stand there now."""
-        return [operation for operation in self._operations if operation is not None]
+        return self.between(0, len(self._operations))
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation stands in the block itself."""
         return name_of(operation) in self._places
 
     def place(self, operation: RawOperation) -> float:
-        """A number that grows along the block."""
+        """A number that grows along the block; of those that stood there at first how many stood before."""
         return self._places[name_of(operation)]
+
+    def place_of(self, value: RawValue) -> float | None:
+        """The place of the operation that makes a value; None where that stands elsewhere, and of an argument."""
+        place = self._places.get(value)
+        if place is None and (producer := mlir.producer(value)) is not None:
+            place = self._places.get(name_of(producer))
+        return place
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
-        found = self._operations[bisect_left(self._keys, first) : bisect_right(self._keys, last)]
-        return [operation for operation in found if operation is not None]
+        stands = self._operations[int(first) : int(last) + 1]
+        if not self._behind:
+            return [operation for operation in stands if operation is not None]
+        found: list[RawOperation] = []
+        for place, operation in enumerate(stands, int(first)):
+            if operation is not None and place >= first:
+                found.append(operation)
+            if place in self._behind:
+                found += [operation for at, operation in self._behind[place].items() if first <= at <= last]
+        return found
 
     def remove(self, operation: RawOperation) -> None:
         """It is about to be taken out."""
@@ -69,19 +84,28 @@ class BlockOrder:
     def remove_all(self, names: Iterable[RawValue | RawOperation]) -> None:
         """Those that are known by these are about to be taken out."""
         for name in names:
-            self._operations[bisect_left(self._keys, self._places.pop(name))] = None
+            place = self._places.pop(name)
+            if (whole := int(place)) == place:
+                self._operations[whole] = None
+            else:
+                del self._behind[whole][place]
 
-    def put(self, place: float, operations: Sequence[RawOperation]) -> None:
-        """These stand at a place, one behind the other, before what follows it; they may have stood elsewhere."""
-        for operation in operations:
-            if self.holds(operation):
-                self.remove(operation)
-        number = bisect_right(self._keys, place)
-        following = self._keys[number] if number < len(self._keys) else place + 1
-        keys = [place + (following - place) * (n + 1) / (len(operations) + 1) for n in range(len(operations))]
-        self._keys[number:number] = keys
-        self._operations[number:number] = operations
-        self._places.update(zip(map(name_of, operations), keys, strict=True))
+    def put(self, place: float, operation: RawOperation, behind: Sequence[RawOperation] = ()) -> None:
+        """An operation stands at a place that was left, and before what follows it others that stood elsewhere."""
+        self._put(place, operation)
+        self.remove_all(map(name_of, behind))
+        if behind:
+            following = min((at for at in self._behind.get(int(place), ()) if at > place), default=int(place) + 1)
+            for number, other in enumerate(behind, 1):
+                self._put(place + (following - place) * number / (len(behind) + 1), other)
+
+    def _put(self, place: float, operation: RawOperation) -> None:
+        whole = int(place)
+        self._places[name_of(operation)] = place
+        if place == whole:
+            self._operations[whole] = operation
+        else:
+            self._behind[whole] = dict(sorted({**self._behind.get(whole, {}), place: operation}.items()))
 
 
 def name_of(operation: RawOperation) -> RawValue | RawOperation:
@@ -92,7 +116,7 @@ def name_of(operation: RawOperation) -> RawValue | RawOperation:
         return operation
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Region:
     """What is taken out.
 
@@ -104,6 +128,7 @@ class Region:
       are_own: for each of these whether it is taken out; others stay where they are as well.
       inputs: what they take.
       results: what is taken of them: of the match, then others.
+      has_early: whether one of these is made before the last of the operations.
       aliases: values that are inputs computed once more, and the inputs.
       kind: the same of regions that were seen to be the same but for where they stand.
     """
@@ -115,6 +140,7 @@ class Region:
     are_own: tuple[bool, ...]
     inputs: tuple[RawValue, ...]
     results: tuple[RawValue, ...]
+    has_early: bool = False
     aliases: Mapping[RawValue, RawValue] = field(default_factory=dict[RawValue, RawValue])
     kind: object = field(default_factory=object)
 
@@ -132,9 +158,9 @@ class Region:
         return list(compress(self.operations, self.are_own))
 
     @property
-    def own_names(self) -> list[RawValue | RawOperation]:
+    def own_names(self) -> Iterable[RawValue | RawOperation]:
         """By what these are known."""
-        return list(compress(self.names, self.are_own))
+        return compress(self.names, self.are_own)
 
     @property
     def own_places(self) -> list[int]:
@@ -144,7 +170,7 @@ class Region:
     @property
     def kept(self) -> list[RawOperation]:
         """Those that stay as well."""
-        return [operation for operation, is_own in zip(self.operations, self.are_own, strict=True) if not is_own]
+        return [] if all(self.are_own) else list(compress(self.operations, map(not_, self.are_own)))
 
 
 def now(moved: Mapping[RawValue, RawValue], value: RawValue) -> RawValue:
@@ -190,8 +216,11 @@ def region_of(
     extra = [v for op in compress(operations, own) for v in op.results if v in outside and v not in results]
     aliases = {other: value for other, value in aliases.items() if any(other in op.operands for op in operations)}
     places = tuple(int(order.place(operation)) for operation in operations)
-    region = Region(match, tuple(operations), names, places, own, tuple(inputs), (*results, *extra), aliases)
-    after = moved_behind(region, order)
+    results += extra
+    has_early = any(mlir.producer(value) != operations[-1] for value in results)
+    values = tuple(inputs), tuple(results)
+    region = Region(match, tuple(operations), names, places, own, *values, has_early, aliases)
+    after = _dependent(region, order)
     if after is None or not all(is_function(Node(operation)) for operation in after):
         return None
     return region
@@ -347,10 +376,16 @@ def _copied(
 
 
 def moved_behind(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
-    """What stands between the ops of a region and depends on them, and so comes behind it.
+    """What stands between the ops of a region now and depends on them, and so comes behind it.
 
-    None where an input of the region depends on them: then they cannot be one op.
+    None where an input of the region depends on them: then they cannot be one op. Others take of a region only its
+    results, and what the last of its ops makes is taken behind it.
     """
+    return _dependent(region, order) if region.has_early else ()
+
+
+def _dependent(region: Region, order: BlockOrder) -> tuple[RawOperation, ...] | None:
+    """See `moved_behind`."""
     first, last = order.place(region.operations[0]), order.place(region.operations[-1])
     between = order.between(first, last)
     if len(between) == len(region.operations):

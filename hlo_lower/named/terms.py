@@ -209,8 +209,8 @@ class Terms:
                 last, at = at, self._beneath(*at)
         if term is None:
             raw, frame = last
-            owner = raw.owner
-            op = "argument" if mlir.is_block_argument(raw) else owner.operation.name.removeprefix("stablehlo.")
+            producer = mlir.producer(raw)
+            op = "argument" if producer is None else producer.name.removeprefix("stablehlo.")
             term = Term(self, raw, frame, op, surface)
         elif term.surface is None:
             term.surface = surface

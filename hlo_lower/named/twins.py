@@ -17,7 +17,8 @@ what is a match in any order is one.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from hlo_lower import mlir
 from hlo_lower.named.found import Match, NearMiss
@@ -34,8 +35,7 @@ Seen: TypeAlias = list[Region | NearMiss]
 """What was found at an op."""
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """A value of the block.
 
     Attributes:
@@ -50,12 +50,20 @@ class Spot:
     number: int = 0
     is_taken: bool = False
 
-    def moved(self, operations: Sequence[RawOperation], by: int) -> RawValue:
-        """The value that stands there for a twin."""
-        if self.place is None:
-            return self.raw
-        operation = operations[self.place + by]
-        return (operation.operands if self.is_taken else operation.results)[self.number]
+
+class Copied(NamedTuple):
+    """What was found, to be moved along; the last three are empty of a near miss.
+
+    Attributes:
+      one: what was found.
+      inputs, results: of the region.
+      given: what the match gives, by number.
+    """
+
+    one: Region | NearMiss
+    inputs: Sequence[Spot] = ()
+    results: Sequence[Spot] = ()
+    given: Mapping[int, Term] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ class Stretch:
     before: int
     behind: int
     lines: list[int]
-    seen: Seen
+    seen: list[Copied]
     spots: dict[RawValue, Spot]
 
 
@@ -113,7 +121,7 @@ class Twins:
             for stretch in known[line]:
                 first, behind = place - stretch.before, place + stretch.behind
                 if stretch.lines == lines[first:behind]:
-                    found += [self._moved(one, stretch, place - stretch.place) for one in stretch.seen]
+                    found += [self._moved(copied, stretch, place - stretch.place) for copied in stretch.seen]
                     break
             else:
                 is_last = not left[line] or len(known[line]) == MOST
@@ -148,8 +156,8 @@ class Twins:
         ):
             return None
         spots = {raw: self._spot(raw, first, last) for one in seen for raw in _values_of(one)}
-        lines = self._listing.lines[first : last + 1]
-        return Stretch(place, first, last, place - first, last + 1 - place, lines, seen, spots)
+        lines, copied = self._listing.lines[first : last + 1], [_copied(one, spots) for one in seen]
+        return Stretch(place, first, last, place - first, last + 1 - place, lines, copied, spots)
 
     def _grown(self, place: int, looked_at: set[int]) -> set[int]:
         """Of what was looked at, that which near values join to an op, and what stands between."""
@@ -161,7 +169,8 @@ class Twins:
             inside.add(at)
             pending += [other for other in self._next_to(at) if other in looked_at]
             if not pending:
-                pending = [other for other in range(min(inside), max(inside)) if other in looked_at - inside]
+                first, last = min(inside), max(inside)
+                pending = [other for other in looked_at - inside if first < other < last]
         return inside
 
     def _next_to(self, place: int) -> Iterator[int]:
@@ -198,21 +207,18 @@ class Twins:
     def _place(self, operation: RawOperation) -> int:
         return int(self._order.place(operation))
 
-    def _places(self, values: Iterable[RawValue]) -> Iterator[int]:
+    def _places(self, values: Iterable[RawValue]) -> list[int]:
         """Places of the ops of the block that make values."""
-        for value in values:
-            producer = mlir.producer(value)
-            if producer is not None and self._order.holds(producer):
-                yield self._place(producer)
+        places = (self._order.place_of(value) for value in values)
+        return [int(place) for place in places if place is not None]
 
     def _listed(self, raw: RawValue) -> int | None:
         """The number of a value of the block."""
-        producer = mlir.producer(raw)
-        if producer is None:
-            return mlir.argument_number(raw) if raw.owner == mlir.block_of(self._operations[0]) else None
-        if not self._order.holds(producer):
-            return None
-        return self._listing.made(self._place(producer))[mlir.result_number(raw)]
+        place = self._order.place_of(raw)
+        if place is not None:
+            return self._listing.made(int(place))[mlir.result_number(raw)]
+        is_argument = mlir.is_block_argument(raw) and raw.owner == mlir.block_of(self._operations[0])
+        return mlir.argument_number(raw) if is_argument else None
 
     def _spot(self, raw: RawValue, first: int, last: int) -> Spot:
         value, listing = self._listed(raw), self._listing
@@ -226,39 +232,55 @@ class Twins:
 
     # --- moved along --------------------------------------------------------------------------------------------
 
-    def _moved(self, one: Region | NearMiss, stretch: Stretch, by: int) -> Region | NearMiss:
-        spots, operations, names = stretch.spots, self._operations, self._order.names
-
-        def value(raw: RawValue) -> RawValue:
-            return spots[raw].moved(operations, by)
-
-        def term(old: Term) -> Term:
-            if old.surface is None:
-                return old
-            surface = value(old.surface)
-            if old.frame is not None:
-                new = self._terms.of(surface)
-            else:
-                raw = surface if old.raw is old.surface else value(old.raw)
-                new = Term(self._terms, raw, None, old.op, surface, old.is_beneath)
-            new.others += [self._terms.of(value(other.surface)) for other in old.others if other.surface is not None]
-            return new
-
+    def _moved(self, copied: Copied, stretch: Stretch, by: int) -> Region | NearMiss:
+        one, move = copied.one, partial(self._term, stretch.spots, by)
         if isinstance(one, NearMiss):
-            return NearMiss(one.name, one.why, term(one.at))
-        places = tuple([p + by if stretch.first <= p <= stretch.last else p for p in one.places])
-        inputs, results = one.match.inputs, dict(enumerate(one.match.results))
+            return NearMiss(one.name, one.why, move(one.at))
+        first, last, operations, names = stretch.first, stretch.last, self._operations, self._order.names
+        places = [place + by if first <= place <= last else place for place in one.places]
+        match, spots, value = one.match, stretch.spots, self._value
         return Region(
-            Match(one.match.name, Moved(inputs, term), Moved(results, term).values(), one.match.attributes),
-            tuple([operations[p] for p in places]),
-            tuple([names[p] for p in places]),
-            places,
+            Match(match.name, Moved(match.inputs, move), Moved(copied.given, move).values(), match.attributes),
+            tuple([operations[place] for place in places]),
+            tuple([names[place] for place in places]),
+            tuple(places),
             one.are_own,
-            tuple([value(raw) for raw in one.inputs]),
-            tuple([value(raw) for raw in one.results]),
-            one.aliases and {value(other): value(given) for other, given in one.aliases.items()},
+            tuple([value(spot, by) for spot in copied.inputs]),
+            tuple([value(spot, by) for spot in copied.results]),
+            one.has_early,
+            one.aliases and {value(spots[other], by): value(spots[same], by) for other, same in one.aliases.items()},
             one.kind,
         )
+
+    def _value(self, spot: Spot, by: int) -> RawValue:
+        """The value that stands for a twin where a spot is."""
+        raw, place, number, is_taken = spot
+        if place is None:
+            return raw
+        if not number and not is_taken:
+            return self._order.names[place + by]
+        operation = self._operations[place + by]
+        return (operation.operands if is_taken else operation.results)[number]
+
+    def _term(self, spots: Mapping[RawValue, Spot], by: int, old: Term) -> Term:
+        if old.surface is None:
+            return old
+        surface = self._value(spots[old.surface], by)
+        if old.frame is not None:
+            new = self._terms.of(surface)
+        else:
+            raw = surface if old.raw is old.surface else self._value(spots[old.raw], by)
+            new = Term(self._terms, raw, None, old.op, surface, old.is_beneath)
+        others = [other.surface for other in old.others if other.surface is not None]
+        new.others += [self._terms.of(self._value(spots[other], by)) for other in others]
+        return new
+
+
+def _copied(one: Region | NearMiss, spots: Mapping[RawValue, Spot]) -> Copied:
+    if isinstance(one, NearMiss):
+        return Copied(one)
+    inputs, results = ([spots[raw] for raw in values] for values in (one.inputs, one.results))
+    return Copied(one, inputs, results, dict(enumerate(one.match.results)))
 
 
 @dataclass(eq=False)

@@ -14,6 +14,9 @@ from hlo_lower.scatter.record import ScatterRecord
 
 MOST_LINES = 40
 
+LONGEST = 64
+"""Elements of a constant that are shown; of a longer one that it is `__elided__`."""
+
 OWN = "-"
 """What a module that was parsed is called in its own locations."""
 

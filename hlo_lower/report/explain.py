@@ -3,11 +3,11 @@
 from hlo_lower.causes import Code
 from hlo_lower.english import LEGEND, MEANINGS, listed, shape_text, told
 from hlo_lower.report.module import rule_of
-from hlo_lower.report.picture_text import text_of
+from hlo_lower.report.picture import text_of
 from hlo_lower.report.place import EXPORT_LOCATIONS, is_unlocated
 from hlo_lower.report.row import bounds, rule_name, writes
-from hlo_lower.report.short_forms import printable
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import printable
 
 
 def explain(record: ScatterRecord) -> list[str]:

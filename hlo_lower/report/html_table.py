@@ -6,7 +6,7 @@ from html import escape
 from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.headline import summary
 from hlo_lower.report.module import ModuleReport
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 from hlo_lower.report.row import Cell, table_of
 
 TONES = {"proved": "good", "guarded": "warn", "none": "bad"}

@@ -13,7 +13,6 @@ from hlo_lower.refused import RefusedOps, summed
 from hlo_lower.report.place import is_unlocated
 from hlo_lower.scatter.record import ScatterRecord
 
-NOT_MEASURED = "not measured"
 NO_RULE = "none"
 KEPT = "kept"
 LOOP = "while"

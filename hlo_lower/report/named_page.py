@@ -6,7 +6,7 @@ from typing import Any
 from hlo_lower.english import told
 from hlo_lower.named.record import NamedReport
 from hlo_lower.report.html import page_of
-from hlo_lower.report.short_forms import plural
+from hlo_lower.short_forms import plural
 
 
 def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()) -> str:

@@ -2,12 +2,12 @@
 
 from html import escape
 
+from hlo_lower.drawing.memory_svg import memory_folded
 from hlo_lower.memory import MemoryCurve
 from hlo_lower.report.html_table import scatters_html
-from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import ModuleReport
-from hlo_lower.report.short_forms import plural
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import plural
 
 
 class Records(tuple[ScatterRecord, ...]):
@@ -34,6 +34,5 @@ def notebook_html(
 ) -> str:
     """A headline, the table of the scatters with their totals, the memory, folded, and notes; all text is escaped."""
     parts = [f"<p>{escape(headline)}</p>", scatters_html(ModuleReport("", records=tuple(records)))]
-    if drawn := memory_svg(memory):
-        parts.append(f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>")
+    parts.append(memory_folded(memory))
     return "\n".join(filter(None, [*parts, *(f"<p>{escape(note)}</p>" for note in notes)]))

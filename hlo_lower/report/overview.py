@@ -8,7 +8,7 @@ from hlo_lower.english import told_kind
 from hlo_lower.report.headline import counted, counted_rules, guards_told
 from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
 from hlo_lower.report.row import rule_name
-from hlo_lower.report.short_forms import printable
+from hlo_lower.short_forms import printable
 
 FEW = 8
 """As many modules are shown with all their scatters; of more there is a row each, unless everything is asked for."""

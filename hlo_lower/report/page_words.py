@@ -1,28 +1,29 @@
 """What the script of the HTML report has beside the JSON report: the words and the drawings for what is codes there.
 
 Each text is there once, in `texts`, and is referred to by its number, counted from 0; the lists go along with those of
-the JSON report, entry by entry.
+the JSON report, entry by entry. Code is told line by line, so that a line is there once, too: `blocks` are lists of the
+numbers of lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hlo_lower.causes import Cause
 from hlo_lower.change import Change
+from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.english import told, told_kind
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
-from hlo_lower.report.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 from hlo_lower.report.place import where
 from hlo_lower.report.refusals import reason_told
 from hlo_lower.report.row import bounds, rule_name, unique, writes
-from hlo_lower.report.short_forms import printable
 from hlo_lower.report.source_text import scatter_texts, source_line
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import printable
 
 RECORD = (
     "where",
@@ -34,8 +35,6 @@ RECORD = (
     "guard",
     "cause",
     "picture",
-    "before",
-    "after",
     "source",
 )
 """What is told of a record, in this order; the number of "" where there is nothing."""
@@ -47,12 +46,18 @@ class _Texts:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": 0}
 
-    def __call__(self, text: str, *, lines: bool = False) -> int:
-        return self._numbers.setdefault(printable(text, keep="\n\t" if lines else ""), len(self._numbers))
+        self._blocks: dict[tuple[int, ...], int] = {(): 0}
 
-    def all(self) -> list[str]:
-        """The texts in the order of their numbers."""
-        return list(self._numbers)
+    def __call__(self, text: str) -> int:
+        return self._numbers.setdefault(printable(text, keep="\t"), len(self._numbers))
+
+    def block(self, lines: Iterable[str]) -> int:
+        """The number of a block of lines."""
+        return self._blocks.setdefault(tuple(map(self, lines)), len(self._blocks))
+
+    def all(self) -> dict[str, list[Any]]:
+        """The texts and the blocks in the order of their numbers."""
+        return {"texts": list(self._numbers), "blocks": list(self._blocks)}
 
 
 def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +76,7 @@ def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str,
         "estimate": ESTIMATE,
         "reasons": [texts(told(reason)) for reason in reasons],
         "modules": modules,
-        "texts": texts.all(),
+        **texts.all(),
     }
 
 
@@ -86,21 +91,22 @@ def _module(report: ModuleReport, texts: _Texts) -> dict[str, Any]:
         for fact in record.facts:
             evidence.update(dict.fromkeys(fact.evidence, 0))
     before, first = scatter_texts(report), dict[object, int]()
-    records: list[list[int]] = []
+    code: list[tuple[int, int]] = []
     for place, record in enumerate(report.records):
         shown = first.setdefault(alike(record), place)
-        text = before[shown] if before else ""
-        records.append([texts(part, lines=n in (9, 10)) for n, part in enumerate(_record(report, record, text))])
+        after = report.built.get(report.records[shown].number, ())
+        code.append((texts.block(before[shown].split("\n") if before else ()), texts.block(after)))
     return {
         "evidence": [texts(told(replace(cause, at=""))) for cause in evidence],
         "refused": [[texts(_refused_op(one)), texts(reason_told(one, of_many=True))] for one in report.refused],
         "changes": [[texts(part) for part in _change(one)] for one in report.changes],
         "memory": texts(memory_svg(report.memory)),
-        "records": records,
+        "records": [[texts(part) for part in _record(report, record)] for record in report.records],
+        "code": code,
     }
 
 
-def _record(report: ModuleReport, record: ScatterRecord, before: str) -> tuple[str, ...]:
+def _record(report: ModuleReport, record: ScatterRecord) -> tuple[str, ...]:
     """The texts in the order of RECORD."""
     is_guarded = bool(record.rule) and record.in_bounds == "unknown"
     return (
@@ -113,8 +119,6 @@ def _record(report: ModuleReport, record: ScatterRecord, before: str) -> tuple[s
         told_kind(guard_cause(record)) if is_guarded else "",
         told_kind(refusal_cause(record)) if rule_of(record) == NO_RULE and record.why else "",
         svg_of(record),
-        before,
-        "\n".join(report.built.get(record.number, ())),
         source_line(report, record),
     )
 

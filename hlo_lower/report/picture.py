@@ -1,128 +1,41 @@
-"""What a scatter writes, as a drawing in two dims: where the boxes lie, before anything says how they look.
+"""What a scatter writes, as a drawing: where its windows lie in the two dims that are drawn.
 
-Two dims of the operand are drawn, in the shape's proportions: those that windows move in first, then the batch
-coordinate, then the largest of the others; each other dim is a line of text. A start that the data gives is drawn at
-some place: the drawing shows one write that may happen, not the one that will.
+Each other dim is a line of text. A start that the data gives is drawn at some place: the drawing shows one write that
+may happen, not the one that will.
 """
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from math import prod
 
 from hlo_lower.causes import Code
+from hlo_lower.drawing.picture import Axis, Box, Look, Picture, two_dims
+from hlo_lower.drawing.picture_svg import picture_svg
+from hlo_lower.drawing.picture_text import picture_lines
+from hlo_lower.report.row import writes
 from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.short_forms import printable
 
 MOST_WINDOWS = 8
 MOST_BATCHES = 12
 UNKNOWN_SIZE = 8
 """Cells that a dim of unknown size is drawn with."""
 
-GOLDEN = 0.618034
-"""Multiples of it, without their whole parts, are spread evenly, however many they are."""
 
+def svg_of(record: ScatterRecord, *, alone: bool = False) -> str:
+    """An SVG, with what it shows in words for those who do not see it; "" where there is nothing to draw.
 
-class Look(Enum):
-    """What a box stands for."""
-
-    WRITTEN = "written"
-    AGAIN = "again"  # a window that may write elements of another one
-    OUTSIDE = "outside"  # a window that leaves the operand
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A dim that is drawn.
-
-    Attributes:
-      dim: its number; None where the operand has fewer dims than the drawing.
-      size: how many cells.
-      is_known: whether that is its size; else it is known at run time only.
-      index: what is written of it, as in `Written`.
+    Args:
+      record: the scatter.
+      alone: whether it is a file of its own, which brings its colours for light and dark.
     """
-
-    dim: int | None
-    size: int
-    is_known: bool
-    index: str
-
-    @property
-    def told(self) -> str:
-        """ "dim 2: pos of 64"; of a dim that is written whole "dim 3: 16"."""
-        size = str(self.size) if self.is_known else "?"
-        return "" if self.dim is None else f"dim {self.dim}: {size}" if self.is_whole else self._moved(size)
-
-    def _moved(self, size: str) -> str:
-        return f"dim {self.dim}: {self.index} of {size}"
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it is written."""
-        return self.index == ":"
-
-    @property
-    def is_batch(self) -> bool:
-        """Whether each of its coordinates has windows of its own."""
-        return self.index == "b"
-
-    @property
-    def is_placed(self) -> bool:
-        """Whether the data gives the start."""
-        return not self.is_whole and not self.is_batch and self._fixed() is None
-
-    @property
-    def extent(self) -> int:
-        """Cells of a window."""
-        if fixed := self._fixed():
-            return fixed[1] - fixed[0]
-        added = re.fullmatch(r".+:.+\+(\d+)", self.index)
-        return self.size if self.is_whole else min(int(added[1]), self.size) if added else 1
-
-    def _fixed(self) -> tuple[int, int] | None:
-        """First cell and the one behind the last of a place that is known."""
-        known = re.fullmatch(r"(-?\d*):(\d+)|(-?\d+)", self.index)
-        if known is None:
-            return None
-        first = int(known[3] or known[1] or 0)
-        return first, int(known[2]) if known[2] else first + 1
-
-    def sample(self, number: int, rows: int = 1) -> tuple[int, int]:
-        """Cells of the window of a number: where it is known, else somewhere inside; rows of a run lie side by side."""
-        if self.is_whole:
-            return 0, self.size
-        if self.is_batch:
-            return number % self.size, number % self.size + 1
-        if (fixed := self._fixed()) is not None:
-            return fixed
-        extent = min(max(self.extent, rows), self.size)
-        start = int((0.4 + number * GOLDEN) % 1 * (self.size - extent + 1))
-        return start, start + extent
+    picture = picture_of(record)
+    return "" if picture is None else picture_svg(picture, printable(writes(record)), alone=alone)
 
 
-@dataclass(frozen=True)
-class Box:
-    """Cells of the drawing: rows and columns from the first to the one behind the last; they may leave the operand."""
-
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    look: Look
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The drawing.
-
-    Attributes:
-      rows, columns: the dims that are drawn.
-      boxes: what is written.
-      captions: what the drawing does not show, a line each.
-    """
-
-    rows: Axis
-    columns: Axis
-    boxes: tuple[Box, ...]
-    captions: tuple[str, ...]
+def text_of(record: ScatterRecord) -> list[str]:
+    """The lines of the drawing, and what its characters mean; none where there is nothing to draw."""
+    picture = picture_of(record)
+    return [] if picture is None else picture_lines(picture)
 
 
 def picture_of(record: ScatterRecord) -> Picture | None:
@@ -130,7 +43,7 @@ def picture_of(record: ScatterRecord) -> Picture | None:
     axes = [_axis(record, dim) for dim in range(len(record.writes.index))]
     if not axes or record.bounds.code is Code.NOT_KNOWN or 0 in record.operand_shape:
         return None
-    rows, columns = _drawn(axes)
+    rows, columns = two_dims(axes)
     boxes = tuple(_boxes(record, rows, columns))
     others = [axis for axis in axes if axis.dim not in (rows.dim, columns.dim) and axis.size > 1]
     return Picture(rows, columns, boxes, (*map(_each, others), *_captions(record, boxes)))
@@ -139,19 +52,6 @@ def picture_of(record: ScatterRecord) -> Picture | None:
 def _axis(record: ScatterRecord, dim: int) -> Axis:
     size = record.operand_shape[dim]
     return Axis(dim, UNKNOWN_SIZE if size is None else size, size is not None, record.writes.index[dim])
-
-
-def _drawn(axes: Sequence[Axis]) -> tuple[Axis, Axis]:
-    """The two dims that tell most, in the operand's order; the batch coordinate above where its windows lie."""
-    wide = [axis for axis in axes if axis.size > 1] or [axes[-1]]
-    placed = [axis for axis in wide if not axis.is_whole and not axis.is_batch]
-    batch = [axis for axis in wide if axis.is_batch]
-    whole = sorted((axis for axis in wide if axis.is_whole), key=lambda axis: -axis.size)
-    chosen = [*placed[:2], *batch, *placed[2:], *whole][:2]
-    if len(chosen) == 1:
-        return Axis(None, 1, True, ":"), chosen[0]
-    first, second = sorted(chosen, key=lambda axis: (not axis.is_batch, axis.dim or 0))
-    return first, second
 
 
 def _boxes(record: ScatterRecord, rows: Axis, columns: Axis) -> Iterator[Box]:

@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hlo_lower.drawing.memory_text import memory_lines
 from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines
 from hlo_lower.report.headline import headline, policies, total_headline
-from hlo_lower.report.memory_text import memory_lines
 from hlo_lower.report.module import ModuleReport, totals
 from hlo_lower.report.overview import is_brief
 from hlo_lower.report.page import new_grid, new_page, print_summary, print_wrapped, written

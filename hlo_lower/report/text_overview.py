@@ -13,7 +13,7 @@ from hlo_lower.report.headline import total_headline
 from hlo_lower.report.module import ModuleReport, folders, totals
 from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, base_name, folder_rows, module_row
 from hlo_lower.report.page import print_hanging, print_summary
-from hlo_lower.report.short_forms import plural, printable
+from hlo_lower.short_forms import plural, printable
 
 LONGEST_SHARE = 0.4  # of the page, for a module's name
 LEAST_NAME, LEAST_TOLD = 14, 24  # cells

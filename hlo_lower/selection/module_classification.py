@@ -12,7 +12,7 @@ from hlo_lower.selection.files import Selected
 WARM_UP = b"func.func public @main() { return }"
 
 
-def classify_one(options: Options, module: Selected) -> ModuleReport:
+def classify_one(options: Options, with_texts: bool, module: Selected) -> ModuleReport:
     """Read a module and classify its scatters; an error becomes the report's, none is raised.
 
     The evidence is looked up at once: the report holds nothing of the module, and can go to another process.
@@ -20,7 +20,7 @@ def classify_one(options: Options, module: Selected) -> ModuleReport:
     try:
         if module.error is not None:
             raise module.error
-        return _classified(options, module)
+        return _classified(options, with_texts, module)
     except HloLowerError as error:
         return failed(options, module, str(error))
     except Exception as error:
@@ -45,14 +45,14 @@ def internal(file: str, error: BaseException) -> str:
 def warm_up(options: Options) -> None:
     """Make a process ready that may die of a module: import and build what is needed before the first one comes."""
     mark_contained()
-    classify_one(options, Selected("", "", WARM_UP))
+    classify_one(options, False, Selected("", "", WARM_UP))
 
 
-def _classified(options: Options, module: Selected) -> ModuleReport:
+def _classified(options: Options, with_texts: bool, module: Selected) -> ModuleReport:
     from hlo_lower.graph import read  # which imports JAX: a process that only shows reports need not wait for it
     from hlo_lower.survey import surveyed_report
 
-    report = surveyed_report(read(module.source, module.file), module.file, options)
+    report = surveyed_report(read(module.source, module.file), module.file, options, with_texts=with_texts)
     return replace(report, records=tuple(map(detached, report.records)), group=module.group)
 
 

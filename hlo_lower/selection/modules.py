@@ -9,7 +9,7 @@ from functools import partial
 from os import PathLike
 from typing import TypeAlias, Unpack
 
-from hlo_lower.arguments import known_names, parted
+from hlo_lower.arguments import known_names, one_of, parted
 from hlo_lower.errors import InputError
 from hlo_lower.options import NAMES, Options, options_of
 from hlo_lower.processes import Lost, in_processes
@@ -29,6 +29,7 @@ def classify_modules(
     paths: str | PathLike[str] | Sequence[str | PathLike[str] | Selected],
     *,
     options: Options | None = None,
+    with_texts: bool = False,
     **keywords: Unpack[SpreadKeywords],
 ) -> tuple[ModuleReport, ...]:
     """Classify every scatter of many modules; one that cannot be read becomes a report with its reason.
@@ -38,6 +39,8 @@ def classify_modules(
     Args:
       paths: a file, a folder, or several of them (see `hlo_lower.selection.select`).
       options, or target, oob, float_mode, trust_flags, prefer and others: as in `classify`.
+      with_texts: whether the reports have the text of what would be built for each scatter, which the HTML report
+        shows.
       jobs: 1, the default, works in this process; more work in that many processes of their own. One that dies (a
         parser that crashes) costs the module that it was reading, and is replaced. They are spawned: a script calls
         this below `if __name__ == "__main__":`.
@@ -64,7 +67,8 @@ def classify_modules(
     how, meaning = parted(keywords, SPREAD)
     chosen = options_of(options, meaning)
     modules = select([paths] if isinstance(paths, (str, PathLike)) else paths)
-    return reports_of(partial(classify_one, chosen), modules, chosen, Spread(**how))
+    one_of("with_texts", with_texts, (False, True))
+    return reports_of(partial(classify_one, chosen, with_texts), modules, chosen, Spread(**how))
 
 
 def reports_of(call: Call, modules: Sequence[Selected], options: Options, spread: Spread) -> tuple[ModuleReport, ...]:

@@ -1,5 +1,6 @@
 """Emit the loops of a plan: what they compute leaves the block, and what reads it reads the loops' results."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_lower import mlir
@@ -64,17 +65,7 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
 
 def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
     """The values that a loop takes from around it; what is made in it are not these but what it is made of."""
-    inside = set(loop.nodes)
-    read: list[Value] = []
-    for node in loop.nodes:
-        axis = plan.labels.axes[node]
-        for number, value in enumerate(node.operands):
-            maker = program.maker.get(value)
-            if maker in inside and reads_tile(plan.labels, node, number):
-                continue
-            is_carried = axis.combine == THREADED and number < len(node.results)
-            if not is_carried:
-                read.append(value)
+    read = [value for value, _ in read_around(program, plan, loop)]
     found: dict[Value, None] = {}
     for value in read:  # grows
         maker = program.maker.get(value)
@@ -83,6 +74,18 @@ def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
         else:
             found[value] = None
     return list(found)
+
+
+def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple[Value, int | None]]:
+    """Each read of a value from around a loop, and the dim along which a tile takes a part of it; None: all of it."""
+    inside = set(loop.nodes)
+    for node in loop.nodes:
+        axis = plan.labels.axes[node]
+        carried = len(node.results) if axis.combine == THREADED else 0
+        for number, value in enumerate(node.operands):
+            is_tile = program.maker.get(value) in inside and reads_tile(plan.labels, node, number)
+            if number >= carried and not is_tile:
+                yield value, axis.operands[number]
 
 
 def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:

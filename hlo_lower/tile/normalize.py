@@ -1,14 +1,15 @@
-"""Make a module ready to be tiled: calls inlined, cheap large values made anew for each use, transposes of dots gone,
-rows that are counted batching dims.
+"""Make a module ready to be tiled: calls inlined, cheap large values made anew for each use, products in the form
+of which least is copied, rows that are counted batching dims.
 
 Nothing of it changes what is computed, and by itself none of it is worth writing: it is done to a copy, which is kept
 only where a loop is made of it.
 """
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Graph, Node, erase_uncalled
+from hlo_lower.graph import Graph, Node, erase_uncalled
 from hlo_lower.tile.batched_rows import batch_rows
 from hlo_lower.tile.dataflow import WITH_BODIES, blocks_of, cheap_values, size_of
+from hlo_lower.tile.product_forms import settle_products
 
 REPEATED = 1 << 12
 """Bytes from which a cheap value is made anew for each use."""
@@ -78,44 +79,9 @@ def _repeat(node: Node) -> None:
         user.operands[number] = mlir.clone_before(node.raw, outer, {}).results[0]
 
 
-def turn_dots(graph: Graph) -> None:
-    """Exchange the operands of a dot_general whose only user exchanges the free dims of its two operands.
-
-        %d = dot_general %a, %b : 512x2048, 2048x32000 -> 512x32000;  %t = transpose %d : 32000x512
-        ->  %t = dot_general %b, %a : 32000x512
-
-    Right: a product does not depend on the order of its factors, and the free dims of the first operand come first.
-    """
-    with mlir.active(graph.context):
-        for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-            if node.name == "stablehlo.transpose":
-                _turn(node)
-
-
-def _turn(transpose: Node) -> None:
-    dot = transpose.operand(0).node
-    if dot is None or dot.name != "stablehlo.dot_general" or len(list(dot.result().users)) != 1:
-        return
-    numbers = mlir.dot_dimension_numbers(dot.raw)
-    batch = len(numbers.lhs_batching_dimensions)
-    left = len(dot.operand(0).shape) - batch - len(numbers.lhs_contracting_dimensions)
-    rank = len(dot.result().shape)
-    exchanged = (*range(batch), *range(batch + left, rank), *range(batch, batch + left))
-    if transpose.integers("permutation") != exchanged:
-        return
-    attributes = mlir.turned_dot_attributes(dot.raw)
-    if attributes is None:
-        return
-    build = Builder.before(transpose)
-    turned = build.op("stablehlo.dot_general", dot.operands[::-1], [transpose.result().raw.type], attributes)
-    transpose.result().raw.replace_all_uses_with(turned.result().raw)
-    transpose.raw.erase()
-    dot.raw.erase()
-
-
 def prepare(graph: Graph) -> None:
     """All of it."""
     inline_calls(graph)
-    turn_dots(graph)
+    settle_products(graph)
     batch_rows(graph)
     repeat_cheap(graph)

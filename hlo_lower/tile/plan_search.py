@@ -5,7 +5,7 @@ XLA's figure for the compiled module accepts or refuses; the estimates only say 
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
@@ -306,7 +306,8 @@ class _Attempts(Sequence[str]):
         for loop in emit(choice.program, choice.plan, choice.sizes):
             program = Dataflow(self._graph, self._rules, block)
             inner = within(loop, program, self._budget, self._large) if choice.sizes.steps == 1 else None
-            told += self._emitted(inner) if inner is not None else ()
+            inner_told = () if inner is None else self._emitted(inner)
+            told += tuple(replace(record, depth=record.depth + 1) for record in inner_told)
         return told
 
 

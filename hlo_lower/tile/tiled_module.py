@@ -1,15 +1,21 @@
 """What tiling gives: the module, its loops, and what XLA needs for its temporaries before and after."""
 
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any, Literal
 
+from hlo_lower.drawing.loop_picture import LoopPart, drawn_step
+from hlo_lower.drawing.loop_svg import loop_figures, loop_svg
+from hlo_lower.drawing.loop_text import loop_lines
+from hlo_lower.drawing.memory_svg import memory_folded
 from hlo_lower.graph import Node, Writable
 from hlo_lower.memory import MemoryCurve, shown_bytes
+from hlo_lower.short_forms import plural
 from hlo_lower.subset.cut import Steps
-from hlo_lower.subset.tensor_subset import TensorSubset
 from hlo_lower.tile.dataflow import Dataflow, is_of_integers, type_of
 from hlo_lower.tile.emit_loops import Sizes
 from hlo_lower.tile.loop_body import ITERATOR
+from hlo_lower.tile.loop_parts import loop_parts
 from hlo_lower.tile.phases import Loop, LoopPlan
 from hlo_lower.tile.pulled_up import PulledRecord
 from hlo_lower.tile.recomputed import RecomputedRecord
@@ -28,6 +34,8 @@ class TiledLoopRecord:
       accumulators: those that it accumulates, each with its combiner.
       again: the types of what it computes again that an earlier loop computed, the largest first.
       is_exact: whether no float sum is split, nor computed by an op whose order XLA chooses by its size.
+      parts: what a step takes of each tensor that it is about.
+      depth: how many loops of its plan it is within.
     """
 
     where: str
@@ -39,6 +47,8 @@ class TiledLoopRecord:
     accumulators: tuple[str, ...]
     again: tuple[str, ...]
     is_exact: bool
+    parts: tuple[LoopPart, ...] = ()
+    depth: int = 0
 
     def __str__(self) -> str:
         told = [f"{self.where}: {self.subset}, {self.ops} ops"]
@@ -46,6 +56,18 @@ class TiledLoopRecord:
         told += [f"accumulates {', '.join(self.accumulators)}"] if self.accumulators else []
         told += [f"computes {', '.join(self.again)} again"] if self.again else []
         return "; ".join(told)
+
+    def svg(self, *, alone: bool = False) -> str:
+        """The drawing of a step; "" where nothing is known of it. `alone`: whether it is a file of its own."""
+        return loop_svg(self.parts, drawn_step(self.steps, self.size), alone=alone)
+
+    def drawing(self) -> list[str]:
+        """The same as characters, a line each."""
+        return loop_lines(self.parts, drawn_step(self.steps, self.size))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is told of it, as plain data."""
+        return {**asdict(self), "parts": [part.to_json() for part in self.parts]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +104,30 @@ class Tiled(Writable):
     def __repr__(self) -> str:
         return f"<Tiled {self.graph.name}: {self.summary()}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the lines, a step of each loop drawn, and the memory over program order, folded."""
+        parts = [f"<p>{escape(line)}</p>" for line in self.lines()] + self.figures()
+        return "\n".join(filter(None, [*parts, memory_folded(self.memory, self.max_temp)]))
+
+    def drawing_lines(self) -> list[str]:
+        """The drawings of the loops as characters, alike ones once, each below the places of its loops."""
+        drawn: dict[tuple[str, ...], list[str]] = {}
+        for loop in self.loops:
+            drawn.setdefault(tuple(loop.drawing()), []).append(loop.where)
+        told = (
+            (plural(len(places), "loop"), ", ".join(dict.fromkeys(places)), lines) for lines, places in drawn.items()
+        )
+        return [
+            line
+            for count, where, lines in told
+            if lines
+            for line in (f"{count} at {where}, one step", *(f"  {line}" for line in lines))
+        ]
+
+    def figures(self) -> list[str]:
+        """The drawings of the loops as HTML, alike ones once."""
+        return loop_figures((str(loop), loop.svg()) for loop in self.loops)
+
     @property
     def reached(self) -> bool:
         """Whether the temporaries are within the bound."""
@@ -105,7 +151,7 @@ class Tiled(Writable):
     def to_json(self) -> dict[str, Any]:
         """What is told of it, as plain data."""
         told = {"before": self.before, "after": self.after, "max_temp": self.max_temp, "reached": self.reached}
-        changes = {"loops": [asdict(loop) for loop in self.loops], "pulled": [asdict(pull) for pull in self.pulled]}
+        changes = {"loops": [loop.to_json() for loop in self.loops], "pulled": [asdict(pull) for pull in self.pulled]}
         changes["recomputed"] = [asdict(scan) for scan in self.recomputed]
         return {**told, **changes, "left": list(self.left), "ended": self.ended}
 
@@ -122,7 +168,7 @@ class Tiled(Writable):
         each loop, what is left, and an early end."""
         changes = [f"  pulled up {pull}" for pull in self.pulled]
         changes += [f"  computes again {scan}" for scan in self.recomputed]
-        changes += [f"  loop {loop}" for loop in self.loops]
+        changes += [f"  {'  ' * loop.depth}loop {loop}" for loop in self.loops]
         ended = [f"  search ended early: {self.ended}"] if self.ended else []
         return [self.summary(), *changes, *(f"  left {what}" for what in self.left), *ended]
 
@@ -135,12 +181,12 @@ def records(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> tuple[TiledLoopR
 def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> TiledLoopRecord:
     labels, seed = plan.labels, plan.labels.core.seed
     size = min(sizes.steps, labels.steps)
-    part: TensorSubset = Steps(ITERATOR, labels.steps, size).part(seed.static_shape, labels.dims[seed])
+    tile = Steps(ITERATOR, labels.steps, size)
     combined = [f"{type_of(v)} by {labels.axes[n].combine}" for n in loop.accumulators for v in n.results]
     again = sorted((v for node in loop.again for v in node.results), key=lambda v: -program.size[v])
     return TiledLoopRecord(
         str(program.graph.location(program.maker[seed])),
-        str(part),
+        str(tile.part(seed.static_shape, labels.dims[seed])),
         labels.steps,
         size,
         len(loop.nodes),
@@ -148,6 +194,7 @@ def _record(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes) -> Tile
         tuple(combined),
         tuple(dict.fromkeys(type_of(value) for value in again[:3])),
         not any(_is_rounded(node) for node in loop.nodes),
+        loop_parts(program, plan, loop, tile),
     )
 
 

@@ -188,7 +188,7 @@ WORKLOADS = {
         Workload("experts", experts, (32, 8, 16, 4), (1024, 256, 512, 16), "16MiB"),
         Workload("int8_table", int8_table, (64, 16, 8), (65536, 256, 1024), "16MiB"),
         Workload("cross_entropy_128k", cross_entropy, (16, 4, 32), (8192, 512, 131072), "400MiB"),
-        Workload("attention_16k", attention, (2, 48, 8), (4, 16384, 64), "40MiB"),
+        Workload("attention_16k", attention, (2, 48, 8), (4, 16384, 64), "27MiB"),
         Workload("experts_4k", experts, (32, 8, 16, 4), (4096, 256, 512, 16), "40MiB"),
         Workload("prefill", prefill, (1, 32, 16, 2), (3, 2048, 512, 8), "50MiB"),
         Workload("cached_attention", cached_attention, (8, 2, 24, 8, 8), (8, 4, 7936, 256, 128), "80MiB"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import hlo_lower as hl
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"

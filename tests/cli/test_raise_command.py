@@ -27,7 +27,8 @@ def test_a_module_is_raised_and_written_out_again(softmax, command):
     """What was found is told, and what was almost; the inverse gives plain ops."""
     done = command("raise", "softmax.mlir", "-o", "raised.mlir")
     assert (done.code, done.err) == (0, "")
-    first, second = done.out.splitlines()
+    first, second, last = done.out.splitlines()
+    assert last == "wrote raised.mlir"
     assert first.startswith("softmax.mlir: 1 named op: 1 softmax ")
     assert second == "  1 almost: hlo-lower report --named softmax.mlir says what it lacked"
     assert "hl.softmax" in (softmax / "raised.mlir").read_text()

@@ -37,7 +37,8 @@ def test_the_main_job(softmax, command):
     """A module is tiled to a bound, verified and written, and what was done is told and reported."""
     done = command("tile", "softmax.mlir", "-o", "out.mlir", "--max-temp", "2KiB", "--report", "r.json")
     assert (done.code, done.err) == (0, "")
-    first, loop = done.out.splitlines()
+    first, loop, last = done.out.splitlines()
+    assert last == "wrote out.mlir, r.json"
     assert first.startswith("softmax.mlir: 1 loop, temporaries ")
     assert "asked 2.0 KiB   verified: 1 region" in first
     assert loop.startswith("  loop softmax.mlir:")

@@ -188,10 +188,11 @@ def test_a_function_without_an_entry_is_exported_by_its_shapes(folder, command):
 
 
 def test_colors_are_forced_and_forbidden_by_the_environment(command, monkeypatch):
-    """FORCE_COLOR=1 into a pipe; NO_COLOR beats it, and 0 is none."""
+    """FORCE_COLOR=1 into a pipe; NO_COLOR beats it, and 0 and nothing are none."""
     assert "\x1b[" not in command("rules").out
-    monkeypatch.setenv("FORCE_COLOR", "0")
-    assert "\x1b[" not in command("rules").out
+    for none in ("0", ""):
+        monkeypatch.setenv("FORCE_COLOR", none)
+        assert "\x1b[" not in command("rules").out
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[" in command("rules").out
     monkeypatch.setenv("NO_COLOR", "1")

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import hlo_lower as hl
@@ -189,6 +190,33 @@ def test_a_layer_that_differs_is_no_twin(text, monkeypatch, name):
     by_twins = found(changed, monkeypatch, each=False)
     assert by_twins == found(changed, monkeypatch, each=True)
     assert by_twins[:2] != found(text, monkeypatch, each=False)[:2]
+
+
+def test_a_longer_constant_of_a_layer_is_looked_at(monkeypatch):
+    """Eight layers with a causal mask each, as a constant of more elements than are printed; that of the sixth lets one
+    more position be seen, so it is another attention with another function."""
+    rows, square = np.arange(16), jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32)
+    masks = [rows[:, None] >= rows - (number == 5) for number in range(LAYERS)]
+
+    def attends(x, weights):
+        for weight, seen in zip(weights, masks, strict=True):
+            scores = jnp.where(jnp.asarray(seen), x @ weight @ x.swapaxes(-1, -2), -1e30)
+            x = x + jax.nn.softmax(scores) @ x
+        return x
+
+    x = jax.ShapeDtypeStruct((2, 16, WIDTH), jnp.float32)
+    lines = jax.jit(attends).lower(x, [square] * LAYERS).as_text().split("\n")
+    constants = [line for line in lines if "tensor<16x16xi1>" in line and "constant" in line]
+    assert len(constants) == LAYERS
+    for constant in constants:  # each in its layer, as some exporters write them
+        lines.remove(constant)
+        name = constant.split()[0]
+        lines.insert(next(n for n, line in enumerate(lines) if re.search(rf"{name}\b", line)), constant)
+    changed = "\n".join(lines)
+    by_twins = found(changed, monkeypatch, each=False)
+    assert by_twins == found(changed, monkeypatch, each=True)
+    told = [dict(one[0][1])["causal"] for one in by_twins[0] if one[0][0] == "attention"]
+    assert told == [number != 5 for number in range(LAYERS)]
 
 
 TURNED = """

@@ -6,11 +6,11 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import hlo_lower as hl
+from hlo_lower.drawing.memory_svg import memory_svg
+from hlo_lower.drawing.memory_text import memory_lines
 from hlo_lower.graph import read
 from hlo_lower.memory import LoopSpan, MemoryCurve
 from hlo_lower.report import render_html, render_json, render_text
-from hlo_lower.report.memory_svg import memory_svg
-from hlo_lower.report.memory_text import memory_lines
 from hlo_lower.tile.memory_curve import MOST_OPS, curves_of
 
 CALLED = """

@@ -13,7 +13,7 @@ from hlo_lower.english import told
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report import ModuleReport, render_html, render_json
 from hlo_lower.report.page_words import RECORD
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 from hlo_lower.report.row import bounds, writes
 from hlo_lower.scatter.record import Written
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.report.picture_svg import svg_of
+from hlo_lower.report.picture import svg_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BATCH = "input_batching_dims = [0], scatter_indices_batching_dims = [0], "

@@ -5,9 +5,11 @@ import json
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.report import ModuleReport, render_html
+from hlo_lower import survey
+from hlo_lower.errors import NotLoweredError
+from hlo_lower.mlir import print_module
+from hlo_lower.report import ModuleReport, render_html, report_data
 from hlo_lower.report.built_text import LOCATION, built_texts
-from hlo_lower.report.page_words import RECORD
 from hlo_lower.report.source_text import scatter_texts, source_line
 
 OP = """%0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{
@@ -132,11 +134,72 @@ def test_alike_scatters_share_a_text(record):
 def test_the_page_of_a_conversion_has_before_and_after(module, tmp_path):
     """`convert --report R.html` shows the op and what it became; of many modules too."""
     [report] = hl.convert_modules(module, tmp_path / "out", verify="off", with_texts=True)
-    words = json.loads(render_html([report]).split('id="words">')[1].split("</script>")[0])
-    [numbers] = words["modules"][0]["records"]
-    told = {name: words["texts"][n] for name, n in zip(RECORD, numbers, strict=True)}
-    assert told["before"] == OP
-    assert "stablehlo.scatter" not in told["after"]
+    [(before, after)] = code(report)
+    assert before == OP
+    assert "stablehlo.scatter" not in after
     lowered = (tmp_path / "out" / "m.mlir").read_text()
-    assert all(line.strip() in lowered for line in told["after"].split("\n"))
+    assert all(line.strip() in lowered for line in after.split("\n"))
     assert hl.convert_modules(module, tmp_path / "other", verify="off")[0].built == {}
+
+
+def code(report):
+    """Each scatter of a report's page before and after."""
+    words = json.loads(render_html([report]).split('id="words">')[1].split("</script>")[0])
+    lines = [[words["texts"][n] for n in block] for block in words["blocks"]]
+    return [tuple("\n".join(lines[n]) for n in own) for own in words["modules"][0]["code"]]
+
+
+@pytest.mark.parametrize("target", ["stablehlo", "coreml"])
+def test_the_page_of_a_report_has_what_would_be_built(module, target):
+    """It is what `convert` builds, whether the target refuses scatters alone or more; no record is another for it."""
+    plain, preview = (hl.classify_modules(module, target=target, with_texts=texts)[0] for texts in (False, True))
+    assert report_data([plain]) == report_data([preview])
+    [(before, after)] = code(preview)
+    lowered = hl.lower(module, target=target).text
+    assert before == OP
+    assert after
+    assert "stablehlo.scatter" not in after
+    assert all(line.strip() in lowered for line in after.split("\n"))
+    assert code(plain) == [(OP, "")]
+
+
+def test_each_of_several_alike_scatters_shows_what_it_becomes(tmp_path):
+    """The text of the first one, as with what it was."""
+    second = OP.replace("%0 =", "%2 =").replace("(%arg0,", "(%1,").replace("\n", "\n  ")
+    text = MODULE.replace("return %1", f"{second}\n  return %2")
+    (tmp_path / "m.mlir").write_text(text)
+    [report] = hl.classify_modules(tmp_path / "m.mlir", with_texts=True)
+    (_, first), (_, other) = code(report)
+    assert first == other != ""
+    assert list(report.built) == [1]
+
+
+def test_a_long_constant_is_not_written_out(tmp_path):
+    """What was built shows that it is one, and not its thousand elements."""
+    numbers = ", ".join(map(str, range(8)))
+    text = MODULE.replace("  %0 =", f"  %i = stablehlo.constant dense<[{numbers}]> : tensor<8xi32>\n  %0 =", 1)
+    lowered = hl.lower(text)
+    printed = print_module(lowered.graph.module, locations=True, longest=4)
+    assert "__elided__" in printed
+    assert f"[{numbers}]" not in printed
+
+
+def test_what_cannot_be_lowered_is_still_told(module, monkeypatch):
+    """A rule that fails is for `convert` to tell: the report is that without texts."""
+
+    def failing(*_, **__):
+        raise NotLoweredError("m.mlir", "a broken rule", next_step="report this")
+
+    [plain] = hl.classify_modules(module)
+    monkeypatch.setattr(survey, "lower_scatters", failing)
+    [report] = hl.classify_modules(module, with_texts=True)
+    assert (report.error, report.built) == (None, {})
+    assert report_data([plain]) == report_data([report])
+
+
+@pytest.mark.parametrize("target", ["stablehlo", "coreml"])
+def test_a_line_is_that_of_the_file_whatever_the_target(target):
+    """Also where a copy is lowered to know, which is printed otherwise than the file."""
+    [record] = hl.classify(hl.read(f"// a comment\n\n\n{MODULE}", "m.mlir"), target=target)
+    assert record.location == "m.mlir:6"
+    assert hl.lower(hl.read(f"\n{MODULE}", "m.mlir"), target=target).records[0].location == "m.mlir:4"

@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import hlo_lower as hl
 from hlo_lower.cli.plan_page import plan_page
+from hlo_lower.drawing.memory_svg import memory_svg
 from hlo_lower.graph import read, to_text
-from hlo_lower.report.memory_svg import memory_svg
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.dataflow import Dataflow

@@ -33,7 +33,7 @@ REPORT.modules.forEach((module, at) => {
     const told = Object.fromEntries(WORDS.record.map((name, n) => [name, text(words.records[place][n])]));
     const guard = told.rule === "none" ? "" : GUARDS[record.in_bounds];
     own.ops.push({
-      id: `${own.id}-s${record.number}`, kind: "scatter", own, record, told, op: "stablehlo.scatter", guard,
+      id: `${own.id}-s${record.number}`, kind: "scatter", own, record, place, told, op: "stablehlo.scatter", guard,
       cost: costOf(record, module.evidence),
       facets: {
         op: "stablehlo.scatter", kind: record.kind, rule: told.rule, cause: told.cause, guard, from: told.guard,
@@ -137,6 +137,7 @@ function opDetails(op) {
     listOf(numbers.map((n) => text(own.words.evidence[n]) + (evidence[n].at ? ` at ${evidence[n].at}` : "")))));
   const others = Object.entries(REPORT.rejections[record.why_not] || {}).map(([rule, numbers]) => [rule, numbers.length, numbers.map((n) => text(WORDS.reasons[n])).join("; ")])
     .sort((a, b) => a[1] - b[1]);
+  const [before, after] = own.words.code[op.place].map((n) => WORDS.blocks[n].map(text).join("\n"));
   const mlir = (title, code) => code ? [el("h3", { class: "small" }, title), el("pre", {}, code)] : "";
   return el("div", {},
     el("div", { class: "parts" },
@@ -150,8 +151,8 @@ function opDetails(op) {
       told.picture ? picture(told.picture) : ""),
     steps.length ? folded(`Evidence of ${plural(steps.length, "fact")}`, el("ul", {}, steps)) : "",
     others.length ? folded(`${plural(others.length, "rule")} not chosen, the nearest first`, listOf(others.map(([rule, , why]) => [el("b", {}, rule), `: ${why}`]))) : "",
-    mlir("Before", told.before), mlir("After", told.after),
-    record.rule && own.module.convert_seconds === null ? el("p", { class: "soft" }, "What it becomes stands in the page of its conversion: hlo-lower convert IN -o OUT --report R.html") : "");
+    mlir("Before", before), mlir("After", after),
+    record.rule && !after ? el("p", { class: "soft" }, "What it becomes is not told here: it shares its line and scope with another op, or the report was made without texts.") : "");
 }
 
 function factValue(record, name) {

@@ -1,45 +1,110 @@
-"""Products whose free dims are exchanged afterwards are written as products of the factors in the other order.
+"""Products are written in one form, whatever the order of their factors is.
 
     transpose(dot_general(%a, %b)) : [n, m]   ->   dot_general(%b, %a) : [n, m]
+    dot_general(broadcast(%x) : [b, k, s], %w : [b, k, s, n])   ->   dot_general(%x : [b, s], %w), batching over b alone
 
-Right: a product does not depend on the order of its factors, and the free dims of the first one come first. It is done
-to both pieces, so that neither has to know in which form the other one has it.
+Right: a product does not depend on the order of its factors, and the free dims of the first one come first. A factor
+that is repeated along a batching dim has there the same elements for each of the other's. It is done to both pieces, so
+that neither has to know in which form the other one has it.
 """
 
 from hlo_lower import mlir
 
 
 def turn_products(module: mlir.RawModule) -> None:
-    """Turn the products of a module; those that nothing reads any more are left in it."""
-    found: list[mlir.RawOperation] = []
+    """Write the products of a module in one form; those that nothing reads any more are left in it."""
+    transposes: list[mlir.RawOperation] = []
+    dots: list[mlir.RawOperation] = []
 
     def visit(op: mlir.RawOperation) -> None:
         if op.name == "stablehlo.transpose":
-            found.append(op)
+            transposes.append(op)
+        if op.name == "stablehlo.dot_general":
+            dots.append(op)
 
     mlir.walk(module.operation, visit)
-    for transpose in found:
+    for transpose in transposes:
         _turn(transpose)
+    for dot in dots:
+        _unbatch(dot)
 
 
 def _turn(transpose: mlir.RawOperation) -> None:
+    """Exchange the factors of a transposed product, if the dims move less then: nowhere, if can be."""
     dot = mlir.producer(transpose.operands[0])
     if dot is None or dot.name != "stablehlo.dot_general":
         return
     numbers = mlir.dot_dimension_numbers(dot)
     batch = len(numbers.lhs_batching_dimensions)
     left = len(mlir.tensor_shape(dot.operands[0].type)) - batch - len(numbers.lhs_contracting_dimensions)
-    rank = len(mlir.tensor_shape(dot.results[0].type))
-    exchanged = (*range(batch), *range(batch + left, rank), *range(batch, batch + left))
+    shape = mlir.tensor_shape(dot.results[0].type)
+    exchanged = (*range(batch), *range(batch + left, len(shape)), *range(batch, batch + left))
+    before = mlir.integers_of(transpose.attributes["permutation"])
+    permutation = tuple(exchanged.index(dim) for dim in before)
     attributes = mlir.turned_dot_attributes(dot)
-    if mlir.integers_of(transpose.attributes["permutation"]) != exchanged or attributes is None:
+    if permutation >= before or attributes is None:
         return
-    turned = mlir.create_operation(
+    point = mlir.insert_before(transpose)
+    kind = mlir.tensor_type([shape[dim] for dim in exchanged], mlir.tensor_element(dot.results[0].type))
+    factors = [dot.operands[1], dot.operands[0]]
+    new = mlir.create_operation(dot.name, factors, [kind], attributes, location=dot.location, insertion_point=point)
+    if permutation != tuple(range(len(shape))):
+        new = mlir.create_operation(
+            transpose.name,
+            [new.results[0]],
+            [transpose.results[0].type],
+            {"permutation": mlir.dense_i64(permutation)},
+            location=transpose.location,
+            insertion_point=point,
+        )
+    transpose.results[0].replace_all_uses_with(new.results[0])
+
+
+def _unbatch(dot: mlir.RawOperation) -> None:
+    """Put a factor without free dims first, and take it as it is before it is repeated along batching dims."""
+    numbers = mlir.dot_dimension_numbers(dot)
+    batching = [list(numbers.lhs_batching_dimensions), list(numbers.rhs_batching_dimensions)]
+    summed = [list(numbers.lhs_contracting_dimensions), list(numbers.rhs_contracting_dimensions)]
+    ranks = [len(mlir.tensor_shape(value.type)) for value in dot.operands]
+    small = next((k for k in (0, 1) if ranks[k] == len(batching[k]) + len(summed[k])), None)
+    if small is None:
+        return
+    large, value = 1 - small, dot.operands[small]
+    pairs = list(zip(batching[small], batching[large], strict=True))
+    repeat = mlir.producer(value)
+    if repeat is not None and repeat.name == "stablehlo.broadcast_in_dim":
+        kept = list(mlir.integers_of(repeat.attributes["broadcast_dimensions"]))
+        shape = mlir.tensor_shape(value.type)
+        is_plain = [shape[dim] for dim in kept] == list(mlir.tensor_shape(repeat.operands[0].type))
+        left = [pair for pair in pairs if pair[0] in kept]
+        if (
+            is_plain
+            and set(summed[small]) <= set(kept)
+            and _order(left, ranks, summed, large) == _order(pairs, ranks, summed, large)
+        ):
+            value = repeat.operands[0]
+            pairs = [(kept.index(one), other) for one, other in left]
+            summed[small] = [kept.index(dim) for dim in summed[small]]
+    attributes = mlir.dot_attributes(
+        dot,
+        ([one for one, _ in pairs], [other for _, other in pairs]),
+        (summed[small], summed[large]),
+        is_turned=small == 1,
+    )
+    if attributes is None or (small == 0 and value == dot.operands[0]):
+        return
+    new = mlir.create_operation(
         dot.name,
-        [dot.operands[1], dot.operands[0]],
-        [transpose.results[0].type],
+        [value, dot.operands[large]],
+        [dot.results[0].type],
         attributes,
         location=dot.location,
-        insertion_point=mlir.insert_before(transpose),
+        insertion_point=mlir.insert_before(dot),
     )
-    transpose.results[0].replace_all_uses_with(turned.results[0])
+    dot.results[0].replace_all_uses_with(new.results[0])
+
+
+def _order(pairs: list[tuple[int, int]], ranks: list[int], summed: list[list[int]], large: int) -> list[int]:
+    """The dims of the larger factor in the order in which the product has them."""
+    batch = [other for _, other in pairs]
+    return [*batch, *(dim for dim in range(ranks[large]) if dim not in (*batch, *summed[large]))]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from hlo_lower.drawing.memory_svg import memory_names, told_curve
 from hlo_lower.memory import MemoryCurve, shown_bytes
-from hlo_lower.report.memory_svg import memory_names, told_curve
 
 ROWS, COLUMNS = 5, 60
 

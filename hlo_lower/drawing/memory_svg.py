@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import chain
 
+from hlo_lower.drawing.picture_svg import element, text_at
 from hlo_lower.memory import LoopSpan, MemoryCurve, shown_bytes
-from hlo_lower.report.picture_svg import STYLE
-from hlo_lower.report.short_forms import plural, printable
+from hlo_lower.short_forms import plural, printable
 
 WIDTH, HEIGHT = 440, 84
 """Of the area of one curve, in pixels."""
@@ -36,16 +37,19 @@ def memory_svg(curves: Sequence[MemoryCurve], bound: int | None = None, *, alone
     top = max(top, bound or 0)
     wide, high = LEFT + WIDTH + RIGHT, TOP + len(curves) * (HEIGHT + GAP) - GAP + 10
     named = list(zip(memory_names(curves), curves, COLORS, strict=False))
-    label = escape("Memory over program order. " + ". ".join(told_curve(name, curve) for name, curve, _ in named))
-    space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
-    parts = [
-        f'<svg{space} class="memory" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" '
-        f'aria-label="{label}" font-family="system-ui,sans-serif" font-size="12">',
-        STYLE if alone else "",
-    ]
-    for number, (name, curve, color) in enumerate(named):
-        parts += _panel(told_curve(name, curve), curve, color, TOP + number * (HEIGHT + GAP), top, bound)
-    return "".join([*parts, "</svg>"])
+    label = "Memory over program order. " + ". ".join(told_curve(name, curve) for name, curve, _ in named)
+    panels = (
+        _panel(told_curve(name, curve), curve, color, TOP + number * (HEIGHT + GAP), top, bound)
+        for number, (name, curve, color) in enumerate(named)
+    )
+    return element("memory", wide, high, label, chain.from_iterable(panels), alone=alone)
+
+
+def memory_folded(curves: Sequence[MemoryCurve], bound: int | None = None) -> str:
+    """The same as HTML that a notebook unfolds, with what it is; "" where nothing is live anywhere."""
+    drawn = memory_svg(curves, bound)
+    told = f"<details><summary>memory over program order</summary>{drawn}<p>{ESTIMATE}</p></details>"
+    return told if drawn else ""
 
 
 def memory_names(curves: Sequence[MemoryCurve]) -> tuple[str, ...]:
@@ -74,11 +78,11 @@ def _panel(told: str, curve: MemoryCurve, color: str, y: int, top: int, bound: i
         last = at(size)
     yield f'<path d="{path}H{LEFT + WIDTH}V{y + HEIGHT}z" fill="{color}" fill-opacity=".8"/>'
     yield f'<path d="M{LEFT} {y}v{HEIGHT}h{WIDTH}" fill="none" stroke="currentColor" stroke-opacity=".6"/>'
-    yield _text(LEFT, y - 7, told, "start")
-    yield from (_text(LEFT - 5, at(size) + 4, shown_bytes(size), "end") for size in (0, top))
+    yield text_at(LEFT, y - 7, told)
+    yield from (text_at(LEFT - 5, at(size) + 4, shown_bytes(size), "end") for size in (0, top))
     if bound:
         yield f'<path d="M{LEFT} {at(bound)}h{WIDTH}" stroke="currentColor" stroke-dasharray="5 4"/>'
-        yield _text(LEFT + WIDTH, at(bound) - 4, f"asked {shown_bytes(bound)}", "end")
+        yield text_at(LEFT + WIDTH, at(bound) - 4, f"asked {shown_bytes(bound)}", "end")
 
 
 def _band(span: LoopSpan, ops: int, y: int) -> str:
@@ -86,7 +90,3 @@ def _band(span: LoopSpan, ops: int, y: int) -> str:
     told = f"<title>loop at {escape(printable(span.where))}</title>"
     place = f'x="{x:.1f}" y="{y}" width="{max(end - x, 2):.1f}" height="{HEIGHT}"'
     return f'<rect {place} fill="{LOOP}" fill-opacity=".3">{told}</rect>'
-
-
-def _text(x: float, y: float, told: str, anchor: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="currentColor">{escape(told)}</text>'

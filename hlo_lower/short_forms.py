@@ -1,6 +1,6 @@
 """Counts, times and names as a reader expects them."""
 
-from hlo_lower.report.module import NOT_MEASURED
+NOT_MEASURED = "not measured"
 
 
 def plural(count: int, noun: str) -> str:

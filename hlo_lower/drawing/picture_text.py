@@ -1,25 +1,31 @@
-"""The drawing of what a scatter writes as characters, for a terminal."""
+"""A drawing of what is taken of a tensor as characters, for a terminal."""
 
 from collections.abc import Iterator
 
-from hlo_lower.report.picture import Axis, Look, Picture, picture_of
-from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.drawing.picture import Axis, Look, Picture
 
 MOST_ROWS, MOST_COLUMNS = 8, 32
 
-MARKS = {Look.WRITTEN: "#", Look.AGAIN: "%", Look.OUTSIDE: "o"}
+MARKS = {
+    Look.READ: "=",
+    Look.HELD: "~",
+    Look.WRITTEN: "#",
+    Look.ADDED: "+",
+    Look.AGAIN: "%",
+    Look.OUTSIDE: "o",
+}
 LEGEND = {Look.WRITTEN: "# written", Look.AGAIN: "% may be written again", Look.OUTSIDE: "o outside, dropped"}
 
 
-def text_of(record: ScatterRecord) -> list[str]:
-    """The lines of the drawing, and what its characters mean; none where there is nothing to draw."""
-    picture = picture_of(record)
-    return [] if picture is None else [*_grid(picture), *_words(picture)]
-
-
-def _grid(picture: Picture) -> Iterator[str]:
-    """A character for each cell, or for several; behind the right and the lower edge what leaves the operand."""
+def picture_lines(picture: Picture) -> list[str]:
+    """The lines of a drawing, and what its characters mean."""
     rows, columns = min(picture.rows.size, MOST_ROWS), min(picture.columns.size, MOST_COLUMNS)
+    return [*grid(picture, rows, columns), *_words(picture)]
+
+
+def grid(picture: Picture, rows: int, columns: int) -> Iterator[str]:
+    """So many rows and columns of characters, each for a cell or for several; behind the right and the lower edge what
+    leaves the tensor."""
     over_right = any(box.columns[1] > picture.columns.size for box in picture.boxes)
     over_below = any(box.rows[1] > picture.rows.size for box in picture.boxes)
     yield "+" + "-" * columns + "+"
