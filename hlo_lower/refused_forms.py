@@ -24,8 +24,10 @@ class RefusedForm(Enum):
     TWICE: a branch of a `case` that reads a value from around it twice, which a converter may take for two arguments of
       one name.
     INNER: a `case` or `if` within a loop or another one, in which a consumer may mix up what the branches read.
+    MANY: a `case` of three branches or more.
     ODD_BELOW_ZERO: a sine or tangent of what may be below 0.
     POWER_BELOW_ZERO: a power of floats whose base may be below 0.
+    OVERWRITTEN: a loop that overwrites a value without reading it, where its condition or what comes after it reads it.
     LOOP: a loop whose regions are not one call each; where the target refuses `while`, what stays of them is written in
       calls, and taken.
     """
@@ -46,9 +48,11 @@ class RefusedForm(Enum):
     INFINITE = "constant Inf"
     TOTAL_ORDER = "compare TOTALORDER"
     INNER = "case within a loop or branch"
+    MANY = "case of three branches"
     LOOP = "while not of calls"
     ODD_BELOW_ZERO = "sine or tangent below 0"
     POWER_BELOW_ZERO = "power below 0"
+    OVERWRITTEN = "while overwriting a value unread"
     STARTS = "while from constants"
     TWICE = "case reading a value twice"
 

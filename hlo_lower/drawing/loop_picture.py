@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_lower.drawing.picture import Axis, Box, Look, Picture, two_dims
-from hlo_lower.subset.tensor_subset import DimSubset, StridedRange, TensorSubset
+from hlo_lower.subset.tensor_subset import StridedRange, TensorSubset
 
 ROLES = {Look.READ: "reads", Look.HELD: "computes", Look.WRITTEN: "writes", Look.ADDED: "accumulates"}
 
@@ -47,7 +47,7 @@ class LoopPart:
         box = Box(cells[0], cells[1], self.look)
         return Picture(rows, columns, (box,), (), is_stored=self.look is not Look.HELD)
 
-    def _along(self, dim: int | None) -> DimSubset | None:
+    def _along(self, dim: int | None) -> StridedRange | None:
         """The part of a dim; None where all of it is taken."""
         return None if dim is None or self.part.is_whole(dim) else self.part.axes[dim]
 
@@ -65,11 +65,11 @@ def in_roles(parts: Sequence[LoopPart]) -> Iterator[tuple[Sequence[LoopPart], in
             yield found[:MOST_PARTS], len(found[MOST_PARTS:])
 
 
-def _axis(dim: int, size: int, part: DimSubset | None) -> Axis:
+def _axis(dim: int, size: int, part: StridedRange | None) -> Axis:
     return Axis(dim, size, True, ":", unit=size) if part is None else Axis(dim, size, True, str(part), part.size)
 
 
-def _cells(axis: Axis, part: DimSubset | None, step: int) -> tuple[int, int]:
+def _cells(axis: Axis, part: StridedRange | None, step: int) -> tuple[int, int]:
     """The cells that a step takes of an axis."""
     if not isinstance(part, StridedRange):
         return 0, axis.size

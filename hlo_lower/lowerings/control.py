@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from hlo_lower import mlir
 from hlo_lower.causes import Cause
 from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.elementwise_region import on_tensors
@@ -129,6 +130,41 @@ def if_to_case(op: Op) -> Sequence[Value]:
     for region, block in enumerate(reversed(op.node.blocks)):
         op.build.repeat_block(block, case, region)
     return case.results
+
+
+@rules.lowers(
+    CONTROL, named={ControlOp.CASE}, goes={Outcome.UNKNOWN}, way={Way.ONE}, form="one case of two after the other"
+)
+def case_to_pairs(op: Op) -> Sequence[Value]:
+    """Ask for each branch whether it is the one.
+
+        %r = stablehlo.case %i { a } { b } { c }
+        ->
+        %2 = stablehlo.case (%i is neither 0 nor 1) { c } { 0 };   %1 = stablehlo.case (%i is 1) { b } { %2 };
+        %r = stablehlo.case (%i is 0) { a } { %1 }
+
+    Equal: one branch is run, that of the index, the last one of an index that is no branch's; the others hand on what
+    is there, zeros at first, which are replaced.
+    """
+    node, build = op.node, op.build
+    if not all(value.is_tensor and value.is_static for value in node.results):
+        raise DoesNotApply("a result is no tensor of static shape")
+    index, types = node.operand(0), [result.raw.type for result in node.results]
+    last = len(node.blocks) - 1
+    found = [build.broadcast(build.zero(mlir.tensor_element(v.raw.type)), v.static_shape) for v in node.results]
+    for number in reversed(range(last + 1)):
+        if number == last:
+            inside = build.compare(index, "GE", build.constant(0, (), "i32"))
+            below = build.compare(index, "LT", build.constant(last, (), "i32"))
+            is_other = build.elementwise("and", inside, below)
+        else:
+            is_other = build.compare(index, "NE", build.constant(number, (), "i32"))
+        case = build.op(CASE, [build.convert(is_other, "i32")], types, regions=2)
+        build.repeat_block(node.blocks[number], case, 0)
+        handed = tuple(found)
+        build.region(case, 1, [], lambda _build, _given, handed=handed: handed)
+        found = list(case.results)
+    return found
 
 
 @rules.lowers(

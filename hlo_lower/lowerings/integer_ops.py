@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 
 from hlo_lower.graph import Builder, Value
+from hlo_lower.lowerings.carried.carrier import MARK, Form, carriers_of
+from hlo_lower.lowerings.carried.carrying import Carrying
+from hlo_lower.lowerings.carried.on_carriers import lowered
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, Elementwise, PlainLowering, PlainOp
-from hlo_lower.registry import RuleList
+from hlo_lower.mlir import is_splat
+from hlo_lower.registry import RuleList, When
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
 
@@ -157,12 +161,80 @@ def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
     return [build.select(is_inside, found, at(0))]
 
 
+def _wide_shift(op: PlainLowering) -> Sequence[Value]:
+    """A shift of 64 bits on the two halves."""
+    element = op.node.result().element_type
+    [halves] = (carrier for carrier in carriers_of(element) if carrier.form is Form.HALVES)
+    [found] = lowered(op.node, Carrying(op.build, {element: halves}, lambda _op, _element: False))
+    if found.node is not None:
+        del found.node.raw.attributes[MARK]  # a note of the stage of element types, in which this is not built
+    return [found]
+
+
+WIDE = When("64 bits", lambda facts: facts.bits == 64)
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.SHIFT_RIGHT_LOGICAL},
+    elements={Elements.UNSIGNED},
+    when=WIDE,
+    form="the lower and the upper 32 bits, shifted by products and quotients",
+)
+def wide_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Value]:
+    """Shift the two halves of 32 bits.
+
+        %x >> 32    ->   the upper half in the place of the lower one, and 0
+
+    Equal: by less than 32 what leaves the upper half enters the lower one, by more that is the upper half shifted by
+    the rest; what is not known is shifted by each power of two that it has. The halves are `bitcast_convert`s.
+    """
+    return _wide_shift(op)
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.SHIFT_RIGHT_LOGICAL},
+    elements={Elements.SIGNED},
+    when=WIDE,
+    form="the lower and the upper 32 bits, shifted by products and quotients",
+)
+def wide_signed_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Value]:
+    """The same of signed integers. Equal: the shift moves in zeros, whatever the sign."""
+    return _wide_shift(op)
+
+
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.SHIFT_RIGHT},
+    elements={Elements.SIGNED},
+    when=WIDE,
+    form="the lower and the upper 32 bits, shifted by products and quotients, the sign moved in",
+)
+def wide_shift_right_to_halves(op: PlainLowering) -> Sequence[Value]:
+    """The same where the sign moves in. Equal: the bits that enter the upper half are its sign's."""
+    return _wide_shift(op)
+
+
 def _power(at: Integers, s: Value, otherwise: int) -> Value:
     """2^s for each bit's number s; else another number. Each is chosen by comparing, from powers that are constants."""
+    if (known := _known(s)) is not None:
+        return at(1 << known if 0 <= known < at.width else otherwise)
     found = at(otherwise)
     for bit in range(at.width):
         found = at.where(s, "EQ", bit, 1 << bit, found)
     return found
+
+
+def _known(s: Value) -> int | None:
+    """The one number that all elements are, where they are a constant, or are spread from one."""
+    node = s.node
+    while node is not None and node.name == "stablehlo.broadcast_in_dim":
+        node = node.operand(0).node
+    if node is None or node.name != "stablehlo.constant" or not is_splat(node.raw):
+        return None
+    values = node.constant()
+    return None if values is None or not values.size else int(values.reshape(-1)[0])
 
 
 # --- the bits of floats ---

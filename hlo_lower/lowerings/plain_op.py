@@ -81,6 +81,7 @@ class PlainFacts(FactsByName):
 
     Attributes:
       named, elements, numbers, needs: the facts that rules constrain; `needs` is the form that the target refuses.
+      bits: of an integer of its first operand; 0 of other elements.
       is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
       window: elements of a window; 0 where there is none.
       summed: numbers that each element of a product is the sum of.
@@ -90,6 +91,7 @@ class PlainFacts(FactsByName):
     elements: Elements
     numbers: Numbers
     needs: Whole | RefusedForm = Whole.WHOLE
+    bits: int = 0
     is_safe_divisor: bool = False
     window: int = 0
     summed: int = 0

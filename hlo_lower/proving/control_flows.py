@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from hlo_lower.lowerings.control import ControlOp
+from hlo_lower.lowerings.control import ControlOp, Way
 from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
 
@@ -17,6 +18,9 @@ def control_cases(rule: Rule) -> Iterator[ProofCase]:
     ops = rule.constraints.get("named", frozenset(ControlOp))
     refused = dict.fromkeys(sorted(str(op.value) for op in ops), "none")
     target = Target("no_control", refused={**refused, "stablehlo.scatter": "lowered"})
+    if set(ops) == {ControlOp.CASE} and Way.ONE in rule.constraints.get("way", ()):
+        scatter = {"stablehlo.scatter": "lowered"}
+        target = Target("few_branches", refused=scatter, refused_forms=[RefusedForm.MANY.value])
     for element in ("i32", "f32", "i8"):
         for op in ControlOp:
             for name, text in _FORMS[op](element) if op in ops else ():

@@ -16,6 +16,10 @@ PROVED = (*BINARY, PlainOp.SIGN, PlainOp.REMAINDER, PlainOp.CLAMP, PlainOp.DOT_G
 TYPES = {Elements.SIGNED: ("i8", "i16"), Elements.UNSIGNED: ("ui8", "ui16"), Elements.BOOLEAN: ("i1",)}
 
 
+WIDE = {Elements.SIGNED: ("i64",), Elements.UNSIGNED: ("ui64",)}
+"""Those of shifts by what is known."""
+
+
 def has_plain_cases(rule: Rule) -> bool:
     """Whether there are modules to prove a rule on."""
     [named] = rule.constraints["named"]
@@ -32,7 +36,7 @@ def plain_cases(rule: Rule) -> Iterator[ProofCase]:
     [named] = rule.constraints["named"]
     assert isinstance(named, PlainOp)
     target = Target("npu", refused={named.value: "none", "stablehlo.scatter": "lowered"})
-    for elements, types in TYPES.items():
+    for elements, types in (*TYPES.items(), *(WIDE.items() if named in BINARY else ())):
         for element in types if elements in rule.constraints.get("elements", TYPES) else ():
             for name, text in _texts(named, element):
                 yield ProofCase(text, f"{name} of {element}", "xla", {"target": target})
@@ -62,6 +66,13 @@ def _texts(named: PlainOp, element: str) -> Iterator[tuple[str, str]]:
             line = f"%d = stablehlo.constant dense<{divisor}> : {kind}\n%r = {op} %x, %d : {kind}"
             yield (
                 f"{op} by {divisor}",
+                f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
+            )
+    elif element.endswith("64"):
+        for amount in (32, 5, 64):
+            line = f"%d = stablehlo.constant dense<{amount}> : {kind}\n%r = {op} %x, %d : {kind}"
+            yield (
+                f"{op} by {amount}",
                 f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
             )
     elif element != "i1":

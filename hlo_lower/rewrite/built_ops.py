@@ -18,6 +18,7 @@ batch_norm_training_to_reduce: add broadcast_in_dim constant divide multiply red
 branches_to_selects: compare constant select
 branches_to_taken:
 broadcast_to_steps: broadcast_in_dim reshape
+case_to_pairs: and broadcast_in_dim case compare convert
 cbrt_to_power: abs compare constant divide negate power select subtract
 chlo_to_stablehlo: multiply
 cholesky_to_columns: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select sqrt
@@ -161,6 +162,10 @@ unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
 while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+wide_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select slice
+wide_shift_right_to_halves: add bitcast_convert compare concatenate constant divide multiply reshape select slice
+wide_signed_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select
+    slice
 wide_to_halves: bitcast_convert xor
 while_to_trips: constant
 wrapped_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape

@@ -1,6 +1,7 @@
-"""Branches within loops and branches, which a target may compute wrongly though it takes others (`RefusedForm.INNER`).
+"""Branches that a target may compute wrongly for where they stand, or for what stands in them, though it takes others.
 
-LiteRT's interpreter gives a branch in one of these what another one takes: it is wrong, or does not prepare.
+LiteRT's interpreter gives a branch within a loop or a branch what another one takes: it is wrong, or does not prepare
+(`RefusedForm.INNER`). Nor do most of three branches or more prepare (`RefusedForm.MANY`).
 """
 
 from hlo_lower.graph import Function, Graph, Node
@@ -11,9 +12,15 @@ BRANCHING = ("stablehlo.case", "stablehlo.if")
 AROUND = (*BRANCHING, "stablehlo.while")
 
 
-def is_refused_inner(graph: Graph, target: Target, node: Node) -> bool:
-    """Whether a branch is refused for where it stands: in a region of a loop or a branch, or called from one."""
-    return node.name in BRANCHING and RefusedForm.INNER.value in target.refused_forms and _is_within(graph, node, set())
+def refused_branches(graph: Graph, target: Target, node: Node) -> RefusedForm | None:
+    """The form in which a target refuses a branch: within a loop or a branch, or called from one; or one of several."""
+    if node.name not in BRANCHING:
+        return None
+    if RefusedForm.INNER.value in target.refused_forms and _is_within(graph, node, set()):
+        return RefusedForm.INNER
+    if RefusedForm.MANY.value in target.refused_forms and len(node.blocks) > 2:
+        return RefusedForm.MANY
+    return None
 
 
 def _is_within(graph: Graph, node: Node, seen: set[str]) -> bool:

@@ -13,15 +13,14 @@ from collections.abc import Iterable
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Builder, Function, Graph, Node, Value
+from hlo_lower.graph import Builder, Function, Graph, Node, Value
 from hlo_lower.refused_forms import RefusedForm
+from hlo_lower.rewrite.made_of import MadeOf
 from hlo_lower.targets import Target
 
 WHILE, CALL = "stablehlo.while", "func.call"
 MOST_STEPS = 2_000
 """Values that one is found to be made of; beyond that it is not known."""
-
-Numbers = frozenset[int] | None
 
 
 def hide_starts(graph: Graph, target: Target) -> None:
@@ -49,13 +48,18 @@ def known_too_long(graph: Graph, loop: Node) -> tuple[tuple[int, ...], tuple[int
       Numbers of those that are to be hidden where the loop begins (those that begin as another one does among them),
       and of those where its body ends.
     """
-    body, read = loop.blocks[1], _Made(graph).by(loop.blocks[1])
+    body, read = loop.blocks[1], _made_of(graph).by(loop.blocks[1])
     known = {number for number, value in enumerate(loop.operands) if _is_known(graph, value)}
     same = {number for number in range(len(read)) if body.terminator.operand(number) == body.argument(number)}
     once = [(number, of) for number, of in enumerate(read) if of is not None and of <= known and number not in same]
     starts = {number for number, of in once if number in known and not of <= same | {number}}
     starts |= {number for number, value in enumerate(loop.operands) if value in loop.operands[:number]}
     return tuple(sorted(starts)), tuple(number for number, of in once if of <= same)
+
+
+def _made_of(graph: Graph) -> MadeOf:
+    """Of values from around a body only those that may be made of constants change nothing."""
+    return MadeOf(graph, lambda value: frozenset() if _is_known(graph, value) else None)
 
 
 def _is_known(graph: Graph, value: Value) -> bool:
@@ -86,55 +90,6 @@ def _given_for(graph: Graph, argument: Value) -> Value | None:
         return owner.operand(argument.number)
     calls = graph.calls_of(Function(owner).name) if owner.name == "func.func" and not Function(owner).is_public else ()
     return next((call.operand(argument.number) for call in calls), None)
-
-
-class _Made:
-    """What the results of blocks are made of: numbers of the block's arguments; None where of others, too."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._called: dict[str, tuple[Numbers, ...]] = {}
-
-    def by(self, block: Block) -> tuple[Numbers, ...]:
-        """For each value that a block returns."""
-        made: dict[Value, Numbers] = {value: frozenset({number}) for number, value in enumerate(block.arguments)}
-
-        def of(value: Value) -> Numbers:
-            return made[value] if value in made else frozenset() if _is_known(self._graph, value) else None
-
-        for node in block.nodes:
-            if node.name == CALL and (callee := self._graph.functions[node.callee]).has_body:
-                given = [of(value) for value in node.operands]
-                inner = self._by_function(callee)
-                found = [None if read is None else _union(given[number] for number in read) for read in inner]
-                made.update(zip(node.results, found, strict=True))
-            else:
-                made.update(dict.fromkeys(node.results, _union(of(value) for value in _all_read(node))))
-        return tuple(of(value) for value in block.terminator.operands)
-
-    def _by_function(self, function: Function) -> tuple[Numbers, ...]:
-        if function.name not in self._called:
-            self._called[function.name] = self.by(function.body)
-        return self._called[function.name]
-
-
-def _all_read(node: Node) -> list[Value]:
-    """What a node reads, from around its regions too."""
-    if not node.has_regions:
-        return list(node.operands)
-    walked = [Node(raw) for raw in mlir.walked(node.raw)]
-    own = {value for inner in walked for value in inner.results}
-    own |= {argument for inner in walked if inner.has_regions for block in inner.blocks for argument in block.arguments}
-    return [value for inner in walked for value in inner.operands if value not in own]
-
-
-def _union(parts: Iterable[Numbers]) -> Numbers:
-    joined = frozenset[int]()
-    for part in parts:
-        if part is None:
-            return None
-        joined |= part
-    return joined
 
 
 def _hide(node: Node, numbers: Iterable[int]) -> None:

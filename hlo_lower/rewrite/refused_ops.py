@@ -9,7 +9,7 @@ from hlo_lower.graph import Block, Graph, Node
 from hlo_lower.refused import BY_TARGET, SCATTER, RefusedOps
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.form_of import note_of, refused_form
-from hlo_lower.rewrite.inner_branches import is_refused_inner
+from hlo_lower.rewrite.inner_branches import refused_branches
 from hlo_lower.rewrite.legality import RETURNS, dtypes_on, type_refusal
 from hlo_lower.rewrite.loops_of_calls import is_of_calls
 from hlo_lower.rewrite.refused_rank import refused_rank
@@ -62,7 +62,7 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
         if node.name == SCATTER:
             continue
         form = refused_form(target, node) if target.refused_forms else None
-        form = RefusedForm.INNER if is_refused_inner(graph, target, node) else form
+        form = refused_branches(graph, target, node) or form
         if form is not None:
             yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), note_of(form))
         if (ranks := refused_rank(target, node)) is not None:

@@ -49,10 +49,12 @@ class Side:
     users: dict[ValueId, list[Op]] = field(default_factory=dict[ValueId, list[Op]])
     root_places: dict[ValueId, list[int]] = field(default_factory=dict[ValueId, list[int]])
     _around: frozenset[Number] = frozenset()
+    _true: frozenset[Number] = frozenset()
     _effects: dict[Op, int] = field(default_factory=dict[Op, int])
 
     def __post_init__(self) -> None:
         self._around = frozenset(self.numbers.values())
+        self._true = self.table.true_in(self.program, self.body, self.numbers, self.depth)
         for place, argument in enumerate(self.body.arguments):
             self.numbers[argument] = self.table.argument(self.depth, place, self.program.types[argument])
             self.count[self.numbers[argument]] += 1
@@ -61,10 +63,10 @@ class Side:
             for value in dict.fromkeys(op.reads):
                 self.users.setdefault(value, []).append(op)
         self._effects = {op: place for place, op in enumerate(op for op in self.live if op.has_effects)}
-        for place, value in enumerate(self.roots):
-            self.root_places.setdefault(value, []).append(place)
         for op in self.live:
             self._renumber(op)
+        for place, value in enumerate(self.roots):
+            self.root_places.setdefault(value, []).append(place)
 
     def has(self, number: Number) -> bool:
         """Whether a value of this number is visible in the body."""
@@ -89,7 +91,17 @@ class Side:
     @property
     def roots(self) -> list[ValueId]:
         """What the body returns, and what its operations with effects read."""
-        return [*self.body.returned, *(v for op in self._effects for v in op.inputs)]
+        return [*map(self._chosen, self.body.returned), *(v for op in self._effects for v in op.inputs)]
+
+    def _chosen(self, value: ValueId) -> ValueId:
+        """The value that a choice by what holds wherever the body is run takes; others as they are."""
+        while (maker := self.program.makers[value]) is not None and self._is_chosen(maker) and self.is_own(value):
+            value = maker.inputs[1]
+        return value
+
+    def _is_chosen(self, op: Op) -> bool:
+        """Whether an operation is another name for what it chooses by a predicate that holds."""
+        return op.name == "stablehlo.select" and self.numbers.get(op.inputs[0]) in self._true
 
     @property
     def effects(self) -> list[Op]:
@@ -118,15 +130,16 @@ class Side:
 
     def _renumber(self, op: Op) -> list[ValueId]:
         """Number an operation's results anew; those whose number changes."""
-        own = self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op))
+        own = self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op), self._true)
         changed: list[ValueId] = []
         for value, number in zip(op.results, own, strict=True):
             number = self.assumed.get(value, number)
             before = self.numbers.get(value)
             if before != number:
-                if before is not None:
-                    self.count[before] -= 1
-                self.count[number] += 1
+                if not self._is_chosen(op):
+                    if before is not None:
+                        self.count[before] -= 1
+                    self.count[number] += 1
                 self.numbers[value] = number
                 changed.append(value)
         return changed

@@ -45,7 +45,13 @@ class Table:
         return self.of(("argument", depth, place, raw_type))
 
     def results(
-        self, program: Program, op: Op, numbers: Mapping[ValueId, Number], depth: int, effect: int | None
+        self,
+        program: Program,
+        op: Op,
+        numbers: Mapping[ValueId, Number],
+        depth: int,
+        effect: int | None,
+        true: frozenset[Number] = frozenset(),
     ) -> list[Number]:
         """The numbers of an operation's results.
 
@@ -55,6 +61,7 @@ class Table:
           numbers: those of what it reads.
           depth: of the body that it stands in.
           effect: its place among the operations with effects, None for one without.
+          true: predicates that hold wherever that body is run.
         """
         types = tuple(program.types[r] for r in op.results)
         if len(op.results) == 1 and not op.bodies:
@@ -66,23 +73,52 @@ class Table:
         inputs, attributes = tuple(numbers[v] for v in op.inputs), op.attributes
         if op.name == "stablehlo.sort" and _sorts_one(program, op):
             return list(inputs)
+        if op.name == "stablehlo.select" and inputs[0] in true:
+            return [inputs[1]]
         if op.name in _COMMUTATIVE and len(inputs) == 2:
             inputs = (min(inputs), max(inputs))
         elif op.name == "stablehlo.compare":
             attributes = _with_direction(op, mirrored=inputs[0] > inputs[1])
             inputs = (min(inputs), max(inputs))
-        regions = tuple(self.region(program, body, numbers, depth + 1) for body in op.bodies)
+        regions = tuple(
+            self.region(program, body, numbers, depth + 1, true | self.true_in(program, body, numbers, depth + 1))
+            for body in op.bodies
+        )
         own = self.of((op.name, attributes, inputs, types, regions, effect if effect is None else (depth, effect)))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
 
-    def region(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> Number:
-        """The number of a region as a function of what it captures."""
-        numbers, effects = self.within(program, body, around, depth)
+    def true_in(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> frozenset[Number]:
+        """What holds wherever a body is run: of a loop's body its condition, of the same arguments.
+
+        Arguments of both regions are numbered alike, so that the condition, computed again in the body, has its number.
+        Two loops whose conditions are equal, and whose bodies are where these hold, are equal.
+        """
+        if body.owner is None or body.owner.name != "stablehlo.while" or body is not body.owner.bodies[1]:
+            return frozenset()
+        condition = body.owner.bodies[0]
+        numbers, effects = self.within(program, condition, around, depth)
+        return frozenset() if effects else frozenset({numbers[condition.returned[0]]})
+
+    def region(
+        self,
+        program: Program,
+        body: Body,
+        around: Mapping[ValueId, Number],
+        depth: int,
+        true: frozenset[Number] = frozenset(),
+    ) -> Number:
+        """The number of a region as a function of what it captures, wherever some predicates hold."""
+        numbers, effects = self.within(program, body, around, depth, true)
         types = tuple(program.types[a] for a in body.arguments)
         return self.of(("region", types, tuple(numbers[v] for v in body.returned), effects))
 
     def within(
-        self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int
+        self,
+        program: Program,
+        body: Body,
+        around: Mapping[ValueId, Number],
+        depth: int,
+        true: frozenset[Number] = frozenset(),
     ) -> tuple[dict[ValueId, Number], tuple[Number, ...]]:
         """The numbers of the values within a region, and those of its effects."""
         numbers = _Within(around)
@@ -90,7 +126,7 @@ class Table:
             numbers[argument] = self.argument(depth, place, program.types[argument])
         effects: list[Number] = []
         for op in body.ops:
-            found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None)
+            found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None, true)
             if op.has_effects:
                 effects.append(self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, op.attributes)))
             numbers.update(zip(op.results, found, strict=True))

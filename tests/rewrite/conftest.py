@@ -15,6 +15,7 @@ CONTROL = ("while", "case", "if", "map", "optimization_barrier", "custom_call")
 TARGETS = {
     "no_control": hl.Target("no_control", refused={**SCATTER, **{f"stablehlo.{op}": "none" for op in CONTROL}}),
     "no_if": hl.Target("no_if", refused={**SCATTER, "stablehlo.if": "none"}),
+    "few_branches": hl.Target("few_branches", refused=SCATTER, refused_forms=["case of three branches"]),
     "in_bounds": hl.Target("in_bounds", refused=SCATTER, gather="in_bounds"),
     "no_gather": hl.Target("no_gather", refused={**SCATTER, "stablehlo.gather": "none"}),
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),

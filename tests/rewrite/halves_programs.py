@@ -135,6 +135,18 @@ WITHOUT = {
 }
 
 
+ON_64_BITS = ("add", "multiply", "compare", "iota", "select", "broadcast_in_dim", "slice", "concatenate", "reduce")
+"""Ops that a consumer may take on signed integers of 64 bits, where it knows no others of that width."""
+
+
+def no_unsigned_64_bits():
+    """A target without room for unsigned integers of 64 bits, without shifts, that takes signed ones on a few ops."""
+    target = target_taking(*TAKEN, without=WITHOUT["no_shifts"])
+    taken = {**target.op_dtypes, "stablehlo.convert": [*TAKEN, "i64"], "stablehlo.bitcast_convert": [*TAKEN, "i64"]}
+    taken |= {f"stablehlo.{op}": [*TAKEN, "i64"] for op in ON_64_BITS}
+    return hl.Target("npu", refused=target.refused, op_dtypes=taken, refused_dtypes={"ui64": "none"})
+
+
 def no_64_bits(without="all"):
     """A target that computes on no integers of 64 bits, and has room for them."""
     types = ("i1", "i32", "f32") if without == "few_types" else TAKEN

@@ -82,7 +82,7 @@ func.func public @main(%o: tensor<64x{dtype}>, %i: tensor<{windows}x1x{index}>, 
     ("name", "text", "says"),
     [
         ("litert", point("f32", combiner="power"), "emits stablehlo.while, which litert refuses: it is not exported"),
-        ("litert", point("f32", index="ui64"), "litert refuses for ui64"),
+        ("litert", point("f64", combiner="add"), "litert refuses for f64"),
         ("coreml", point("bf16"), "needs bf16, which coreml refuses"),
         ("coreml", point("f32", index="i64"), "needs i64, which coreml refuses"),
         ("coreml", point("i32", combiner="xor"), "coreml refuses for i32"),

@@ -55,11 +55,13 @@ class Carrier:
     Attributes:
       before, after: the element types ("ui8", "i32").
       form: how.
+      through: of halves of a type that is stored in another one: that type ("ui64" is "i64" first); "" of all others.
     """
 
     before: str
     after: str
     form: Form
+    through: str = ""
 
     @property
     def cast(self) -> str:

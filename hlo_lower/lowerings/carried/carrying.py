@@ -70,10 +70,16 @@ class Carrying:
         if carrier is None or carrier.form is Form.ITSELF:
             return value
         node = value.node
-        if node is not None and node.attribute(MARK) is not None and node.operand(0).element_type == carrier.after:
-            return node.operand(0)
+        for element in filter(None, (carrier.through, carrier.after)):
+            if node is not None and node.attribute(MARK) is not None and node.operand(0).element_type == element:
+                value = node.operand(0)
+                node = value.node
+        if value.element_type == carrier.after:
+            return value
         if node is not None and node.name == "stablehlo.constant":
             return self._constant(value, carrier)
+        if carrier.through and value.element_type != carrier.through:
+            value = self._cast(value, mlir.tensor_type(value.shape, carrier.through), carrier)
         return self._cast(value, carrier.type_of(value.shape), carrier)
 
     def back(self, value: Value, element: str, *, is_exact: bool = True) -> Value:
@@ -88,10 +94,11 @@ class Carrying:
             return value
         carrier = self.scheme[element]
         shape = value.shape if carrier.shape_of(()) == () else value.shape[:-1]
-        given = self._cast(value, mlir.tensor_type(shape, element), carrier)
-        if is_exact and given.node is not None:
-            given.node.raw.attributes[MARK] = mlir.parse_attribute("unit")
-        return given
+        for step in filter(None, (carrier.through, element)):
+            value = self._cast(value, mlir.tensor_type(shape, step), carrier)
+            if is_exact and value.node is not None:
+                value.node.raw.attributes[MARK] = mlir.parse_attribute("unit")
+        return value
 
     def _cast(self, value: Value, raw_type: mlir.RawType, carrier: Carrier) -> Value:
         if (
@@ -107,7 +114,7 @@ class Carrying:
         dtype = mlir.dtype_of(carrier.after)
         if node is None or values is None or dtype is None:
             raise DoesNotApply("a constant that cannot be read")
-        raw_type = self.carried_type(value.raw.type)
+        raw_type = carrier.type_of(value.shape)
         if carrier.form in (Form.HALVES, Form.PARTS):
             values = np.ascontiguousarray(np.broadcast_to(values, value.static_shape))[..., None]
         elif mlir.is_splat(node.raw):

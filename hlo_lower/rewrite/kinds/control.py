@@ -1,11 +1,12 @@
 """Control flow, barriers and notes, for targets that refuse them. What stands in one that is kept is looked at, too."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.change import Change
-from hlo_lower.graph import Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.graph.purity import Functional
 from hlo_lower.lowerings import control
 from hlo_lower.lowerings.control import (
@@ -26,9 +27,10 @@ from hlo_lower.options import Options
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.decision import Decision, Refused
-from hlo_lower.rewrite.inner_branches import is_refused_inner
+from hlo_lower.rewrite.inner_branches import refused_branches
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
-from hlo_lower.rewrite.legality import dtypes_on
+from hlo_lower.rewrite.legality import Refusal, dtypes_on, refused_by_name, refused_of
+from hlo_lower.targets import Target
 
 
 class ControlKind(Kind):
@@ -41,7 +43,8 @@ class ControlKind(Kind):
     families = (control.rules,)
 
     def concerns(self, options: Options) -> bool:
-        return super().concerns(options) or RefusedForm.INNER.value in options.target.refused_forms
+        forms = options.target.refused_forms
+        return super().concerns(options) or any(form.value in forms for form in (RefusedForm.INNER, RefusedForm.MANY))
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; None where the target takes it, or it stands in one that is lowered first."""
@@ -52,13 +55,20 @@ class ControlKind(Kind):
         if node.name == MAP and not node.result().is_static:
             return Subject(self, node, node.name, (), nothing)
         facts = _facts(context, node)
-        ways = (Way.ONE, Way.ALL) if node.name == IF else (Way.ALL,)
+        is_many = refused_branches(context.graph, context.target, node) is RefusedForm.MANY
+        ways = (Way.ONE, Way.ALL) if node.name == IF or is_many else (Way.ALL,)
         candidates = [Candidate(replace(facts, way=way)) for way in ways]
 
         return Subject(self, node, _label(node), candidates, as_it_stands(context, node))
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) if node.name in (CUSTOM_CALL, CONSTRAINT) else OWNED
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """Of a `case` its name and its form alone count: what it holds is copied, and looked at afterwards."""
+        cases = [node for node in built if node.name == CASE]
+        others = [node for node in built if node.name != CASE]
+        return refused_of(target, graph, others) or refused_by_name(target, graph, cases)
 
     def tell(self, context: Context, subject: Subject, decision: Decision) -> Change | None:
         if isinstance(decision, Refused):
@@ -80,7 +90,7 @@ def _label(node: Node) -> str:
 
 def _is_refused(context: Context, node: Node) -> bool:
     is_taken = context.target.refusal(node.name, dtypes_on(node)) is None
-    return not is_taken or is_refused_inner(context.graph, context.target, node)
+    return not is_taken or refused_branches(context.graph, context.target, node) is not None
 
 
 def _is_within_refused(context: Context, node: Node) -> bool:

@@ -1,6 +1,6 @@
 """Ops of any name on element types that the target refuses for them, where it takes the op on other ones."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import zip_longest
@@ -186,7 +186,7 @@ def _has_form(name: str, element: str) -> bool:
 def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapping[str, Carrier]]:
     """For the types that are refused of an op what each may be carried in, those first that are cheaper.
 
-    A type that the target has no room for has one carrier everywhere.
+    A type that the target has no room for is carried in what it is stored in, or in the halves of that.
     """
     choices = [_choices(target, element, node) for element in refused]
     if not all(choices):
@@ -199,8 +199,20 @@ def schemes(target: Target, refused: Sequence[str], node: Node) -> Iterator[Mapp
 def _choices(target: Target, element: str, node: Node) -> list[Carrier]:
     stored = storage_of(target, element)
     if is_refused_as_such(target, element):
-        return [] if stored is None else [stored]
-    found = [c for c in carriers_of(element) if TABLE[node.name].on(c.form) is not How.NONE]
+        return [] if stored is None else [stored, *_taken(target, node, _halves_of(stored))]
+    return _taken(target, node, carriers_of(element))
+
+
+def _halves_of(stored: Carrier) -> Iterator[Carrier]:
+    """The halves of what a type is stored in by its bits."""
+    for carrier in carriers_of(stored.after) if stored.form is Form.SIGNED else ():
+        if carrier.form is Form.HALVES:
+            yield replace(carrier, before=stored.before, through=stored.after)
+
+
+def _taken(target: Target, node: Node, carriers: Iterable[Carrier]) -> list[Carrier]:
+    """Those of the carriers on which an op has a form, and is taken."""
+    found = [c for c in carriers if TABLE[node.name].on(c.form) is not How.NONE]
     taken = [c for c in found if c.form is Form.PARTS or not refused_types(target, node.name, frozenset({c.after}))]
     by_sums = sorted(found, key=lambda carrier: carrier.form is not Form.ITSELF) if node.name in BY_SUMS else []
     return taken or by_sums

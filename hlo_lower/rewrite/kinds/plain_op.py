@@ -19,6 +19,7 @@ from hlo_lower.lowerings import (
     remainder,
     select_and_scatter,
 )
+from hlo_lower.lowerings.carried.carrier import bits_of
 from hlo_lower.lowerings.plain_op import (
     PLAIN,
     Elements,
@@ -118,6 +119,7 @@ def _facts(context: Context, node: Node, form: RefusedForm | None) -> PlainFacts
         elements_of(node.operand(0).element_type),
         Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
         form or Whole.WHOLE,
+        bits_of(node.operand(0).element_type),
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
         window=reduce_window.window_elements(node) if named in WINDOWED else 0,
         summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,

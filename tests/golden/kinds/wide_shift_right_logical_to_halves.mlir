@@ -1,0 +1,10 @@
+// options: target=no_shift_right_logical
+// CHECK:     stablehlo.bitcast_convert %arg0 : (tensor<3xui64>) -> tensor<3x2xi32>
+// CHECK-NOT: stablehlo.shift_right_logical
+// CHECK:     stablehlo.concatenate
+// CHECK:     stablehlo.bitcast_convert {{.*}} : (tensor<3x2xi32>) -> tensor<3xui64>
+func.func public @main(%x: tensor<3xui64>) -> tensor<3xui64> {
+  %d = stablehlo.constant dense<37> : tensor<3xui64>
+  %r = stablehlo.shift_right_logical %x, %d : tensor<3xui64>
+  return %r : tensor<3xui64>
+}
