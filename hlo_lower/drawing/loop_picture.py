@@ -71,7 +71,7 @@ def _axis(dim: int, size: int, part: StridedRange | None) -> Axis:
 
 def _cells(axis: Axis, part: StridedRange | None, step: int) -> tuple[int, int]:
     """The cells that a step takes of an axis."""
-    if not isinstance(part, StridedRange):
+    if part is None:
         return 0, axis.size
     first = min(part.start.constant + part.start.scale * step, axis.size - part.size)
     return first, first + part.size
