@@ -20,7 +20,7 @@ from hlo_lower.rewrite.built_ops import BUILT_OPS
 from hlo_lower.rewrite.kinds import KINDS, title_of
 from hlo_lower.survey import classify as _classify
 from hlo_lower.targets import Target, TargetLike
-from hlo_lower.verified import check, verify
+from hlo_lower.verified import verified, verify
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
@@ -129,9 +129,7 @@ def lower(
     if verify is not None:
         checked_level("verify", verify)
     lowered = _lower(source, options=chosen, name=name, registry=registry)
-    if verify is not None:
-        check(source, lowered, verify)
-    return lowered
+    return lowered if verify is None else verified(source, lowered, verify)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from hlo_lower.options import Options
 from hlo_lower.pipeline import Lowered, lower
 from hlo_lower.report import ModuleReport
 from hlo_lower.report.built_text import LONGEST, built_texts
+from hlo_lower.verified import more_careful
 from hlo_lower.verify import Verdict
 
 Judge = Callable[[Lowered], Verdict]
@@ -57,6 +58,9 @@ def converted(
     data = lowered_bytes(lowered, form)
     written = perf_counter()
     verdict = None if judge is None else judge(lowered)
+    if judge is not None and verdict is not None:
+        first, (lowered, verdict) = lowered, more_careful(source, lowered, verdict, judge)
+        data = data if lowered is first else lowered_bytes(lowered, form)
     is_left = lowered.refused or lowered.unsupported
     report = ModuleReport(
         name,

@@ -27,7 +27,7 @@ from hlo_lower.pipeline import Lowered
 from hlo_lower.pipeline import lower as _lower
 from hlo_lower.plugins import registry_of
 from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.verified import check
+from hlo_lower.verified import verified
 from hlo_lower.verify import Level
 from hlo_lower.verify.effort import checked_level
 
@@ -142,7 +142,7 @@ class LoweredFunction(Generic[P, R]):
             error.next_step = "keep_unsupported=True leaves what has no lowering as it is"
             raise
         if self._verify is not None:
-            check(exported, lowered, self._verify)
+            lowered = verified(exported, lowered, self._verify)
         return lowered, dynamic_args, dynamic_kwargs
 
     def _exported(self, jitted: Any, specs: Sequence[Any], named: dict[str, Any]) -> jax.export.Exported:

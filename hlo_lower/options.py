@@ -34,6 +34,7 @@ class Choices(TypedDict, total=False):
     linalg_ops: Literal["named", "generic"]
     linalg_loops: Literal["for", "forall"]
     max_unroll: int
+    loop_ranges: bool
 
 
 class Keywords(Choices, total=False):
@@ -74,6 +75,8 @@ class Options:
       linalg_ops: for a target that reads linalg: "named" ops where there are any, or all "generic".
       linalg_loops: for such a target: counted loops are `scf.for`, or, where their iterations do not meet, "forall".
       max_unroll: ops that a loop may become, nested ones included, where the target has no loops.
+      loop_ranges: let ranges that values keep from turn to turn of a loop prove guards and clamps away. What rests on
+        such a proof cannot always be verified; `convert` lowers without them then.
 
     Raises:
       InputError: a value is of a wrong type or none of the choices, or the target does not exist.
@@ -103,6 +106,7 @@ class Options:
     linalg_ops: Literal["named", "generic"] = "named"
     linalg_loops: Literal["for", "forall"] = "for"
     max_unroll: int = MAX_UNROLL
+    loop_ranges: bool = True
 
     def __init__(self, target: TargetLike = "stablehlo", **choices: Unpack[Choices]) -> None:
         known_names("Options", choices, NAMES)
@@ -146,6 +150,7 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
     "demote_f64": (False, True),
     "linalg_ops": ("named", "generic"),
     "linalg_loops": ("for", "forall"),
+    "loop_ranges": (True, False),
 }
 """What is one of a few values, the default first."""
 

@@ -169,6 +169,8 @@ class Lowered:
             lines += [f"narrowed: {self.demotion.summary()}"] if self.demotion.is_needed else []
             lines += [f"assumed, not checked: {assumption}" for assumption in self.demotion.assumptions]
             lines += [f"assumed, checked at run time: {assumption}" for assumption in self.demotion.tested]
+        if not self.options.loop_ranges:
+            lines.append("guards and clamps stay where only a range that a loop keeps shows that none is needed")
         if self.options.checked:
             lines.append("the last result of each public function, assumptions_hold: whether what is checked held")
         if self.floats is not None:

@@ -41,13 +41,14 @@ class IndexAnalysis(Provider[Site, Interval]):
 
     Attributes:
       graph: the module.
+      loop_ranges: whether a range that a loop keeps may be proved by induction; how often one runs is looked at anyway.
       assumed: for an analysis made by `assuming`, what is taken as told.
       sources: what the module's sites come from.
     """
 
-    def __init__(self, graph: Graph, outer: "IndexAnalysis | None" = None) -> None:
+    def __init__(self, graph: Graph, outer: "IndexAnalysis | None" = None, *, loop_ranges: bool = True) -> None:
         super().__init__(Budget.of(RANGES, graph.op_count) if outer is None else outer.budget)
-        self.graph = graph
+        self.graph, self.loop_ranges = graph, loop_ranges
         self.sources = Sources(graph) if outer is None else outer.sources
         self.assumed: Mapping[Site, Interval] = {}
         self._outer = outer
@@ -55,7 +56,7 @@ class IndexAnalysis(Provider[Site, Interval]):
 
     def assuming(self, assumed: Mapping[Site, Interval]) -> "IndexAnalysis":
         """An analysis of the same module in which these are taken as told: for proofs by induction."""
-        hypothetical = IndexAnalysis(self.graph, self)
+        hypothetical = IndexAnalysis(self.graph, self, loop_ranges=self.loop_ranges)
         hypothetical.assumed = {**self.assumed, **assumed}
         hypothetical._newly_assumed = tuple(assumed)
         return hypothetical

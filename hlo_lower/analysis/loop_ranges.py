@@ -60,6 +60,8 @@ def loop_range(ranges: Ranges, origin: Carried) -> Interval | None:
     if counted is not None and within(counted, whole):
         step = Evidence.at(origin.loop, Code.COUNTED(*counted), merge((before.evidence,)))
         return uniform(before, counted).because(step)
+    if not ranges.loop_ranges:
+        return None
     if before.hull() == whole and not (is_body and argument.value.shape == ()):
         return None  # no other candidate holds it
     for candidate in _candidates(before.hull(), following(whole), following(before.hull())):

@@ -50,6 +50,8 @@ def add_exactness(command: argparse.ArgumentParser) -> None:
         "--float-mode", choices=FLOAT_MODES, help="order of float sums; default: the target's, which mostly is exact"
     )
     command.add_argument("--trust-flags", action="store_true", help="take unique_indices = true as a proof")
+    told = "keep guards and clamps that only a range which a loop keeps shows to be needless"
+    command.add_argument("--no-loop-ranges", dest="loop_ranges", action="store_false", help=told)
     command.add_argument(
         "--prefer",
         metavar="RULE",

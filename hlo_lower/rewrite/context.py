@@ -43,7 +43,7 @@ class Context:
     @cached_property
     def analysis(self) -> IndexAnalysis:
         """The ranges of the module's integers."""
-        return IndexAnalysis(self.graph)
+        return IndexAnalysis(self.graph, loop_ranges=self.options.loop_ranges)
 
     @cached_property
     def numbering(self) -> ValueNumbering:

@@ -10,7 +10,7 @@ from docs_site.golden import Example, example
 GROUPS: Mapping[str, tuple[str, Sequence[str]]] = {
     "one-window": (
         "Scatters of one window, or of a run of rows",
-        ("insert_slice", "update_slice", "short_operand", "rows", "tensor_slice", "replace", "nothing"),
+        ("one_window", "short_operand", "tensor_slice", "replace"),
     ),
     "many-windows": (
         "Scatters of many windows",

@@ -1,0 +1,71 @@
+"""What rests on a range that a loop keeps: used, and where that cannot be verified, done without."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.converted import converted
+from hlo_lower.errors import DifferenceError
+
+
+def walk(table, following, at, steps):
+    """Rows in the order in which each one names the next."""
+
+    def turn(carried):
+        i, at, total = carried
+        return i + 1, jnp.clip(following[at], 0, 7), total + table[at]
+
+    start = (jnp.int32(0), jnp.clip(at, 0, 7), jnp.zeros((3, 4)))
+    return jax.lax.while_loop(lambda carried: carried[0] < steps, turn, start)[2]
+
+
+ARGUMENTS = (jnp.ones((8, 4)), jnp.zeros(8, jnp.int32), jnp.zeros(3, jnp.int32), jnp.int32(3))
+
+
+def clamps(text):
+    """How often a module bounds something from above, besides where the program does."""
+    return text.count("stablehlo.minimum") - hl.lower(hl.export(walk, *ARGUMENTS)).text.count("stablehlo.minimum")
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """The walk as a module."""
+    return hl.export(walk, *ARGUMENTS)
+
+
+def test_a_range_that_a_loop_keeps_spares_clamps(exported):
+    """IREE's gathers have to stay inside: by induction these do, as the body clips; asked for, they are clamped."""
+    assert clamps(hl.lower(exported, target="iree").text) == 0
+    assert clamps(hl.lower(exported, target="iree", loop_ranges=False).text) > 0
+
+
+def test_what_induction_alone_shows_is_done_without_where_it_is_verified(exported):
+    """Runs of a body with any inputs do not show what the loop keeps: the module that is verified has the clamps."""
+    options = hl.Options(target="iree")
+    judge = lambda lowered: hl.verify(exported, lowered, level="regions")  # noqa: E731
+    assert not judge(hl.lower(exported, options=options)).ok
+    lowered = hl.lower(exported, options=options, verify="regions")
+    assert not lowered.options.loop_ranges
+    assert "guards and clamps stay" in lowered.notes[-1]
+    found = converted(exported, "walk", options, "text", judge)
+    assert (found.report.exit_code, clamps(found.data.decode())) == (0, clamps(lowered.text))
+    assert clamps(lowered.text) > 0
+
+
+def test_what_is_not_verified_either_way_is_refused(exported, monkeypatch):
+    """A verdict that no other version betters is told as it is."""
+    verdict = hl.verify(exported, hl.lower(exported, target="iree"), level="regions")
+    monkeypatch.setattr("hlo_lower.verified.verify", lambda *_, **__: verdict)
+    with pytest.raises(DifferenceError, match="only run"):
+        hl.lower(exported, target="iree", verify="regions")
+
+
+def test_counters_are_counted_without_it():
+    """How often a loop runs at most bounds its counter in any case: its scatter needs no guard."""
+
+    def fill(x):
+        return jax.lax.fori_loop(0, 8, lambda i, x: x.at[i].set(jnp.float32(1)), x)
+
+    [record] = hl.lower(hl.export(fill, jnp.zeros(8)), loop_ranges=False).records
+    assert record.rule == "dynamic_update_slice"
