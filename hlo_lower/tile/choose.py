@@ -35,8 +35,11 @@ CACHED = 4 << 20
 READ = 4
 """But a tile is to be so many times larger than what it reads whole, which each tile reads, and a dot packs, anew."""
 
+INNER_SHARES = (2, 8)
+"""The same for a tile of a loop within a loop: the estimate that no value but the tile is stored is off by a few."""
+
 LATER = 2
-"""Smaller tiles of a plan are tried behind so many other plans."""
+"""Smaller tiles of a plan are tried behind so many other plans; of a loop within its loop at once."""
 
 SLIGHT = 64
 """Around a loop in whose body most of the peak lies no loop is made for a value below this part of it."""
@@ -77,10 +80,17 @@ def choices(program: Dataflow, budget: int, large: int = LARGE) -> list[CostedPl
     found = [plan for block in outer for plan in _choices(block, budget, liveness(block).most // SLIGHT, large)]
     found += _choices(last, budget, 1, large)
     order = sorted({choice.cost for choice in found})
-    return sorted(found, key=lambda choice: (order.index(choice.cost) + LATER * choice.rank, choice.rank))
+
+    def place(choice: CostedPlan) -> tuple[int, int]:
+        later = choice.rank if choice.sizes.steps > 1 else 0  # else the tiles are those of a loop within
+        return order.index(choice.cost) + LATER * later, later
+
+    return sorted(found, key=place)
 
 
-def _choices(program: Dataflow, budget: int, slight: int, large: int) -> list[CostedPlan]:
+def _choices(
+    program: Dataflow, budget: int, slight: int, large: int, shares: Sequence[int] = SHARES
+) -> list[CostedPlan]:
     """The plans of a block, for values of at least `slight` bytes."""
     found: list[CostedPlan] = []
     seen: set[frozenset[tuple[Value, int]]] = set()
@@ -100,7 +110,7 @@ def _choices(program: Dataflow, budget: int, slight: int, large: int) -> list[Co
             seen.add(known)
             plan = cut(program, labels)
             if plan.loops and saves(program, plan):
-                sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in SHARES)
+                sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in shares)
                 price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
                 found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
     return found
@@ -110,7 +120,7 @@ OVERESTIMATED = 2
 """How many times what XLA needs the liveness of a body may be: of a softmax's chain XLA stores one value of two."""
 
 
-def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan | None:
+def within(loop: Node, program: Dataflow, budget: int, large: int, rank: int = 0) -> CostedPlan | None:
     """The plan for the body of a loop that was just made, where a tile of one step is clearly beyond the budget.
 
     Along a batching dim a tile reads nothing whole: with a head of attention for itself, a tile of the same bytes has
@@ -121,12 +131,14 @@ def within(loop: Node, program: Dataflow, budget: int, large: int) -> CostedPlan
       loop: a `stablehlo.while`.
       program: the program that it is in, as it is now.
       budget, large: see `choices`.
+      rank: 1 for smaller tiles.
     """
     [body] = program.inner(loop)
     if liveness(body).most <= OVERESTIMATED * budget:
         return None
-    plain = [c for c in _choices(body, budget, 1, large) if not any(inner.accumulators for inner in c.plan.loops)]
-    return min(plain, key=lambda choice: (choice.cost, choice.rank), default=None)
+    found = _choices(body, budget, 1, large, INNER_SHARES)
+    plain = [c for c in found if not any(inner.accumulators for inner in c.plan.loops)]
+    return min(plain, key=lambda choice: (choice.cost, abs(choice.rank - rank)), default=None)
 
 
 def saves(program: Dataflow, plan: LoopPlan) -> bool:

@@ -305,7 +305,8 @@ class _Attempts(Sequence[str]):
         block = choice.program.block
         for loop in emit(choice.program, choice.plan, choice.sizes):
             program = Dataflow(self._graph, self._rules, block)
-            inner = within(loop, program, self._budget, self._large) if choice.sizes.steps == 1 else None
+            is_one = choice.sizes.steps == 1
+            inner = within(loop, program, self._budget, self._large, choice.rank) if is_one else None
             inner_told = () if inner is None else self._emitted(inner)
             told += tuple(replace(record, depth=record.depth + 1) for record in inner_told)
         return told
