@@ -1001,6 +1001,15 @@ def _first_error(message: str) -> str:
     return found[1].strip() if found else message.splitlines()[0]
 
 
+_MESH_AXES = re.compile(r'"?([A-Za-z_][\w.$-]*)"?\s*=\s*(\d+)')
+
+
+def mesh_axes(module: RawOperation) -> list[dict[str, int]]:
+    """The sizes of the axes of each mesh that a module names (`sdy.mesh`), by the axes' names."""
+    meshes = [op.operation for op in module.regions[0].blocks[0].operations if op.operation.name == "sdy.mesh"]
+    return [{name: int(size) for name, size in _MESH_AXES.findall(str(m.attributes["mesh"]))} for m in meshes]
+
+
 def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:
     """The entries of a dictionary attribute by name."""
     dictionary = cast(Any, ir.DictAttr)(attribute)

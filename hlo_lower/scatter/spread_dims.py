@@ -6,6 +6,7 @@ that keep every element in its place. Only a choice between right forms depends 
 """
 
 import re
+from math import prod
 
 from hlo_lower import mlir
 
@@ -39,9 +40,10 @@ def spread_dims(scatter: mlir.RawOperation) -> frozenset[int] | None:
 
 
 def is_partitioned(module: mlir.RawOperation) -> bool:
-    """Whether a module is for several devices."""
+    """Whether a module is for several devices: by its own count, which may not be said, or by a mesh that it names."""
     count = "mhlo.num_partitions"
-    return count in module.attributes and mlir.integer_of(module.attributes[count]) != 1
+    is_counted = count in module.attributes and mlir.integer_of(module.attributes[count]) != 1
+    return is_counted or any(prod(axes.values()) != 1 for axes in mlir.mesh_axes(module))
 
 
 def _dims(text: str) -> frozenset[int] | None:

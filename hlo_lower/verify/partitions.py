@@ -6,15 +6,12 @@ written for all devices together; the body of an `sdy.manual_computation`, which
 of them, and its collectives have no meaning on one device.
 """
 
-import re
 from collections.abc import Sequence
 from math import prod
 
 from hlo_lower import mlir
 
 SHARDY, GSPMD, FRONTEND = "sdy.sharding", "mhlo.sharding", "mhlo.frontend_attributes"
-
-_AXES = re.compile(r'"?([A-Za-z_][\w.$-]*)"?\s*=\s*(\d+)')
 
 _SEEN_THROUGH = frozenset({"sdy.sharding_constraint", "sdy.reshard", "sdy.propagation_barrier"})
 
@@ -36,8 +33,7 @@ def device_count(module: mlir.RawModule) -> int:
 
 def is_for_one_device(module: mlir.RawModule) -> bool:
     """Whether a module is for one device: by its own count, which may not be said, and by the meshes that it names."""
-    meshes = (op.operation for op in module.body.operations if op.operation.name == "sdy.mesh")
-    return device_count(module) == 1 and all(prod(_axes(mesh).values()) == 1 for mesh in meshes)
+    return device_count(module) == 1 and all(prod(axes.values()) == 1 for axes in mlir.mesh_axes(module.operation))
 
 
 def is_replicated(module: mlir.RawModule) -> bool:
@@ -48,14 +44,8 @@ def is_replicated(module: mlir.RawModule) -> bool:
 
 def mesh_axes(module: mlir.RawModule, count: int) -> dict[str, int]:
     """Names and sizes of the module's mesh of this many devices; one axis where it names none."""
-    for op in module.body.operations:
-        if op.operation.name == "sdy.mesh" and prod((axes := _axes(op.operation)).values()) == count:
-            return axes
-    return {"devices": count}
-
-
-def _axes(mesh: mlir.RawOperation) -> dict[str, int]:
-    return {name: int(size) for name, size in _AXES.findall(str(mesh.attributes["mesh"]))}
+    meshes = (axes for axes in mlir.mesh_axes(module.operation) if prod(axes.values()) == count)
+    return next(meshes, {"devices": count})
 
 
 def hold_at_entry(module: mlir.RawModule, main: mlir.RawOperation) -> None:
