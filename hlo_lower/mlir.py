@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
+from math import prod
 from typing import Any, cast
 
 import jax
@@ -876,7 +877,7 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
         array = np.array(attribute)  # through the buffer protocol
         if array.dtype == dtype:
             return array.reshape(tuple(shape))
-    array = _parse_dense(str(attribute), dtype)
+    array = _parse_dense(str(attribute), dtype, prod(shape))
     if array.size == 1:
         return np.broadcast_to(array.reshape(()), tuple(shape))
     return array.reshape(tuple(shape))
@@ -906,7 +907,7 @@ def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[
     found = re.search(r"dense<.*?> : ", str(operation), re.DOTALL)
     if dtype is None or dtype.kind != "c" or found is None:
         return None
-    array = _parse_dense(found[0], dtype)
+    array = _parse_dense(found[0], dtype, prod(shape))
     return np.broadcast_to(array.reshape(()), tuple(shape)) if array.size == 1 else array.reshape(tuple(shape))
 
 
@@ -933,11 +934,16 @@ def dense_integers(attribute: RawAttribute) -> tuple[int, ...]:
 _DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")
 
 
-def _parse_dense(text: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The elements of a printed `dense<...> : type`, flat: `"0x..."` is raw data, `0x...` the bits of one element."""
+def _parse_dense(text: str, dtype: np.dtype[Any], count: int) -> np.ndarray[Any, Any]:
+    """The elements of a printed `dense<...> : type`, flat: `"0x..."` is raw data, `0x...` the bits of one element.
+
+    Of i1 raw data are bytes, or, as MLIR packed them until jaxlib 0.9, bits, the lowest first.
+    """
     body = text[text.index("<") + 1 : text.rindex("> : ")]
     if body.startswith('"0x'):
-        return np.frombuffer(bytes.fromhex(body[3:-1]), dtype=dtype)
+        raw = np.frombuffer(bytes.fromhex(body[3:-1]), dtype=np.uint8)
+        is_packed = dtype == np.bool_ and raw.size < count
+        return np.unpackbits(raw, count=count, bitorder="little").view(dtype) if is_packed else raw.view(dtype)
     part: np.dtype[Any] = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
     bits: np.dtype[Any] = np.dtype(f"u{part.itemsize}")
     tokens = _DENSE_TOKEN.findall(body)
