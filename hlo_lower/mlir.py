@@ -877,7 +877,7 @@ def dense_value(attribute: RawAttribute, shape: Sequence[int], element_type: str
         array = np.array(attribute)  # through the buffer protocol
         if array.dtype == dtype:
             return array.reshape(tuple(shape))
-    array = _parse_dense(str(attribute), dtype, prod(shape))
+    array = parse_dense(str(attribute), dtype, prod(shape))
     if array.size == 1:
         return np.broadcast_to(array.reshape(()), tuple(shape))
     return array.reshape(tuple(shape))
@@ -907,7 +907,7 @@ def _complex_value(operation: RawOperation, shape: Sequence[int]) -> np.ndarray[
     found = re.search(r"dense<.*?> : ", str(operation), re.DOTALL)
     if dtype is None or dtype.kind != "c" or found is None:
         return None
-    array = _parse_dense(found[0], dtype, prod(shape))
+    array = parse_dense(found[0], dtype, prod(shape))
     return np.broadcast_to(array.reshape(()), tuple(shape)) if array.size == 1 else array.reshape(tuple(shape))
 
 
@@ -934,7 +934,7 @@ def dense_integers(attribute: RawAttribute) -> tuple[int, ...]:
 _DENSE_TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")
 
 
-def _parse_dense(text: str, dtype: np.dtype[Any], count: int) -> np.ndarray[Any, Any]:
+def parse_dense(text: str, dtype: np.dtype[Any], count: int) -> np.ndarray[Any, Any]:
     """The elements of a printed `dense<...> : type`, flat: `"0x..."` is raw data, `0x...` the bits of one element.
 
     Of i1 raw data are bytes, or, as MLIR packed them until jaxlib 0.9, bits, the lowest first.
@@ -1007,13 +1007,19 @@ def _first_error(message: str) -> str:
     return found[1].strip() if found else message.splitlines()[0]
 
 
+MESH = "sdy.mesh"
 _MESH_AXES = re.compile(r'"?([A-Za-z_][\w.$-]*)"?\s*=\s*(\d+)')
 
 
+def meshes(module: RawOperation) -> list[RawOperation]:
+    """The meshes that a module names (`sdy.mesh`)."""
+    return [op.operation for op in module.regions[0].blocks[0].operations if op.operation.name == MESH]
+
+
 def mesh_axes(module: RawOperation) -> list[dict[str, int]]:
-    """The sizes of the axes of each mesh that a module names (`sdy.mesh`), by the axes' names."""
-    meshes = [op.operation for op in module.regions[0].blocks[0].operations if op.operation.name == "sdy.mesh"]
-    return [{name: int(size) for name, size in _MESH_AXES.findall(str(m.attributes["mesh"]))} for m in meshes]
+    """The sizes of the axes of each mesh that a module names, by the axes' names."""
+    printed = (str(mesh.attributes["mesh"]) for mesh in meshes(module))
+    return [{name: int(size) for name, size in _MESH_AXES.findall(text)} for text in printed]
 
 
 def entries_of(attribute: RawAttribute) -> dict[str, RawAttribute]:

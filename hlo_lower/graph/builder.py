@@ -352,6 +352,20 @@ class Builder:
         self.built.append(copy)
         return copy
 
+    def inline_before(self, place: Node, block: Block, given: Sequence[Value]) -> list[Value]:
+        """What a block returns for some arguments, its operations copied before a node.
+
+        Args:
+          place: the node that this builder builds in front of.
+          block: what is copied, all but its terminator.
+          given: the values of its arguments.
+        """
+        copies = dict(zip(block.arguments, given, strict=True))
+        *nodes, end = block.nodes
+        for original in nodes:
+            copies.update(zip(original.results, self.copy_before(place, original, copies).results, strict=True))
+        return [copies.get(value, value) for value in end.operands]
+
     def repeat_before(self, place: Node, original: Node, replaced: Mapping[Value, Value]) -> Node:
         """The same as `copy_before`, of an operation that the module holds already."""
         copy = self.copy_before(place, original, replaced)

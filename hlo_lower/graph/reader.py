@@ -128,7 +128,9 @@ def _parsed(data: str | bytes, name: str, exported: jax.export.Exported | None) 
         module = mlir.parse_module(data, mlir.make_context())
     except mlir.MlirSyntaxError as error:
         raise _syntax_error(error, name, data) from None
-    graph = Graph(module, name, has_locations=_has_locations(module, data), exported=exported)
+    has_shardy = "sdy" in data if isinstance(data, str) else b"sdy" in data
+    locations = _has_locations(module, data)
+    graph = Graph(module, name, has_locations=locations, exported=exported, has_shardy=has_shardy)
     _check_names(graph)
     if not any(f.is_public and f.has_body for f in graph.functions.values()):
         found = ", ".join(f"@{f}" for f in graph.functions) or "none"

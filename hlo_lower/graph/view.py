@@ -288,6 +288,7 @@ class Graph:
       name: the file it came from, "-" for standard input, "<module>" for an object.
       has_locations: whether the module came with source locations, and so is printed with them.
       exported: the `jax.export.Exported` that it came from, if any.
+      has_shardy: whether it may hold something of the dialect sdy; where not, nobody has to look for it.
 
     Example:
       >>> graph = hl.read("decode.mlir")
@@ -297,11 +298,14 @@ class Graph:
       ('decode.mlir', 5)
     """
 
-    def __init__(self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None) -> None:
+    def __init__(
+        self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None, has_shardy: bool = True
+    ) -> None:
         self.module = module
         self.name = name
         self.has_locations = has_locations
         self.exported = exported
+        self.has_shardy = has_shardy
 
     def __repr__(self) -> str:
         return f"<Graph {self._told()}>"

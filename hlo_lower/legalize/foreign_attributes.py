@@ -22,12 +22,11 @@ from hlo_lower.scatter.spread_dims import is_partitioned
 from hlo_lower.targets import Target
 
 ON_VALUES = ("arg_attrs", "res_attrs")
-MESH = "sdy.mesh"
 
 
 def remove_placement(graph: Graph, target: Target) -> tuple[Change, ...]:
     """Take shardings off a module for one device, in place, where its target does not know them."""
-    if target.refuses_op(MESH) is None or is_partitioned(graph.module.operation):
+    if not graph.has_shardy or target.refuses_op(mlir.MESH) is None or is_partitioned(graph.module.operation):
         return ()
     removed = remove_foreign(graph, {"sdy"})
     where = str(graph.location(Node(graph.module.operation)))
@@ -48,20 +47,17 @@ def remove_foreign(
       Their names and how many there were; with them the meshes, which nothing names any more.
     """
     foreign = _Foreign("|".join(sorted(dialects)))
-    meshes: list[Node] = []
 
     def visit(node: Node) -> None:
-        if node.name == MESH:
-            meshes.append(node)
-        elif node.name == "builtin.module" or not is_left(node):
+        if node.name != mlir.MESH and (node.name == "builtin.module" or not is_left(node)):
             foreign.remove(node)
 
     with mlir.active(graph.context):
         graph.walk(visit)
     if not _names_a_mesh(graph):
-        for mesh in meshes:
-            foreign.removed[MESH] += 1
-            mesh.raw.erase()
+        for mesh in mlir.meshes(graph.module.operation):
+            foreign.removed[mlir.MESH] += 1
+            mesh.erase()
     return tuple(sorted(foreign.removed.items()))
 
 
@@ -99,4 +95,5 @@ class _Foreign:
 
 def _names_a_mesh(graph: Graph) -> bool:
     """Whether an operation of the dialect sdy is left besides the meshes."""
-    return mlir.any_operation(graph.module.operation, lambda raw: str(raw.name).startswith("sdy.") and raw.name != MESH)
+    module = graph.module.operation
+    return mlir.any_operation(module, lambda raw: str(raw.name).startswith("sdy.") and raw.name != mlir.MESH)

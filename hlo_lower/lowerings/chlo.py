@@ -98,11 +98,7 @@ def written_out(
             mlir.run_pass(function.raw, FROM_SHAPE)
         if any(written.name.startswith(CHLO) for written in block.nodes):
             raise DoesNotApply("jaxlib has no StableHLO form for it")
-        copies = dict(zip(block.arguments, operands, strict=True))
-        *written, end = block.nodes
-        for original in written:
-            copies.update(zip(original.results, build.copy_before(node, original, copies).results, strict=True))
-        return [copies.get(value, value) for value in end.operands]
+        return build.inline_before(node, block, operands)
     except mlir.PassError as error:
         raise DoesNotApply(f"jaxlib cannot write it out: {error}") from None
     finally:

@@ -8,7 +8,7 @@ read after the loop:
 """
 
 from hlo_lower import mlir
-from hlo_lower.graph import Block, Builder, Graph, Node, Value
+from hlo_lower.graph import Builder, Graph, Node
 from hlo_lower.graph.purity import Functional
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.rewrite.made_of import MadeOf
@@ -59,17 +59,7 @@ def _choose(loop: Node, numbers: tuple[int, ...]) -> None:
     condition, body = loop.blocks
     last = body.terminator
     build = Builder.before(last)
-    is_running = _copied(build, condition, body)
+    [is_running] = build.inline_before(last, condition, body.arguments)
     for number in numbers:
         old, new = body.arguments[number], last.operand(number)
         last.raw.operands[number] = build.select(is_running, new, old).raw
-
-
-def _copied(build: Builder, block: Block, place: Block) -> Value:
-    """What a block returns, of the arguments of the block that is built in."""
-    copies = dict(zip(block.arguments, place.arguments, strict=True))
-    for original in list(block.nodes)[:-1]:
-        copy = build.copy_before(place.terminator, original, copies)
-        copies.update(zip(original.results, copy.results, strict=True))
-    returned = block.terminator.operand(0)
-    return copies.get(returned, returned)

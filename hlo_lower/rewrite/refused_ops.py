@@ -16,7 +16,7 @@ from hlo_lower.rewrite.refused_rank import refused_rank
 from hlo_lower.scatter.record import ScatterRecord
 from hlo_lower.targets import Target
 
-COMPOSITE, CUSTOM_CALL, MESH = "stablehlo.composite", "stablehlo.custom_call", "sdy.mesh"
+COMPOSITE, CUSTOM_CALL = "stablehlo.composite", "stablehlo.custom_call"
 PLACES = 3
 """As many places are told of one thing that is refused."""
 
@@ -58,7 +58,7 @@ def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cau
 def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
     """The ops besides scatters that are refused, in the functions that are reached from the public ones."""
     seen: dict[tuple[str, frozenset[str]], Cause | None] = {}
-    for node in (*_meshes(graph), *_reached(graph, target)):
+    for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reached(graph, target)):
         if node.name == SCATTER:
             continue
         form = refused_form(target, node) if target.refused_forms else None
@@ -79,11 +79,6 @@ def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
         if (reason := seen[key]) is not None:
             is_type = reason.code is Code.REFUSES_DTYPE and reason["op"] is None
             yield node, "" if is_type else _named(node), reason
-
-
-def _meshes(graph: Graph) -> list[Node]:
-    """The meshes of devices that a module's shardings name."""
-    return [Node(op.operation) for op in graph.module.body.operations if op.operation.name == MESH]
 
 
 def _reached(graph: Graph, target: Target) -> Iterator[Node]:

@@ -75,12 +75,7 @@ def _read_in_part(graph: Graph, name: str, sort: Node) -> Iterator[Node]:
 
 def _inline(graph: Graph, call: Node) -> None:
     """Put copies of what a function holds in the place of a call."""
-    body = graph.functions[call.callee].body
-    build = Builder.before(call)
-    copies = dict(zip(body.arguments, call.operands, strict=True))
-    for original in list(body.nodes)[:-1]:
-        copy = build.copy_before(call, original, copies)
-        copies.update(zip(original.results, copy.results, strict=True))
-    for result, returned in zip(call.results, body.terminator.operands, strict=True):
-        result.raw.replace_all_uses_with(copies[returned].raw)
+    found = Builder.before(call).inline_before(call, graph.functions[call.callee].body, call.operands)
+    for result, value in zip(call.results, found, strict=True):
+        result.raw.replace_all_uses_with(value.raw)
     erase(graph, call)

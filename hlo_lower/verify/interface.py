@@ -105,5 +105,5 @@ def _of_modules(first: Program, second: Program) -> list[str]:
 
 def _meshes(program: Program) -> dict[str, str]:
     """The meshes of a module, which its shardings name."""
-    meshes = (op.operation for op in program.raw.body.operations if op.operation.name == "sdy.mesh")
+    meshes = mlir.meshes(program.raw.operation)
     return {mlir.symbol_name(mesh.attributes["sym_name"]): str(mesh) for mesh in meshes}

@@ -96,7 +96,7 @@ def remove_shardings(module: mlir.RawModule) -> bool:
             if is_note(op):
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()
-            elif op.name == "sdy.mesh":
+            elif op.name == mlir.MESH:
                 op.erase()
             elif op.name.startswith("sdy.") or op.name in _OF_DEVICES or _is_of_shards(mlir.call_target(op)):
                 return False
