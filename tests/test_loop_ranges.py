@@ -7,6 +7,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.converted import converted
 from hlo_lower.errors import DifferenceError
+from hlo_lower.verified import more_careful
 
 
 def walk(table, following, at, steps):
@@ -59,6 +60,18 @@ def test_what_is_not_verified_either_way_is_refused(exported, monkeypatch):
     monkeypatch.setattr("hlo_lower.verified.verify", lambda *_, **__: verdict)
     with pytest.raises(DifferenceError, match="only run"):
         hl.lower(exported, target="iree", verify="regions")
+
+
+def test_a_version_that_differs_is_told_though_a_careful_one_would_not(exported):
+    """What computes something else is a defect of ours, and is not hidden behind another version."""
+    right = hl.lower(exported, target="iree")
+    lines = right.text.splitlines()
+    wrong_text = "\n".join(x.replace(".add", ".subtract") if "tensor<3x4xf32> loc" in x else x for x in lines)
+    wrong = hl.verify(exported, wrong_text, level="regions", target="stablehlo")
+    assert wrong.differs
+    asked = []
+    found = more_careful(exported, right, wrong, lambda lowered: asked.append(lowered))
+    assert (found, asked) == ((right, wrong), [])
 
 
 def test_counters_are_counted_without_it():

@@ -41,10 +41,28 @@ def test_shardings_of_several_devices_stay_and_are_refused(target):
         assert "export the module for one device" in str(mesh.reason)
 
 
+def test_they_are_found_in_whatever_form_the_module_comes():
+    """Bytecode and portable artifacts name the dialect as text does."""
+    lowered = hl.lower(ONE)
+    for form in (lowered.bytecode(), lowered.portable(), lowered.graph):
+        assert "sdy" not in hl.lower(form, target="iree").text
+
+
 def test_a_target_that_reads_shardings_keeps_them():
     """Without a target, and for XLA, the module keeps what it says of one device."""
     for target in ("stablehlo", "xla"):
         assert hl.lower(ONE, target=target).text.count("sdy.") == ONE.count("sdy.")
+
+
+def test_a_sharding_that_a_version_for_two_devices_gains_is_a_difference():
+    """Shardings are ignored where both versions are for one device, and not where one of them is."""
+    plain = """func.func public @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %y = stablehlo.sign %x : tensor<8xf32>
+      return %y : tensor<8xf32>
+    }"""
+    spread = plain.replace("f32>)", 'f32> {sdy.sharding = #sdy.sharding<@m, [{"a"}]>})', 1) + 'sdy.mesh @m = <["a"=2]>'
+    for first, second in ((plain, spread), (spread, plain)):
+        assert hl.verify(first, second).differs
 
 
 def test_a_sharding_that_a_version_for_two_devices_loses_is_a_difference():

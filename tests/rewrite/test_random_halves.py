@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from element_type_programs import same_bits, target_taking
-from halves_programs import WITHOUT, differing, no_64_bits, program
+from halves_programs import WITHOUT, differing, no_64_bits, no_unsigned_64_bits, program
 
 import hlo_lower as hl
 from hlo_lower.lowerings.carried import halves_converted, halves_products, regions_of_pairs
@@ -29,6 +29,12 @@ FEW = [
 def test_programs_of_few_ops_give_the_bits_of_native_xla(names, target):
     """Sorts, folds of two results, products, quotients, shifts, conversions and moves by indices of 64 bits."""
     assert not differing(program(3, names, steps=4), no_64_bits(target))[0]
+
+
+@pytest.mark.parametrize("names", [("shift", "quotient_by_known"), ("convert", "convert_to", "clamp")], ids=str)
+def test_unsigned_integers_that_are_stored_as_signed_ones_have_the_bits_of_native_xla(names):
+    """A ui64 that has no room is an i64, and the halves of that where an op takes none."""
+    assert not differing(program(3, names, steps=4), no_unsigned_64_bits())[0]
 
 
 @pytest.mark.sweep

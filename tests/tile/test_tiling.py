@@ -101,6 +101,13 @@ def test_the_bound_is_reached():
     assert tiled.to_json()["loops"][0]["subset"].endswith("of 24x96")
 
 
+def test_a_loop_within_a_loop_gets_smaller_tiles_before_another_plan():
+    """A head for itself and its rows in tiles that fit: those of the first try need more than the bound."""
+    tiled = hl.tile(WORKLOADS["attention"].text((4, 512, 16)), max_temp="256KiB")
+    assert [loop.depth for loop in tiled.loops] == [0, 1]
+    assert (tiled.after or 0) <= 256 << 10
+
+
 @pytest.mark.usefixtures("estimated")
 def test_what_fits_is_left_as_it_is():
     """Where the temporaries are within the bound nothing is touched."""
