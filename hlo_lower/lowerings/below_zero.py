@@ -5,12 +5,14 @@ Bits are those of the op wherever the consumer's own function of a magnitude has
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from hlo_lower.graph import Value
-from hlo_lower.lowerings.float_ops import Floats
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.lowerings.refused_form import FORM, FormFacts
+from hlo_lower.lowerings.traced import on_each
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import RuleList
 
@@ -52,25 +54,19 @@ def power_to_magnitude(op: OpLowering[FormFacts]) -> Sequence[Value]:
 
     Of subnormals that holds where comparisons tell them from 0, as the specification has it; XLA's on a CPU do not.
     """
-    x, y = op.node.operands
-    build, at = op.build, Floats(op.build, x)
-    size = at.op("abs", x)
+    (x, y), build = op.node.operands, op.build
+    size = build.elementwise("abs", x)
     power = build.clone(op.node, [size, y], [x.raw.type]).result()
-    if _is_even(y):
-        return [power]
-    is_one = build.elementwise("or", build.compare(y, "EQ", at(0.0)), build.compare(size, "EQ", at(1.0)))
-    power = build.select(is_one, at(1.0), power)
-    is_whole = build.compare(at.op("floor", y), "EQ", y)
-    half = at.op("floor", at.op("multiply", y, 0.5))
-    is_one_more = build.compare(at.op("subtract", y, at.op("add", half, half)), "EQ", at(1.0))
-    is_odd = build.elementwise("and", is_whole, is_one_more)
-    is_below = build.compare(x, "LT", at(0.0))
-    is_signed = build.elementwise("or", is_below, build.compare(at.op("divide", at(1.0), x), "LT", at(0.0)))
-    power = build.select(build.elementwise("and", is_odd, is_signed), at.op("negate", power), power)
-    is_finite = build.compare(at.op("subtract", x, x), "EQ", at(0.0))
-    is_broken = build.elementwise("and", is_finite, build.elementwise("not", is_whole))
-    is_none = build.elementwise("and", is_below, is_broken)
-    return [build.select(is_none, at(float("nan")), power)]
+    return [power] if _is_even(y) else on_each(build, _with_sign, x, y, size, power)
+
+
+def _with_sign(x: Array, y: Array, size: Array, power: Array) -> Array:
+    """x ^ y from |x| ^ y."""
+    power = jnp.where((y == 0.0) | (size == 1.0), 1.0, power)
+    is_whole, half = jnp.floor(y) == y, jnp.floor(y * 0.5)
+    is_odd, is_below = is_whole & (y - (half + half) == 1.0), x < 0.0
+    power = jnp.where(is_odd & (is_below | (1.0 / x < 0.0)), -power, power)
+    return jnp.where(is_below & ((x - x == 0.0) & ~is_whole), jnp.nan, power)
 
 
 def _is_even(y: Value) -> bool:

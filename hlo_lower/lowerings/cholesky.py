@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
+from jax import Array
+
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.linear_algebra.matrix_call import CHOLESKY, LINEAR_ALGEBRA, MatrixLowering, Routine
-from hlo_lower.lowerings.linear_algebra.stack import COUNTER, Stack
+from hlo_lower.lowerings.linear_algebra.stack import COUNTER, flat, outer, part, places, steps, transposed
 from hlo_lower.lowerings.plain_op import Numbers
+from hlo_lower.lowerings.traced import traced
 from hlo_lower.registry import RuleList
 
 rules = RuleList()
@@ -28,39 +32,35 @@ def cholesky_to_columns(op: MatrixLowering) -> Sequence[Value]:
     pivot that is not above zero (NaN is not), 0 where there is none. Then LAPACK leaves the rest unfinished, and here
     that is NaN: JAX replaces all of both by NaN. Costs n steps over the matrix.
     """
-    node, lower = op.node, op.facts.flags["lower"]
-    stack = Stack.of(op.build, node.operand(0), 2)
-    given = stack.flat(node.operand(0), 2)
-    a = given if lower else stack.transposed(given)
-    n = a.static_shape[-1]
-    info = op.build.constant(0, stack.batch, COUNTER)
-    a, info = stack.steps(n, [a, info], _column)
-    factor = a if lower else stack.transposed(a)
-    rows, columns = stack.place((n, n), 0), stack.place((n, n), 1)
-    is_read = op.build.compare(rows, "GE" if lower else "LE", columns)
+    build, node, lower = op.build, op.node, op.facts.flags["lower"]
+    given = flat(build, node.operand(0), 2)
+    a = given if lower else transposed(build, given)
+    info = build.constant(0, given.static_shape[:-2], COUNTER)
+    a, info = steps(build, given.static_shape[-1], [a, info], _column)
+    a = a if lower else transposed(build, a)
     if node.name == CHOLESKY:
-        failed = op.build.compare(info, "NE", op.build.constant(0, stack.batch, COUNTER))
-        factor = stack.where(is_read, factor, stack.number(0.0, (n, n)))
-        factor = stack.where(stack.spread(failed, (n, n), []), stack.number(float("nan"), (n, n)), factor)
-        return [op.build.reshape(factor, node.result(0).static_shape)]
-    factor = stack.where(is_read, factor, given)
-    return [op.build.reshape(v, r.static_shape) for v, r in zip((factor, info), node.results, strict=True)]
+        found = traced(build, _alone, a, info, lower=lower)
+    else:
+        found = [*traced(build, _beside, a, given, lower=lower), info]
+    return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 
-def _column(stack: Stack, k: Value, carried: tuple[Value, ...]) -> Sequence[Value]:
+def _beside(factor: Array, other: Array | float, *, lower: bool) -> Array:
+    """The triangle of the factor, and something else in the other one."""
+    rows, columns = places(factor.shape[-1])[:, None], places(factor.shape[-1])
+    return jnp.where(rows >= columns if lower else rows <= columns, factor, other)
+
+
+def _alone(factor: Array, info: Array, *, lower: bool) -> Array:
+    return jnp.where((info != 0)[..., None, None], jnp.nan, _beside(factor, 0.0, lower=lower))
+
+
+def _column(k: Array, a: Array, info: Array) -> tuple[Array, Array]:
     """One column of the factor, and what is left right of it."""
-    (a, info), build = carried, stack.build
-    n = a.static_shape[-1]
-    column = stack.part(a, k, 1)
-    pivot = stack.part(column, k, 0)
-    root = stack.spread(stack.op("sqrt", pivot), (n,), [])
-    rows, here = stack.place((n,), 0), stack.step(k, (n,))
-    below = stack.where(build.compare(rows, "GT", here), stack.op("divide", column, root), stack.number(0.0, (n,)))
-    factor = stack.where(build.compare(rows, "EQ", here), root, below)
-    columns, now = stack.place((n, n), 1), stack.step(k, (n, n))
-    left = stack.where(build.compare(columns, "GT", now), stack.op("subtract", a, stack.outer(factor, factor)), a)
-    a = stack.where(build.compare(columns, "EQ", now), stack.spread(factor, (n, n), [0]), left)
-    is_fine = build.compare(pivot, "GT", stack.number(0.0, ()))
-    zero, one = (build.constant(c, stack.batch, COUNTER) for c in (0, 1))
-    found = stack.where(build.compare(info, "EQ", zero), stack.op("add", stack.step(k, ()), one), info)
-    return [a, stack.where(is_fine, info, found)]
+    numbers, column = places(a.shape[-1]), part(a, k)
+    pivot = part(column, k)
+    root = jnp.sqrt(pivot)[..., None]
+    factor = jnp.where(numbers == k, root, jnp.where(numbers > k, column / root, 0.0))
+    a = jnp.where(numbers > k, a - outer(factor, factor), a)
+    a = jnp.where(numbers == k, factor[..., None], a)
+    return a, jnp.where(pivot > 0.0, info, jnp.where(info == 0, k + 1, info))

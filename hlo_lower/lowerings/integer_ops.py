@@ -1,34 +1,24 @@
 """Elementwise ops of integers, of any numbers, and of the bits of floats, out of plainer ones, bit for bit."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from hlo_lower.graph import Builder, Value
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.carried.carrier import MARK, Form, carriers_of
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.on_carriers import lowered
-from hlo_lower.lowerings.plain_op import PLAIN, Elements, Elementwise, PlainLowering, PlainOp
+from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.lowerings.traced import of_elements, on_each
 from hlo_lower.mlir import is_splat
 from hlo_lower.registry import RuleList, When
 
 INTEGERS = {Elements.SIGNED, Elements.UNSIGNED}
 
 rules = RuleList()
-
-
-class Integers(Elementwise):
-    """On integers; they wrap."""
-
-    @property
-    def width(self) -> int:
-        """Bits of each."""
-        return int(self.element.lstrip("ui"))
-
-    def __call__(self, value: int) -> Value:
-        """A constant; of more bits than there are, the low ones."""
-        value &= (1 << self.width) - 1
-        if not self.element.startswith("u") and value >> (self.width - 1):
-            value -= 1 << self.width
-        return self.build.broadcast(self.build.constant(value, (), self.element), self.shape)
 
 
 @rules.lowers(PLAIN, named={PlainOp.CLAMP}, form="minimum(maximum(x, low), high)")
@@ -40,57 +30,62 @@ def clamp_to_minimum(op: PlainLowering) -> Sequence[Value]:
 
 
 @rules.lowers(PLAIN, named={PlainOp.SIGN}, elements={Elements.SIGNED}, form="1 above 0, -1 below, else 0")
-def sign_to_select(op: PlainLowering) -> Sequence[Value]:
+@of_elements
+def sign_to_select(x: Array) -> Array:
     """Compare with zero. Equal: that is what the sign is."""
-    x = op.node.operand(0)
-    at = Integers(op.build, x)
-    return [at.where(x, "GT", 0, 1, at.where(x, "LT", 0, -1, 0))]
+    return jnp.where(x > 0, 1, jnp.where(x < 0, -1, _number(x, 0)))
 
 
 @rules.lowers(PLAIN, named={PlainOp.POPCNT}, elements=INTEGERS, form="sums of bits, then of pairs, of fours, ...")
-def popcnt_to_sums(op: PlainLowering) -> Sequence[Value]:
+@of_elements
+def popcnt_to_sums(x: Array) -> Array:
     """Add neighbouring bits, then neighbouring pairs, and so on.
 
         x - ((x >> 1) & 0x55);  (x & 0x33) + ((x >> 2) & 0x33);  (x + (x >> 4)) & 0x0f
 
     Equal: each step holds the counts of fields of twice as many bits, which have room for them.
     """
-    x = op.node.operand(0)
-    return [_ones(Integers(op.build, x), x)]
+    return _ones(x)
 
 
-def _ones(at: Integers, x: Value) -> Value:
+def _ones(x: Array) -> Array:
     """The number of bits that are 1."""
-
-    def right(value: Value, bits: int) -> Value:
-        return at.op("shift_right_logical", value, bits)
-
-    def of(byte: int) -> int:
-        return int.from_bytes(bytes([byte]) * (at.width // 8), "little")
-
-    x = at.op("subtract", x, at.op("and", right(x, 1), of(0x55)))
-    x = at.op("add", at.op("and", x, of(0x33)), at.op("and", right(x, 2), of(0x33)))
-    x = at.op("and", at.op("add", x, right(x, 4)), of(0x0F))
-    bits = 8
-    while bits < at.width:
-        x, bits = at.op("add", x, right(x, bits)), 2 * bits
-    return at.op("and", x, 0xFF) if at.width > 8 else x
+    twos, fours, eights = (np.frombuffer(bytes([byte]) * x.dtype.itemsize, x.dtype)[0] for byte in b"\x55\x33\x0f")
+    x = x - (_right(x, 1) & twos)
+    x = (x & fours) + (_right(x, 2) & fours)
+    x, bits = (x + _right(x, 4)) & eights, 8
+    while bits < _width(x):
+        x, bits = x + _right(x, bits), 2 * bits
+    return x & _number(x, 0xFF) if bits > 8 else x
 
 
 @rules.lowers(PLAIN, named={PlainOp.COUNT_LEADING_ZEROS}, elements=INTEGERS, form="the zeros left of the highest bit")
-def count_leading_zeros_to_sums(op: PlainLowering) -> Sequence[Value]:
+@of_elements
+def count_leading_zeros_to_sums(x: Array) -> Array:
     """Fill all bits below the highest one, and count those that are 0.
 
         x |= x >> 1;  x |= x >> 2;  x |= x >> 4;  ...;  popcnt(~x)
 
     Equal: what is 0 then is left of the highest bit; of 0 that is all bits.
     """
-    x = op.node.operand(0)
-    at = Integers(op.build, x)
     bits = 1
-    while bits < at.width:
-        x, bits = at.op("or", x, at.op("shift_right_logical", x, bits)), 2 * bits
-    return [_ones(at, at.op("not", x))]
+    while bits < _width(x):
+        x, bits = x | _right(x, bits), 2 * bits
+    return _ones(~x)
+
+
+def _width(x: Array) -> int:
+    """Bits of each."""
+    return 8 * x.dtype.itemsize
+
+
+def _number(x: Array, value: int) -> Any:
+    """A number of the same type, of more bits than that has the low ones."""
+    return np.uint64(value % (1 << _width(x))).astype(x.dtype)
+
+
+def _right(x: Array, bits: int) -> Array:
+    return lax.shift_right_logical(x, _number(x, bits))
 
 
 # --- shifts ---
@@ -103,17 +98,21 @@ def shift_left_to_multiply(op: PlainLowering) -> Sequence[Value]:
     Equal: products wrap. Shifting by as many bits as there are, or by more, gives 0, as StableHLO has it; a negative
     number is a large one.
     """
-    x, s = op.node.operands
-    at = Integers(op.build, x)
-    return [at.op("multiply", x, _power(at, s, 0))]
+    return on_each(op.build, _times, *op.node.operands, known=_known(op.node.operand(1)))
+
+
+def _times(x: Array, s: Array, *, known: int | None) -> Array:
+    return x * _power(s, 0, known)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT_LOGICAL}, elements={Elements.UNSIGNED}, form="x / 2^s")
 def shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
     """Divide by the power of two. Equal: unsigned division rounds down; where s is no bit's number, 0 is chosen."""
-    x, s = op.node.operands
-    at = Integers(op.build, x)
-    return [at.where(s, "LT", at.width, at.op("divide", x, _power(at, s, 1)), 0)]
+    return on_each(op.build, _divided, *op.node.operands, known=_known(op.node.operand(1)))
+
+
+def _divided(x: Array, s: Array, *, known: int | None) -> Array:
+    return jnp.where(s < _width(x), lax.div(x, _power(s, 1, known)), 0)
 
 
 @rules.lowers(PLAIN, named={PlainOp.SHIFT_RIGHT}, elements={Elements.SIGNED}, form="x / 2^s, rounded down")
@@ -125,18 +124,13 @@ def shift_right_to_divide(op: PlainLowering) -> Sequence[Value]:
     Equal: -1 - x is not negative, so both divisions round down, and nothing overflows. From the highest bit on, which
     has no positive power, all bits are the sign's.
     """
-    x, s = op.node.operands
-    at = Integers(op.build, x)
-    return [_down(op.build, at, x, s)]
+    return on_each(op.build, _down, *op.node.operands, known=_known(op.node.operand(1)))
 
 
-def _down(build: Builder, at: Integers, x: Value, s: Value) -> Value:
-    power = _power(at, s, 1)
-    flipped = at.op("subtract", at(-1), x)
-    below = at.op("subtract", at(-1), at.op("divide", flipped, power))
-    found = at.where(x, "LT", 0, below, at.op("divide", x, power))
-    is_inside = build.elementwise("and", build.compare(s, "GE", at(0)), build.compare(s, "LT", at(at.width - 1)))
-    return build.select(is_inside, found, at.where(x, "LT", 0, -1, 0))
+def _down(x: Array, s: Array, *, known: int | None) -> Array:
+    power = _power(s, 1, known)
+    found = jnp.where(x < 0, -1 - lax.div(-1 - x, power), lax.div(x, power))
+    return jnp.where((s >= 0) & (s < _width(x) - 1), found, jnp.where(x < 0, -1, _number(x, 0)))
 
 
 @rules.lowers(
@@ -149,16 +143,14 @@ def signed_shift_right_logical_to_divide(op: PlainLowering) -> Sequence[Value]:
 
     Equal: of a negative number the s high bits are 1, and adding 2^(width - s) makes them 0 and wraps.
     """
-    x, s = op.node.operands
-    at = Integers(op.build, x)
-    build = op.build
-    shifted = _down(build, at, x, s)
+    return on_each(op.build, _without_sign, *op.node.operands, known=_known(op.node.operand(1)))
+
+
+def _without_sign(x: Array, s: Array, *, known: int | None) -> Array:
+    last, shifted = _width(x) - 1, _down(x, s, known=known)
     # 2^(width - s) as -2^(width - 1 - s) twice, which wraps to 0 for s = 0.
-    gap = _power(at, at.op("subtract", at(at.width - 1), s), 0)
-    cleared = at.op("add", at.op("add", shifted, gap), gap)
-    found = at.where(x, "LT", 0, cleared, shifted)
-    is_inside = build.elementwise("and", build.compare(s, "GE", at(0)), build.compare(s, "LT", at(at.width)))
-    return [build.select(is_inside, found, at(0))]
+    gap = _power(last - s, 0, None if known is None else last - known)
+    return jnp.where((s >= 0) & (s <= last), jnp.where(x < 0, shifted + gap + gap, shifted), 0)
 
 
 def _wide_shift(op: PlainLowering) -> Sequence[Value]:
@@ -216,13 +208,13 @@ def wide_shift_right_to_halves(op: PlainLowering) -> Sequence[Value]:
     return _wide_shift(op)
 
 
-def _power(at: Integers, s: Value, otherwise: int) -> Value:
+def _power(s: Array, otherwise: int, known: int | None) -> Any:
     """2^s for each bit's number s; else another number. Each is chosen by comparing, from powers that are constants."""
-    if (known := _known(s)) is not None:
-        return at(1 << known if 0 <= known < at.width else otherwise)
-    found = at(otherwise)
-    for bit in range(at.width):
-        found = at.where(s, "EQ", bit, 1 << bit, found)
+    if known is not None:
+        return _number(s, 1 << known if 0 <= known < _width(s) else otherwise)
+    found = _number(s, otherwise)
+    for bit in range(_width(s)):
+        found = lax.select(lax.eq(s, _number(s, bit)), _number(s, 1 << bit), found)
     return found
 
 
@@ -251,22 +243,21 @@ def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
 
     Equal, bit for bit: a carry out of the mantissa goes into the exponent, as rounding up does. NaN comes back itself.
     """
-    x, build = op.node.operand(0), op.build
-    exponent, mantissa = LAYOUTS[x.element_type]
-    kept_exponent, kept = op.node.integer("exponent_bits"), op.node.integer("mantissa_bits")
-    bits = build.bitcast(x, f"ui{1 + exponent + mantissa}")
-    at = Integers(build, bits)
-    found = bits
+    kept = {"kept_exponent": op.node.integer("exponent_bits"), "kept": op.node.integer("mantissa_bits")}
+    element = op.node.result().element_type
+    return on_each(op.build, _reduced, op.node.operand(0), layout=LAYOUTS[element], **kept)
+
+
+def _reduced(x: Array, *, layout: tuple[int, int], kept_exponent: int, kept: int) -> Array:
+    exponent, mantissa = layout
+    found = bits = lax.bitcast_convert_type(x, f"uint{1 + exponent + mantissa}")
     if (dropped := mantissa - kept) > 0:
-        last = at.op("and", at.op("shift_right_logical", bits, dropped), 1)
-        found = at.op("add", bits, at.op("add", last, (1 << (dropped - 1)) - 1))
-        found = at.op("and", found, -(1 << dropped))
+        last = _right(bits, dropped) & 1
+        found = (bits + (last + ((1 << (dropped - 1)) - 1))) & _number(bits, -(1 << dropped))
     if kept_exponent < exponent:
         ones = ((1 << exponent) - 1) << mantissa
         bias, kept_bias = (1 << (exponent - 1)) - 1, (1 << (kept_exponent - 1)) - 1
-        size = at.op("and", found, ones)
-        sign = at.op("and", bits, 1 << (exponent + mantissa))
-        large = at.where(size, "GT", (bias + kept_bias) << mantissa, at.op("or", sign, ones), found)
-        found = at.where(size, "LE", (bias - kept_bias) << mantissa, sign, large)
-    back = build.bitcast(found, x.element_type)
-    return [build.select(build.compare(x, "NE", x), x, back)]
+        size, sign = found & ones, bits & (1 << (exponent + mantissa))
+        large = jnp.where(size > ((bias + kept_bias) << mantissa), sign | ones, found)
+        found = jnp.where(size <= ((bias - kept_bias) << mantissa), sign, large)
+    return jnp.where(x != x, x, lax.bitcast_convert_type(found, x.dtype))

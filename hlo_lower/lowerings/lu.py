@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from hlo_lower import mlir
+import jax.numpy as jnp
+from jax import Array
+
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.linear_algebra.matrix_call import LINEAR_ALGEBRA, MatrixLowering, Routine
-from hlo_lower.lowerings.linear_algebra.stack import COUNTER, Stack
+from hlo_lower.lowerings.linear_algebra.stack import COUNTER, flat, outer, part, places, steps
 from hlo_lower.lowerings.plain_op import Numbers
 from hlo_lower.registry import RuleList
 
@@ -30,57 +32,34 @@ def lu_to_columns(op: MatrixLowering) -> Sequence[Value]:
     column makes the pivot, LAPACK does not say. Costs min(m, n) steps over the matrix.
     """
     node, build = op.node, op.build
-    stack = Stack.of(build, node.operand(0), 2)
-    a = stack.flat(node.operand(0), 2)
-    count = min(a.static_shape[-2:])
-    pivots, info = (build.constant(0, (*stack.batch, *own), COUNTER) for own in ((count,), ()))
-    found = stack.steps(count, [a, pivots, info], _column)
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    pivots, info = (build.constant(0, (*batch, *own), COUNTER) for own in ((min(m, n),), ()))
+    found = steps(build, min(m, n), [a, pivots, info], _column)
     return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 
-def _column(stack: Stack, k: Value, carried: tuple[Value, ...]) -> Sequence[Value]:
+def _column(k: Array, a: Array, pivots: Array, info: Array) -> tuple[Array, Array, Array]:
     """One column of L and one row of U, and what is left right of and below them."""
-    (a, pivots, info), build = carried, stack.build
-    m, n = a.static_shape[-2:]
-    pivot = _first_largest(stack, k, stack.part(a, k, 1))
-    a, row = _exchanged(stack, k, pivot, a)
-    divisor, column = stack.part(row, k, 0), stack.part(a, k, 1)
-    is_zero = build.compare(divisor, "EQ", stack.number(0.0, ()))
-    quotients = stack.op("divide", column, stack.spread(divisor, (m,), []))
-    factors = stack.where(stack.spread(is_zero, (m,), []), column, quotients)
-    rows, columns, now = stack.place((m, n), 0), stack.place((m, n), 1), stack.step(k, (m, n))
-    left = stack.where(build.compare(columns, "GT", now), stack.op("subtract", a, stack.outer(factors, row)), a)
-    below = stack.where(build.compare(columns, "EQ", now), stack.spread(factors, (m, n), [0]), left)
-    a = stack.where(build.compare(rows, "GT", now), below, a)
-    count = pivots.static_shape[-1]
-    here = build.compare(stack.place((count,), 0), "EQ", stack.step(k, (count,)))
-    zero, one = (build.constant(c, stack.batch, COUNTER) for c in (0, 1))
-    pivots = stack.where(here, stack.spread(stack.op("add", pivot, one), (count,), []), pivots)
-    found = stack.where(build.compare(info, "EQ", zero), stack.op("add", stack.step(k, ()), one), info)
-    return [a, pivots, stack.where(is_zero, found, info)]
+    rows, columns = places(a.shape[-2])[:, None], places(a.shape[-1])
+    pivot = _first_largest(k, part(a, k))
+    # Row k and the pivot's are exchanged.
+    is_pivot = rows == pivot[..., None, None]
+    row = jnp.sum(jnp.where(is_pivot, a, 0.0), -2)
+    a = jnp.where(is_pivot, part(a, k, -2)[..., None, :], a)
+    a = jnp.where(rows == k, row[..., None, :], a)
+    divisor, column = part(row, k), part(a, k)
+    is_zero = divisor == 0.0
+    factors = jnp.where(is_zero[..., None], column, column / divisor[..., None])
+    left = jnp.where(columns > k, a - outer(factors, row), a)
+    a = jnp.where(rows > k, jnp.where(columns == k, factors[..., None], left), a)
+    pivots = jnp.where(places(pivots.shape[-1]) == k, (pivot + 1)[..., None], pivots)
+    return a, pivots, jnp.where(is_zero & (info == 0), k + 1, info)
 
 
-def _first_largest(stack: Stack, k: Value, column: Value) -> Value:
+def _first_largest(k: Array, column: Array) -> Array:
     """Of each column the first place from k on of its largest magnitude; k where that is NaN."""
-    build, m = stack.build, column.static_shape[-1]
-    rows = stack.place((m,), 0)
-    open_ = build.compare(rows, "GE", stack.step(k, (m,)))
-    sizes = stack.where(open_, stack.op("abs", column), stack.number(-1.0, (m,)))
-    largest = stack.reduced(sizes, build.infinity(mlir.tensor_element(sizes.raw.type), is_negative=True), 0, "maximum")
-    is_largest = build.compare(sizes, "EQ", stack.spread(largest, (m,), []))
-    none = build.constant(m, (*stack.batch, m), COUNTER)
-    places = stack.where(is_largest, rows, none)
-    first = stack.reduced(places, build.constant(2**31 - 1, (), COUNTER), 0, "minimum")
-    is_none = build.compare(first, "EQ", build.constant(m, stack.batch, COUNTER))
-    return stack.where(is_none, stack.step(k, ()), first)
-
-
-def _exchanged(stack: Stack, k: Value, pivot: Value, a: Value) -> tuple[Value, Value]:
-    """The matrices with row k and the pivot's exchanged, and what is row k then."""
-    build, (m, n) = stack.build, a.static_shape[-2:]
-    rows = stack.place((m, n), 0)
-    is_pivot = build.compare(rows, "EQ", stack.spread(pivot, (m, n), []))
-    row = stack.sum(stack.where(is_pivot, a, stack.number(0.0, (m, n))), 0)
-    a = stack.where(is_pivot, stack.spread(stack.part(a, k, 0), (m, n), [1]), a)
-    is_now = build.compare(rows, "EQ", stack.step(k, (m, n)))
-    return stack.where(is_now, stack.spread(row, (m, n), [1]), a), row
+    rows, none = places(column.shape[-1]), column.shape[-1]
+    sizes = jnp.where(rows >= k, jnp.abs(column), -1.0)
+    first = jnp.min(jnp.where(sizes == jnp.max(sizes, -1)[..., None], rows, none), -1)
+    return jnp.where(first == none, k, first)

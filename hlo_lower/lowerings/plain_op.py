@@ -4,12 +4,9 @@ A rule is found by the op's name and what its elements are; whether the target t
 built, type by type.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from hlo_lower.graph import Builder, Value
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import DoesNotApply, FactsByName
@@ -126,33 +123,3 @@ def elements_of(name: str) -> Elements:
     if name.lstrip("u").startswith("i") and name.lstrip("ui") in ("8", "16", "32", "64"):
         return Elements.UNSIGNED if name.startswith("u") else Elements.SIGNED
     return Elements.OTHER
-
-
-class Elementwise(ABC):
-    """Elementwise ops on numbers of one type and shape, constants included."""
-
-    def __init__(self, build: Builder, like: Value) -> None:
-        self.build, self.shape, self.element = build, like.static_shape, like.element_type
-
-    @abstractmethod
-    def __call__(self, value: Any) -> Value:
-        """A constant."""
-
-    def op(self, name: str, *values: Value | float) -> Value:
-        """An elementwise op by name; numbers become constants."""
-        return self.build.elementwise(name, *map(self._value, values))
-
-    def holds(self, left: Value, direction: str, right: Value | float) -> Value:
-        """A comparison."""
-        return self.build.compare(left, direction, self._value(right))
-
-    def choose(self, predicate: Value, yes: Value | float, no: Value | float) -> Value:
-        """A choice."""
-        return self.build.select(predicate, self._value(yes), self._value(no))
-
-    def where(self, left: Value, direction: str, right: Value | float, yes: Value | float, no: Value | float) -> Value:
-        """A choice by a comparison."""
-        return self.choose(self.holds(left, direction, right), yes, no)
-
-    def _value(self, value: Value | float) -> Value:
-        return value if isinstance(value, Value) else self(value)

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
-from hlo_lower import mlir
+import jax.numpy as jnp
+from jax import Array
+
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.linear_algebra.matrix_call import LINEAR_ALGEBRA, MatrixLowering, Routine
-from hlo_lower.lowerings.linear_algebra.stack import COUNTER, Stack
+from hlo_lower.lowerings.linear_algebra.stack import flat, outer, part, places, steps
 from hlo_lower.lowerings.plain_op import Numbers
+from hlo_lower.lowerings.traced import traced
 from hlo_lower.registry import RuleList
 
 rules = RuleList()
@@ -30,61 +33,48 @@ def qr_to_reflections(op: MatrixLowering) -> Sequence[Value]:
     overflow; LAPACK's further scaling of columns near the smallest normal number is left out. Costs min(m, n) steps.
     """
     node, build = op.node, op.build
-    stack = Stack.of(build, node.operand(0), 2)
-    a = stack.flat(node.operand(0), 2)
-    count = min(a.static_shape[-2:])
-    found = stack.steps(count, [a, stack.number(0.0, (count,))], _reflection)
+    a = flat(build, node.operand(0), 2)
+    *batch, m, n = a.static_shape
+    taus = build.float_splat(0.0, (*batch, min(m, n)), a.element_type)
+    found = steps(build, min(m, n), [a, taus], _reflection)
     return [build.reshape(v, r.static_shape) for v, r in zip(found, node.results, strict=True)]
 
 
-def _reflection(stack: Stack, k: Value, carried: tuple[Value, ...]) -> Sequence[Value]:
+def _reflection(k: Array, a: Array, taus: Array) -> tuple[Array, Array]:
     """One reflection, and what it makes of the columns right of it."""
-    (a, taus), build = carried, stack.build
-    m, n = a.static_shape[-2:]
-    column = stack.part(a, k, 1)
-    rows, here, zeros = stack.place((m,), 0), stack.step(k, (m,)), stack.number(0.0, (m,))
-    below = build.compare(rows, "GT", here)
-    alpha = stack.part(column, k, 0)
-    beta, is_done = _mirrored(stack, alpha, stack.where(below, column, zeros))
-    tau = stack.where(is_done, stack.number(0.0, ()), stack.op("divide", stack.op("subtract", beta, alpha), beta))
-    scale = stack.spread(stack.op("subtract", alpha, beta), (m,), [])
-    scaled = stack.where(stack.spread(is_done, (m,), []), column, stack.op("divide", column, scale))
-    beta = stack.where(is_done, alpha, beta)
-    ones = stack.where(build.compare(rows, "EQ", here), stack.number(1.0, (m,)), zeros)
-    vector = stack.where(below, scaled, ones)
-    columns, now = stack.place((m, n), 1), stack.step(k, (m, n))
-    right = stack.where(build.compare(columns, "GT", now), _reflected(stack, vector, tau, a), a)
-    own = stack.where(build.compare(rows, "EQ", here), stack.spread(beta, (m,), []), stack.where(below, scaled, column))
-    a = stack.where(build.compare(columns, "EQ", now), stack.spread(own, (m, n), [0]), right)
-    count = taus.static_shape[-1]
-    is_here = build.compare(stack.place((count,), 0), "EQ", stack.step(k, (count,)))
-    return [a, stack.where(is_here, stack.spread(tau, (count,), []), taus)]
+    rows, columns, column = places(a.shape[-2]), places(a.shape[-1]), part(a, k)
+    is_below, alpha = rows > k, part(column, k)
+    beta, is_done = _mirrored(alpha, jnp.where(is_below, column, 0.0))
+    tau = jnp.where(is_done, 0.0, (beta - alpha) / beta)
+    scaled = jnp.where(is_done[..., None], column, column / (alpha - beta)[..., None])
+    vector = jnp.where(is_below, scaled, _one_at(k, column))
+    right = jnp.where(columns > k, _reflected(vector, tau, a), a)
+    beta = jnp.where(is_done, alpha, beta)[..., None]
+    own = jnp.where(rows == k, beta, jnp.where(is_below, scaled, column))
+    a = jnp.where(columns == k, own[..., None], right)
+    return a, jnp.where(places(taus.shape[-1]) == k, tau[..., None], taus)
 
 
-def _mirrored(stack: Stack, alpha: Value, below: Value) -> tuple[Value, Value]:
+def _one_at(k: Array, column: Array) -> Array:
+    """1 at a place, 0 elsewhere."""
+    return jnp.where(places(column.shape[-1]) == k, 1.0, column.dtype.type(0))
+
+
+def _mirrored(alpha: Array, below: Array) -> tuple[Array, Array]:
     """-sign(alpha) times the norm of alpha and what stands below it, and whether nothing stands there."""
-    build, m = stack.build, below.static_shape[-1]
-    zero, one = stack.number(0.0, ()), stack.number(1.0, ())
-    least = build.infinity(mlir.tensor_element(below.raw.type), is_negative=True)
-    largest = stack.reduced(stack.op("abs", below), least, 0, "maximum")
-    is_done = build.compare(largest, "EQ", zero)
-    size = stack.op("maximum", largest, stack.op("abs", alpha))
-    size = stack.where(build.compare(size, "EQ", zero), one, size)
-    scaled = stack.op("divide", below, stack.spread(size, (m,), []))
-    first = stack.op("divide", alpha, size)
-    squares = stack.op("add", stack.sum(stack.op("multiply", scaled, scaled), 0), stack.op("multiply", first, first))
-    norm = stack.op("multiply", size, stack.op("sqrt", squares))
-    is_negative_zero = build.compare(stack.op("divide", one, alpha), "LT", zero)
-    is_negative = stack.op("or", build.compare(alpha, "LT", zero), is_negative_zero)
-    return stack.where(is_negative, norm, stack.op("negate", norm)), is_done
+    largest = jnp.max(jnp.abs(below), -1)
+    size = jnp.maximum(largest, jnp.abs(alpha))
+    size = jnp.where(size == 0.0, 1.0, size)
+    scaled, first = below / size[..., None], alpha / size
+    norm = size * jnp.sqrt(jnp.sum(scaled * scaled, -1) + first * first)
+    is_negative = (alpha < 0.0) | (1.0 / alpha < 0.0)  # -0 is, too
+    return jnp.where(is_negative, norm, -norm), largest == 0.0
 
 
-def _reflected(stack: Stack, vector: Value, tau: Value, a: Value) -> Value:
+def _reflected(vector: Array, tau: Array, a: Array) -> Array:
     """a - tau * v (v' a)."""
-    m, n = a.static_shape[-2:]
-    products = stack.sum(stack.op("multiply", stack.spread(vector, (m, n), [0]), a), 0)
-    scaled = stack.op("multiply", stack.spread(tau, (n,), []), products)
-    return stack.op("subtract", a, stack.outer(vector, scaled))
+    products = jnp.sum(vector[..., None] * a, -2)
+    return a - outer(vector, tau[..., None] * products)
 
 
 @rules.lowers(
@@ -103,18 +93,21 @@ def reflections_to_q(op: MatrixLowering) -> Sequence[Value]:
     reflections.
     """
     node, build = op.node, op.build
-    stack = Stack.of(build, node.operand(0), 2)
-    a, taus = stack.flat(node.operand(0), 2), stack.flat(node.operand(1), 1)
-    (m, n), count = a.static_shape[-2:], taus.static_shape[-1]
-    diagonal = build.compare(stack.place((m, n), 0), "EQ", stack.place((m, n), 1))
-    q = stack.where(diagonal, stack.number(1.0, (m, n)), stack.number(0.0, (m, n)))
+    a, taus = flat(build, node.operand(0), 2), flat(build, node.operand(1), 1)
+    count = taus.static_shape[-1]
+    [q] = traced(build, _ones, a)
+    return [build.reshape(steps(build, count, [a, taus, q], _applied)[2], node.result(0).static_shape)]
 
-    def step(inner: Stack, number: Value, carried: tuple[Value, ...]) -> Sequence[Value]:
-        a, taus, q = carried
-        k = inner.op("subtract", inner.build.constant(count - 1, (), COUNTER), number)
-        rows, here = inner.place((m,), 0), inner.step(k, (m,))
-        ones = inner.where(inner.build.compare(rows, "EQ", here), inner.number(1.0, (m,)), inner.number(0.0, (m,)))
-        vector = inner.where(inner.build.compare(rows, "GT", here), inner.part(a, k, 1), ones)
-        return [a, taus, _reflected(inner, vector, inner.part(taus, k, 0), q)]
 
-    return [build.reshape(stack.steps(count, [a, taus, q], step)[2], node.result(0).static_shape)]
+def _ones(a: Array) -> Array:
+    """1 on the diagonal, 0 elsewhere."""
+    diagonal = places(a.shape[-2])[:, None] == places(a.shape[-1])
+    return jnp.broadcast_to(jnp.where(diagonal, 1.0, a.dtype.type(0)), a.shape)
+
+
+def _applied(number: Array, a: Array, taus: Array, q: Array) -> tuple[Array, Array, Array]:
+    """One reflection of q, the last one first."""
+    k = taus.shape[-1] - 1 - number
+    column = part(a, k)
+    vector = jnp.where(places(column.shape[-1]) > k, column, _one_at(k, column))
+    return a, taus, _reflected(vector, part(taus, k), q)

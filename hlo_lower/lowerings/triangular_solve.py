@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
+from jax import Array
+
 from hlo_lower.graph import Value
 from hlo_lower.lowerings.linear_algebra.matrix_call import LINEAR_ALGEBRA, MatrixLowering, Routine
-from hlo_lower.lowerings.linear_algebra.stack import COUNTER, Stack
+from hlo_lower.lowerings.linear_algebra.stack import flat, outer, part, places, steps, transposed
 from hlo_lower.lowerings.plain_op import Numbers
 from hlo_lower.registry import RuleList
 
@@ -27,32 +30,21 @@ def triangular_solve_to_rows(op: MatrixLowering) -> Sequence[Value]:
     the diagonal where it is ones. A zero on it gives infinities and NaN, as everywhere. Costs n steps over B.
     """
     flags, build = op.facts.flags, op.build
-    stack = Stack.of(build, op.node.operand(0), 2)
-    a, b = (stack.flat(operand, 2) for operand in op.node.operands)
-    lower, transposed = flags["lower"], flags["transposed"]
+    a, b = (flat(build, operand, 2) for operand in op.node.operands)
+    lower, is_turned = flags["lower"], flags["transposed"]
     if not flags["left"]:
-        b, transposed = stack.transposed(b), not transposed
-    if transposed:
-        a, lower = stack.transposed(a), not lower
-    n = a.static_shape[-1]
-
-    def step(inner: Stack, number: Value, carried: tuple[Value, ...]) -> Sequence[Value]:
-        (a, b) = carried
-        last = inner.build.constant(n - 1, (), COUNTER)
-        k = number if lower else inner.op("subtract", last, number)
-        return [a, _row(inner, k, a, b, is_lower=lower, is_unit=flags["unit"])]
-
-    x = stack.steps(n, [a, b], step)[1]
-    return [build.reshape(x if flags["left"] else stack.transposed(x), op.node.result(0).static_shape)]
+        b, is_turned = transposed(build, b), not is_turned
+    if is_turned:
+        a, lower = transposed(build, a), not lower
+    _, x = steps(build, a.static_shape[-1], [a, b], _row, is_lower=lower, is_unit=flags["unit"])
+    return [build.reshape(x if flags["left"] else transposed(build, x), op.node.result(0).static_shape)]
 
 
-def _row(stack: Stack, k: Value, a: Value, b: Value, *, is_lower: bool, is_unit: bool) -> Value:
+def _row(number: Array, a: Array, b: Array, *, is_lower: bool, is_unit: bool) -> tuple[Array, Array]:
     """One row of the solution, taken from the rows that are left."""
-    build, (n, m) = stack.build, b.static_shape[-2:]
-    column, row = stack.part(a, k, 1), stack.part(b, k, 0)
+    k = number if is_lower else a.shape[-1] - 1 - number
+    rows, column, row = places(a.shape[-1])[:, None], part(a, k), part(b, k, -2)
     if not is_unit:
-        row = stack.op("divide", row, stack.spread(stack.part(column, k, 0), (m,), []))
-    rows, here = stack.place((n, m), 0), stack.step(k, (n, m))
-    left = build.compare(rows, "GT" if is_lower else "LT", here)
-    b = stack.where(left, stack.op("subtract", b, stack.outer(column, row)), b)
-    return stack.where(build.compare(rows, "EQ", here), stack.spread(row, (n, m), [1]), b)
+        row = row / part(column, k)[..., None]
+    b = jnp.where(rows > k if is_lower else rows < k, b - outer(column, row), b)
+    return a, jnp.where(rows == k, row[..., None, :], b)

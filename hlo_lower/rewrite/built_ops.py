@@ -31,7 +31,7 @@ composite_to_softmax: add broadcast_in_dim constant divide exponential maximum r
 constant_gather: broadcast_in_dim constant gather reshape select
 constant_slices: constant dynamic_update_slice reshape reverse slice
 constant_to_row: constant reshape
-count_leading_zeros_to_sums: add and broadcast_in_dim constant not or shift_right_logical subtract
+count_leading_zeros_to_sums: add and constant not or shift_right_logical subtract
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
 dilated_kernel_to_batches: constant convolution pad reshape slice transpose
@@ -79,7 +79,7 @@ last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota
     select while
 log1p_to_log: abs add compare constant divide log multiply select
 logistic_to_exponential: add constant divide exponential negate
-lu_to_columns: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum minimum multiply reduce
+lu_to_columns: abs add and broadcast_in_dim compare constant divide dynamic_slice iota maximum minimum multiply reduce
     reshape select subtract while
 map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
@@ -92,11 +92,11 @@ op_to_three_dims: reshape slice
 operand:
 pad_to_concatenate: broadcast_in_dim concatenate reshape slice
 permuted: broadcast_in_dim compare constant gather iota reshape sort
-popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
+popcnt_to_sums: add and constant shift_right_logical subtract
 power_to_magnitude: abs add and compare constant divide floor multiply negate not or power select subtract
 qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or
     reduce reshape select sqrt subtract while
-reduce_precision_to_bits: add and bitcast_convert broadcast_in_dim compare constant or select shift_right_logical
+reduce_precision_to_bits: add and bitcast_convert compare constant or select shift_right_logical
 reduce_to_float_halves: concatenate reshape slice
 reduce_to_halves: concatenate reshape slice
 reduce_to_reduce_and_start: broadcast_in_dim constant reduce
@@ -123,9 +123,9 @@ safe_scatter_of_run: and broadcast_in_dim compare constant dynamic_slice dynamic
     reshape scatter select
 select_and_scatter_to_slices: broadcast_in_dim constant pad select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
-shift_left_to_multiply: broadcast_in_dim compare constant multiply select
-shift_right_logical_to_divide: broadcast_in_dim compare constant divide select
-shift_right_to_divide: and broadcast_in_dim compare constant divide select subtract
+shift_left_to_multiply: compare constant multiply select
+shift_right_logical_to_divide: compare constant divide select
+shift_right_to_divide: and compare constant divide select subtract
 shifted_dynamic_update_slice: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota
     pad reshape select slice subtract
 shifted_rows: add and broadcast_in_dim clamp compare constant dynamic_slice dynamic_update_slice iota pad reshape
@@ -145,8 +145,8 @@ sort_to_ranks: add and bitcast_convert broadcast_in_dim compare constant convert
     xor
 sort_to_rounds: and bitcast_convert broadcast_in_dim compare concatenate constant gather iota maximum minimum reduce
     reshape select xor
-sign_to_select: broadcast_in_dim compare constant select
-signed_shift_right_logical_to_divide: add and broadcast_in_dim compare constant divide select subtract
+sign_to_select: compare constant select
+signed_shift_right_logical_to_divide: add and compare constant divide select subtract
 sorted_last_writer: add and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_only_writer: and broadcast_in_dim compare constant gather iota maximum minimum or reshape select sort
 sorted_segments: and broadcast_in_dim compare constant gather iota minimum or pad reshape select slice sort

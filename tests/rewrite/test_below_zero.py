@@ -5,7 +5,7 @@ import pytest
 from jax import numpy as jnp
 
 import hlo_lower as hl
-from hlo_lower.lowerings import below_zero
+from hlo_lower.lowerings import traced
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -157,31 +157,22 @@ def test_bodies_are_lowered_too():
     same(found, expected)
 
 
-def wrong(monkeypatch, name, change):
-    """An op of the builder that the rules use, another in the place of one."""
-    own = below_zero.Floats.op
-    monkeypatch.setattr(below_zero.Floats, "op", lambda at, op, *v: change(at, *v) if op == name else own(at, op, *v))
-
-
-WRONG = {
-    "negate": lambda at, value: value,
-    "floor": lambda at, value: value,
-    "abs": lambda at, value: value,
-}
+WRONG = {"neg": "abs", "floor": "ceil"}
+"""Ops of the rule, each with another one in its place."""
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_powers_do_not_verify(monkeypatch, name):
     """Without the sign, or what is whole, or of the base itself it is another function."""
     source = module("stablehlo.power", "f32", 64, 2)
-    wrong(monkeypatch, name, WRONG[name])
+    monkeypatch.setitem(traced.ELEMENTWISE, name, WRONG[name])
     assert not hl.verify(source, hl.lower(source, target=POSITIVE)).ok
 
 
 def test_the_sign_of_zero_is_told_by_division(monkeypatch):
     """Without it (-0)^3 has no sign."""
     source = module("stablehlo.power", "f32", 1, 2)
-    wrong(monkeypatch, "divide", lambda at, one, value: one)
+    monkeypatch.setitem(traced.ELEMENTWISE, "div", "multiply")
     lowered = hl.lower(source, target=POSITIVE)
     [found] = Executable(lowered.text, "exact").run([np.asarray([-0.0], np.float32), np.asarray([3.0], np.float32)])
     assert not np.signbit(found[0])

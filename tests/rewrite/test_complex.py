@@ -294,10 +294,9 @@ def test_a_complex_constant_is_read(written):
 # --- wrong on purpose ---
 
 
-def wrong_product(at, x, y):
+def wrong_product(a, b, c, d):
     """The imaginary part's sum a difference."""
-    real, imag = complex_arithmetic.multiply(at, x, y)
-    return real, at.op("subtract", imag, at.op("multiply", at.op("multiply", x[1], y[0]), 2.0))
+    return a * c - b * d, a * d - b * c
 
 
 def wrong_join(build, pair):
@@ -309,24 +308,14 @@ right_join = complex_ops.join
 
 WRONG = {
     "sign of a product": (complex_arithmetic.ARITHMETIC, "multiply", wrong_product, lambda x: x * x),
-    "conjugate forgotten": (
-        complex_arithmetic.ARITHMETIC,
-        "negate",
-        lambda at, x: (at.op("negate", x[0]), x[1]),
-        lambda x: -x,
-    ),
+    "conjugate forgotten": (complex_arithmetic.ARITHMETIC, "negate", lambda a, b: (-a, b), lambda x: -x),
     "recovery forgotten": (
         complex_arithmetic.ARITHMETIC,
         "divide",
-        lambda at, x, y: complex_arithmetic._smith(at, at.holds(at.op("abs", y[0]), "LT", at.op("abs", y[1])), *x, *y),
+        lambda a, b, c, d: complex_arithmetic.smith(jnp.abs(c) < jnp.abs(d), a, b, c, d),
         lambda x: x / (x - x),
     ),
-    "other branch": (
-        complex_functions.EXACT,
-        "tanh",
-        lambda at, x: complex_functions.tan(at, x),
-        jnp.tanh,
-    ),
+    "other branch": (complex_functions.EXACT, "tanh", complex_functions.tan, jnp.tanh),
 }
 
 

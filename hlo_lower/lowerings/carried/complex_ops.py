@@ -8,7 +8,7 @@ from hlo_lower.graph import Graph, Node, Value
 from hlo_lower.graph.regions import only_op
 from hlo_lower.lowerings.carried.carrier import PARTS
 from hlo_lower.lowerings.carried.carrying import Carrying
-from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, Parts, size
+from hlo_lower.lowerings.carried.complex_arithmetic import ARITHMETIC, size
 from hlo_lower.lowerings.carried.complex_functions import BOUNDED, EXACT, EXPANDED
 from hlo_lower.lowerings.carried.exactness import BY_PART
 from hlo_lower.lowerings.carried.halves_products import PRODUCTS
@@ -23,6 +23,7 @@ from hlo_lower.lowerings.carried.regions_of_pairs import (
     parts_of,
     with_region,
 )
+from hlo_lower.lowerings.traced import on_each
 from hlo_lower.registry import DoesNotApply
 
 NOT_EXACT = "it is within a bound of XLA's only, which the float mode reassociate allows"
@@ -60,18 +61,15 @@ def on_parts(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> 
     if name == "complex":
         return [join(c.build, (operands[0], operands[1]))]
     pairs = [_pair(c, value) for value in operands]
-    at = Parts(c.build, pairs[0][0])
     if name == "abs":
-        return [size(at, pairs[0])]
-    if name in ARITHMETIC:
-        return [join(c.build, ARITHMETIC[name](at, *pairs))]
+        return on_each(c.build, size, *pairs[0])
     if name in EXPANDED:
         return [join(c.build, _expanded(c, node, pairs[0]))]
-    if name in EXACT:
-        return [join(c.build, EXACT[name](at, *pairs))]
-    if not c.reassociated:
+    function = {**ARITHMETIC, **EXACT, **(BOUNDED if c.reassociated else {})}.get(name)
+    if function is None:
         raise DoesNotApply(NOT_EXACT)
-    return [join(c.build, BOUNDED[name](at, *pairs))]
+    real, imag = on_each(c.build, function, *(part for pair in pairs for part in pair))
+    return [join(c.build, (real, imag))]
 
 
 def _pair(c: Carrying, value: Value) -> Pair:

@@ -6,8 +6,8 @@
 // CHECK:     stablehlo.subtract
 // CHECK:     stablehlo.divide
 // CHECK:     stablehlo.subtract
-// CHECK:     stablehlo.negate
 // CHECK:     stablehlo.compare
+// CHECK:     stablehlo.negate
 // CHECK:     stablehlo.select
 // CHECK:     stablehlo.subtract
 // CHECK:     stablehlo.compare

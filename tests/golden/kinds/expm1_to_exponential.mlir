@@ -7,8 +7,21 @@
 // CHECK:     stablehlo.multiply
 // CHECK:     stablehlo.add
 // CHECK:     stablehlo.multiply
-// CHECK:     stablehlo.select
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.multiply
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.multiply
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.multiply
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.multiply
+// CHECK:     stablehlo.add
 // CHECK:     stablehlo.compare
+// CHECK:     stablehlo.abs
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.exponential
+// CHECK:     stablehlo.subtract
+// CHECK:     stablehlo.select
 // CHECK:     stablehlo.select
 // CHECK-NOT: stablehlo.exponential_minus_one
 func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {

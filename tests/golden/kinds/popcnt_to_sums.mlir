@@ -1,14 +1,18 @@
 // options: target=no_popcnt
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.shift_right_logical
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.and
 // CHECK:     stablehlo.subtract
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.and
-// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.shift_right_logical
+// CHECK:     stablehlo.and
 // CHECK:     stablehlo.add
-// CHECK:     stablehlo.broadcast_in_dim
+// CHECK:     stablehlo.shift_right_logical
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.and
+// CHECK:     stablehlo.shift_right_logical
+// CHECK:     stablehlo.add
+// CHECK:     stablehlo.shift_right_logical
+// CHECK:     stablehlo.add
 // CHECK:     stablehlo.and
 // CHECK-NOT: stablehlo.popcnt
 func.func public @main(%x: tensor<3xui32>) -> tensor<3xui32> {

@@ -1,14 +1,19 @@
 // options: target=no_reduce_precision
 // CHECK:     stablehlo.bitcast_convert
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.shift_right_logical
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.and
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.add
 // CHECK:     stablehlo.add
-// CHECK:     stablehlo.bitcast_convert
+// CHECK:     stablehlo.and
+// CHECK:     stablehlo.and
+// CHECK:     stablehlo.and
 // CHECK:     stablehlo.compare
+// CHECK:     stablehlo.or
+// CHECK:     stablehlo.select
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.select
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.bitcast_convert
 // CHECK:     stablehlo.select
 // CHECK-NOT: stablehlo.reduce_precision
 func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {

@@ -5,10 +5,10 @@
 // CHECK:     stablehlo.add
 // CHECK:     stablehlo.compare
 // CHECK:     stablehlo.select
+// CHECK:     stablehlo.compare
+// CHECK:     stablehlo.compare
 // CHECK:     stablehlo.negate
-// CHECK:     stablehlo.compare
 // CHECK:     stablehlo.select
-// CHECK:     stablehlo.compare
 // CHECK:     stablehlo.select
 // CHECK-NOT: stablehlo.round_nearest_afz
 func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
