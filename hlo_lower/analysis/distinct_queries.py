@@ -1,15 +1,16 @@
 """What the rules of `reordered`, `mapped` and `chosen` may ask: `Distinctness`, as they see it."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hlo_lower.analysis.affine import AffineAnalysis
 from hlo_lower.analysis.axis_facts import AxisFacts
-from hlo_lower.analysis.index_facts import IndexAnalysis
-from hlo_lower.analysis.linear import Linear, Position
+from hlo_lower.analysis.linear import Position
 from hlo_lower.analysis.places import Entry, Place
 from hlo_lower.analysis.site import Site
 from hlo_lower.graph import Node, Value
+
+if TYPE_CHECKING:
+    from hlo_lower.analysis.distinctness import Distinctness
 
 Axes: TypeAlias = tuple[Position, ...]
 
@@ -50,27 +51,7 @@ class Entries(NamedTuple):
         return self.to(value) if value.shape else self.to(value, ())
 
 
-class DistinctQueries(Protocol):
-    """What gives facts: `hlo_lower.analysis.distinctness.Distinctness`, where the methods are described."""
-
-    @property
-    def ranges(self) -> IndexAnalysis: ...
-
-    @property
-    def forms(self) -> AffineAnalysis: ...
-
-    def of(self, key: Entries) -> AxisFacts: ...
-
-    def fresh(self, size: int) -> Position: ...
-
-    def moves_with(self, entries: Entries) -> Axes: ...
-
-    def hull(self, site: Site) -> tuple[int, int]: ...
-
-    def whole_dim(self, entries: Entries, dim: int) -> tuple[AxisFacts, Position] | None: ...
-
-    def picked(self, whole: AxisFacts, coordinate: Linear, size: int, axes: Axes) -> AxisFacts: ...
-
+DistinctQueries: TypeAlias = "Distinctness"
 
 Rule: TypeAlias = Callable[[DistinctQueries, Node, Entries], AxisFacts]
 """What is known of elements of an op's result: the analysis, the node, the elements."""

@@ -4,15 +4,15 @@ A provider takes the providers that it builds on when it is made: forms build on
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
-from typing import ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeAlias, TypeVar
 
 from hlo_lower.analysis.budget import Budget
-from hlo_lower.analysis.interval import Interval
 from hlo_lower.analysis.memo import Memo
-from hlo_lower.analysis.site import Site
-from hlo_lower.analysis.sources import Sources
 from hlo_lower.causes import Cause, Code
+
+if TYPE_CHECKING:
+    from hlo_lower.analysis.index_facts import IndexAnalysis
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -80,18 +80,5 @@ class Provider(ABC, Generic[K, V]):
         """What is true of everything of this kind."""
 
 
-class Ranges(Protocol):
-    """What gives intervals, as its rules see it: `hlo_lower.analysis.index_facts.IndexAnalysis`."""
-
-    @property
-    def sources(self) -> Sources: ...
-
-    @property
-    def assumed(self) -> Mapping[Site, Interval]: ...
-
-    @property
-    def loop_ranges(self) -> bool: ...
-
-    def of(self, key: Site) -> Interval: ...
-
-    def assuming(self, assumed: Mapping[Site, Interval]) -> "Ranges": ...
+Ranges: TypeAlias = "IndexAnalysis"
+"""What gives intervals, as its rules see it."""

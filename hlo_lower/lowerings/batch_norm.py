@@ -1,54 +1,40 @@
 """The three batch normalizations, written out as XLA does."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any, cast
+
+import numpy as np
+from jax import Array, lax
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.graph.axes import reduce_along
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.plain_op import PLAIN, PlainLowering, PlainOp
+from hlo_lower.lowerings.traced import traced
 from hlo_lower.registry import RuleList
 
 rules = RuleList()
 
 
-class _Batch:
-    """What is normalized, feature by feature."""
+def _written_out(op: PlainLowering, function: Callable[..., Any]) -> Sequence[Value]:
+    """A function of arrays with the feature last: of what is normalized, and of numbers for each feature."""
+    epsilon = mlir.float_of(op.node.raw.attributes["epsilon"])
+    return traced(op.build, function, *op.node.operands, feature=op.node.integer("feature_index"), epsilon=epsilon)
 
-    def __init__(self, node: Node, build: Builder) -> None:
-        x = node.operand(0)
-        self._build, self._shape, self._element = build, x.static_shape, x.element_type
-        self._feature = node.integer("feature_index")
-        self.count = prod(self._shape) // max(self._shape[self._feature], 1)
-        self.epsilon = mlir.float_of(node.raw.attributes["epsilon"])
 
-    def spread(self, value: Value) -> Value:
-        """One number for each feature, in the shape of what is normalized."""
-        return self._build.broadcast(value, self._shape, [self._feature])
+def _spread(value: Array, x: Array, feature: int) -> Array:
+    """One number for each feature, in the shape of what is normalized."""
+    return cast(Any, lax).broadcast_in_dim(value, x.shape, (feature,))
 
-    def total(self, value: Value) -> Value:
-        """The sum of each feature."""
-        zero = self._build.zero(mlir.tensor_element(value.raw.type))
-        others = [d for d in range(len(self._shape)) if d != self._feature]
-        return reduce_along(self._build, value, zero, others, "add")
 
-    def op(self, name: str, *values: Value | float) -> Value:
-        """An elementwise op; numbers become constants of the shape of the first operand."""
-        like = next(value for value in values if isinstance(value, Value)).static_shape
-        given = (v if isinstance(v, Value) else self._build.float_splat(v, like, self._element) for v in values)
-        return self._build.elementwise(name, *given)
+def _total(x: Array, feature: int) -> Array:
+    """The sum of each feature."""
+    return lax.reduce(x, np.zeros((), x.dtype), lax.add, [d for d in range(x.ndim) if d != feature])
 
-    def scale(self, variance: Value) -> Value:
-        """1 / sqrt(variance + epsilon)."""
-        return self.op("rsqrt", self.op("add", variance, self.epsilon))
 
-    def normalized(self, x: Value, mean: Value, variance: Value) -> Value:
-        """(x - mean) / sqrt(variance + epsilon)."""
-        return self.op("multiply", self.op("subtract", x, self.spread(mean)), self.spread(self.scale(variance)))
-
-    def scaled(self, x: Value, scale: Value, offset: Value) -> Value:
-        """x * scale + offset."""
-        return self.op("add", self.op("multiply", x, self.spread(scale)), self.spread(offset))
+def _count(x: Array, feature: int) -> float:
+    """How many numbers a feature has."""
+    return float(prod(x.shape) // max(x.shape[feature], 1))
 
 
 @rules.lowers(PLAIN, named={PlainOp.BATCH_NORM_INFERENCE}, form="x * s + (offset - mean * s), s = scale * rsqrt(...)")
@@ -59,11 +45,15 @@ def batch_norm_inference_to_elementwise(op: PlainLowering) -> Sequence[Value]:
 
     Equal: bit for bit to XLA on a CPU, which computes the factor and the shift feature by feature, too.
     """
-    x, scale, offset, mean, variance = op.node.operands
-    batch = _Batch(op.node, op.build)
-    factor = batch.op("multiply", batch.scale(variance), scale)
-    shift = batch.op("subtract", offset, batch.op("multiply", mean, factor))
-    return [batch.scaled(x, factor, shift)]
+    return _written_out(op, _inference)
+
+
+def _inference(
+    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, *, feature: int, epsilon: float
+) -> Array:
+    factor = lax.rsqrt(variance + epsilon) * scale
+    shift = offset - mean * factor
+    return x * _spread(factor, x, feature) + _spread(shift, x, feature)
 
 
 @rules.lowers(
@@ -74,12 +64,16 @@ def batch_norm_training_to_reduce(op: PlainLowering) -> Sequence[Value]:
 
     Equal: up to the order of the two sums, which the specification leaves open.
     """
-    x, scale, offset = op.node.operands
-    batch = _Batch(op.node, op.build)
-    mean = batch.op("divide", batch.total(x), float(batch.count))
-    squares = batch.op("divide", batch.total(batch.op("multiply", x, x)), float(batch.count))
-    variance = batch.op("subtract", squares, batch.op("multiply", mean, mean))
-    return [batch.scaled(batch.normalized(x, mean, variance), scale, offset), mean, variance]
+    return _written_out(op, _training)
+
+
+def _training(x: Array, scale: Array, offset: Array, *, feature: int, epsilon: float) -> tuple[Array, Array, Array]:
+    count = _count(x, feature)
+    mean = _total(x, feature) / count
+    variance = _total(x * x, feature) / count - mean * mean
+    centred, root = x - _spread(mean, x, feature), lax.rsqrt(variance + epsilon)
+    normalized = centred * _spread(root, x, feature)
+    return normalized * _spread(scale, x, feature) + _spread(offset, x, feature), mean, variance
 
 
 @rules.lowers(PLAIN, named={PlainOp.BATCH_NORM_GRAD}, form="the derivatives of a normalization, sums of each feature")
@@ -91,15 +85,15 @@ def batch_norm_grad_to_reduce(op: PlainLowering) -> Sequence[Value]:
 
     Equal: up to the order of the two sums, which the specification leaves open.
     """
-    x, scale, mean, variance, grad = op.node.operands
-    batch = _Batch(op.node, op.build)
-    centred = batch.op("subtract", x, batch.spread(mean))
-    root = batch.scale(variance)
-    offset_grad, moment = batch.total(grad), batch.total(batch.op("multiply", grad, centred))
-    scale_grad = batch.op("multiply", moment, root)
-    inner = batch.op("subtract", batch.op("multiply", grad, float(batch.count)), batch.spread(offset_grad))
-    share = batch.op("multiply", batch.spread(moment), centred)
-    share = batch.op("divide", share, batch.spread(batch.op("add", variance, batch.epsilon)))
-    inner = batch.op("subtract", inner, share)
-    factor = batch.op("divide", batch.spread(batch.op("multiply", scale, root)), float(batch.count))
-    return [batch.op("multiply", factor, inner), scale_grad, offset_grad]
+    return _written_out(op, _gradients)
+
+
+def _gradients(
+    x: Array, scale: Array, mean: Array, variance: Array, grad: Array, *, feature: int, epsilon: float
+) -> tuple[Array, Array, Array]:
+    count, centred = _count(x, feature), x - _spread(mean, x, feature)
+    root = lax.rsqrt(variance + epsilon)
+    offset_grad, moment = _total(grad, feature), _total(grad * centred, feature)
+    share = _spread(moment, x, feature) * centred / _spread(variance + epsilon, x, feature)
+    inner = grad * count - _spread(offset_grad, x, feature) - share
+    return _spread(scale * root, x, feature) / count * inner, moment * root, offset_grad

@@ -6,7 +6,7 @@ several assignments to one row the last. What is left are rows of the updates an
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -23,14 +23,11 @@ from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
+lowers = partial(rules.lowers, "stablehlo.scatter", subset=MANY_WINDOWS, offsets={Offsets.CONSTANT})
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
-    offsets={Offsets.CONSTANT},
-    strategy={Strategy.FEW_WINDOWS},
-    form="for each run of neighbouring rows a dynamic_update_slice at a constant place",
+@lowers(
+    strategy={Strategy.FEW_WINDOWS}, form="for each run of neighbouring rows a dynamic_update_slice at a constant place"
 )
 def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows whose rows are few runs of neighbours.
@@ -57,13 +54,7 @@ def scatter_to_constant_slices(op: ScatterLowering) -> Sequence[Value]:
     return current
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
-    offsets={Offsets.CONSTANT},
-    strategy={Strategy.STRIDED},
-    form="select(mask, the updates padded in between, operand), the mask padded alike",
-)
+@lowers(strategy={Strategy.STRIDED}, form="select(mask, the updates padded in between, operand), the mask padded alike")
 def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows whose rows are an even distance apart: `x.at[::2].set(y)`, a diagonal.
 
@@ -83,12 +74,8 @@ def scatter_to_strided_select(op: ScatterLowering) -> Sequence[Value]:
     return rows.restored(rows.chosen([rows.spread(v, rows.axis, *around) for v in rows.taken(piece)], hit))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
-    offsets={Offsets.CONSTANT},
-    strategy={Strategy.MANY},
-    form="select(constant mask, gather of the updates through the constant inverse, operand)",
+@lowers(
+    strategy={Strategy.MANY}, form="select(constant mask, gather of the updates through the constant inverse, operand)"
 )
 def scatter_to_constant_gather(op: ScatterLowering) -> Sequence[Value]:
     """Lower constant windows in any order through the inverse of their indices.

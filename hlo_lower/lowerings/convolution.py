@@ -6,7 +6,7 @@ matter, floats may be rounded otherwise (float mode reassociate).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -23,6 +23,7 @@ MOST_GROUPS = 64
 """Groups of features that get a convolution each."""
 
 rules = RuleList()
+lowers = partial(rules.lowers, PLAIN, named={PlainOp.CONVOLUTION})
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,7 @@ class Convolution:
         return build.copy_on(self.node, values, [result], other).result()
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.CONVOLUTION},
-    needs={RefusedForm.REVERSED_KERNEL},
-    form="the kernel reversed before",
-)
+@lowers(needs={RefusedForm.REVERSED_KERNEL}, form="the kernel reversed before")
 def reversed_kernel_to_reverse(op: PlainLowering) -> Sequence[Value]:
     """Reverse the kernel in the dims in which the window is reversed. Equal: that is what `window_reversal` means."""
     must_not_round_otherwise(op)
@@ -80,12 +76,7 @@ def reversed_kernel_to_reverse(op: PlainLowering) -> Sequence[Value]:
     return [found.on(op.build, [value, kernel], op.node.result().static_shape, {"window_reversal": None})]
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.CONVOLUTION},
-    needs={RefusedForm.DILATED_OPERAND},
-    form="zeros put between the elements before",
-)
+@lowers(needs={RefusedForm.DILATED_OPERAND}, form="zeros put between the elements before")
 def dilated_operand_to_spread(op: PlainLowering) -> Sequence[Value]:
     """Put the zeros of `lhs_dilation` between the elements of the operand: what a transposed convolution is.
 
@@ -108,12 +99,7 @@ def _spread(build: Builder, found: Convolution, value: Value) -> Value:
     return value
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.CONVOLUTION},
-    needs={RefusedForm.BATCH_GROUPS},
-    form="the groups of the batch as groups of features",
-)
+@lowers(needs={RefusedForm.BATCH_GROUPS}, form="the groups of the batch as groups of features")
 def batch_groups_to_feature_groups(op: PlainLowering) -> Sequence[Value]:
     """Make a group of features of each group of the batch: what the gradient of a depthwise kernel is.
 
@@ -144,12 +130,7 @@ def _beside(build: Builder, found: Convolution, value: Value, groups: int) -> Va
     return build.reshape(build.transpose(split, others), [merged.get(d, n) for d, n in enumerate(shape)])
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.CONVOLUTION},
-    needs={RefusedForm.FEATURE_GROUPS},
-    form="a convolution for each group of features; concatenate",
-)
+@lowers(needs={RefusedForm.FEATURE_GROUPS}, form="a convolution for each group of features; concatenate")
 def feature_groups_to_convolutions(op: PlainLowering) -> Sequence[Value]:
     """Convolve each group of features with its part of the kernel. Equal: that is what the specification says."""
     must_not_round_otherwise(op)
@@ -175,12 +156,7 @@ def _part(build: Builder, value: Value, dim: int, number: int, count: int) -> Va
     return slice_along(build, value, dim, number * size, size)
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.CONVOLUTION},
-    needs={RefusedForm.DILATED_KERNEL},
-    form="every d-th element as a batch of its own; interleave",
-)
+@lowers(needs={RefusedForm.DILATED_KERNEL}, form="every d-th element as a batch of its own; interleave")
 def dilated_kernel_to_batches(op: PlainLowering) -> Sequence[Value]:
     """Convolve the elements that are d apart with each other, each of the d sequences as further rows of the batch.
 

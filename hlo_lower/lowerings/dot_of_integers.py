@@ -1,6 +1,7 @@
 """`stablehlo.dot_general` for consumers that multiply matrices of floats only, or not with dims in another order."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 from hlo_lower import mlir
@@ -13,6 +14,7 @@ MOST_PRODUCTS = 256
 """Products that are added one by one."""
 
 rules = RuleList()
+lowers = partial(rules.lowers, PLAIN, named={PlainOp.DOT_GENERAL})
 
 
 def summed_over(node: Node) -> int:
@@ -21,9 +23,7 @@ def summed_over(node: Node) -> int:
     return prod(node.operand(0).static_shape[d] for d in contracted)
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.DOT_GENERAL},
+@lowers(
     elements={Elements.SIGNED, Elements.UNSIGNED},
     needs={Whole.WHOLE},
     when=When(f"sums of {MOST_PRODUCTS} products at most", lambda facts: facts.summed <= MOST_PRODUCTS),
@@ -74,9 +74,7 @@ def matrices(
     return build.reshape(moved, [prod(shape[d] for d in part) for part in parts])
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.DOT_GENERAL},
+@lowers(
     needs={RefusedForm.CONTRACTED_APART},
     form="the right operand transposed, so that its contracting dims are in the order of the left one's",
 )
@@ -105,7 +103,7 @@ def dot_to_ordered_dot(op: PlainLowering) -> Sequence[Value]:
     return op.build.copy_on(node, [left, moved], [node.result().raw.type], other).results
 
 
-@rules.lowers(PLAIN, named={PlainOp.DOT_GENERAL}, needs={RefusedForm.EMPTY_SUM}, form="zeros")
+@lowers(needs={RefusedForm.EMPTY_SUM}, form="zeros")
 def dot_to_zeros(op: PlainLowering) -> Sequence[Value]:
     """Give zeros for what sums nothing. Equal: a sum begins with zero."""
     result = op.node.result()

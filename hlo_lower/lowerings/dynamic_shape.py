@@ -8,6 +8,7 @@ a position reads and writes has extents that are known unless a size may turn ou
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
@@ -21,6 +22,8 @@ from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER, Positions, WindowSizes
 rules = RuleList()
 
 WRITING = frozenset(Combiner) - {Combiner.NO_OP}
+
+lowers = partial(rules.lowers, DYNAMIC_SCATTER, combiner=WRITING)
 
 
 @rules.lowers(
@@ -36,9 +39,7 @@ def scatter_to_dynamic_shape_operand(op: DynamicScatterLowering) -> Sequence[Val
     return op.scatter.promoted_operands(op.build)
 
 
-@rules.lowers(
-    DYNAMIC_SCATTER,
-    combiner=WRITING,
+@lowers(
     positions={Positions.ONE},
     window_sizes={WindowSizes.STATIC},
     form="dynamic_slice, the region, select, dynamic_update_slice; bounds from get_dimension_size",
@@ -58,9 +59,7 @@ def scatter_to_dynamic_shape_window(op: DynamicScatterLowering) -> Sequence[Valu
     return _one_window(op)
 
 
-@rules.lowers(
-    DYNAMIC_SCATTER,
-    combiner=WRITING,
+@lowers(
     positions={Positions.ONE},
     window_sizes={WindowSizes.RUNTIME},
     form="real_dynamic_slice, the region, select, dynamic_update_slice; bounds and sizes from get_dimension_size",
@@ -75,9 +74,7 @@ def scatter_to_dynamic_shape_runtime_window(op: DynamicScatterLowering) -> Seque
     return _one_window(op)
 
 
-@rules.lowers(
-    DYNAMIC_SCATTER,
-    combiner=WRITING,
+@lowers(
     window_sizes={WindowSizes.STATIC},
     form="while over the windows, their number from get_dimension_size; each as one window",
 )
@@ -95,9 +92,7 @@ def scatter_to_dynamic_shape_while(op: DynamicScatterLowering) -> Sequence[Value
     return _loop(op)
 
 
-@rules.lowers(
-    DYNAMIC_SCATTER,
-    combiner=WRITING,
+@lowers(
     window_sizes={WindowSizes.RUNTIME},
     form="while over the windows, their number and sizes from get_dimension_size; each as one window",
 )

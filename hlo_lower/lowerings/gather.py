@@ -7,6 +7,7 @@ front of the gather; where it has no gather at all, windows are read otherwise.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from hlo_lower import mlir
@@ -19,6 +20,7 @@ from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.registry import RuleList
 
 rules = RuleList()
+in_its_place = partial(rules.lowers, GATHER, taken={TakenGather.NOT})
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,7 @@ def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     return [gathered_in_order(op.build, op.gather)]
 
 
-@rules.lowers(
-    GATHER,
-    taken={TakenGather.NOT},
-    strategy={GatherStrategy.EMPTY},
-    form="a constant without elements",
-)
+@in_its_place(strategy={GatherStrategy.EMPTY}, form="a constant without elements")
 def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
     """Give a result without elements.
 
@@ -92,12 +89,7 @@ def gather_to_nothing(op: GatherLowering) -> Sequence[Value]:
     return [op.build.broadcast(op.build.zero(mlir.tensor_element(result.raw.type)), result.static_shape)]
 
 
-@rules.lowers(
-    GATHER,
-    taken={TakenGather.NOT},
-    strategy={GatherStrategy.FEW},
-    form="for each window a dynamic_slice; concatenate",
-)
+@in_its_place(strategy={GatherStrategy.FEW}, form="for each window a dynamic_slice; concatenate")
 def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
     """Read each window by an op of its own: the pages of a short table.
 
@@ -116,9 +108,7 @@ def gather_to_dynamic_slices(op: GatherLowering) -> Sequence[Value]:
     return [gather.result_of(build, build.concatenate(windows, 0))]
 
 
-@rules.lowers(
-    GATHER,
-    taken={TakenGather.NOT},
+@in_its_place(
     strategy={GatherStrategy.SHORT_AXIS},
     form="sum over the rows of select(iota == row, operand, 0), floats as integers of their bits",
 )
@@ -170,11 +160,7 @@ def gather_to_compare_sum(op: GatherLowering) -> Sequence[Value]:
     return [gather.result_of(build, windows)]
 
 
-@rules.lowers(
-    GATHER,
-    taken={TakenGather.NOT},
-    form="while over the windows: dynamic_slice, dynamic_update_slice",
-)
+@in_its_place(form="while over the windows: dynamic_slice, dynamic_update_slice")
 def gather_to_while(op: GatherLowering) -> Sequence[Value]:
     """Read the windows one after the other.
 

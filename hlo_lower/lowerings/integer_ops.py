@@ -1,6 +1,7 @@
 """Elementwise ops of integers, of any numbers, and of the bits of floats, out of plainer ones, bit for bit."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -164,13 +165,12 @@ def _wide_shift(op: PlainLowering) -> Sequence[Value]:
 
 
 WIDE = When("64 bits", lambda facts: facts.bits == 64)
+on_halves = partial(rules.lowers, PLAIN, when=WIDE)
 
 
-@rules.lowers(
-    PLAIN,
+@on_halves(
     named={PlainOp.SHIFT_RIGHT_LOGICAL},
     elements={Elements.UNSIGNED},
-    when=WIDE,
     form="the lower and the upper 32 bits, shifted by products and quotients",
 )
 def wide_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Value]:
@@ -184,11 +184,9 @@ def wide_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Value]:
     return _wide_shift(op)
 
 
-@rules.lowers(
-    PLAIN,
+@on_halves(
     named={PlainOp.SHIFT_RIGHT_LOGICAL},
     elements={Elements.SIGNED},
-    when=WIDE,
     form="the lower and the upper 32 bits, shifted by products and quotients",
 )
 def wide_signed_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Value]:
@@ -196,11 +194,9 @@ def wide_signed_shift_right_logical_to_halves(op: PlainLowering) -> Sequence[Val
     return _wide_shift(op)
 
 
-@rules.lowers(
-    PLAIN,
+@on_halves(
     named={PlainOp.SHIFT_RIGHT},
     elements={Elements.SIGNED},
-    when=WIDE,
     form="the lower and the upper 32 bits, shifted by products and quotients, the sign moved in",
 )
 def wide_shift_right_to_halves(op: PlainLowering) -> Sequence[Value]:

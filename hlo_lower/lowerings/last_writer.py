@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, sort_rows, take_rows
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import chosen, over_rows, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
@@ -14,16 +14,13 @@ from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import IDEMPOTENT, identity
 from hlo_lower.scatter.facts import Unique
 from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
+lowers = over_rows(rules)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=ASSIGNING | IDEMPOTENT,
-    offsets=AT_RUN_TIME,
     strategy={Strategy.MASK},
     form="select(any(iota == row), region(operand, the one update), operand)",
 )
@@ -52,11 +49,8 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
     return chosen(op, values, flat.restored_mask(build, hit))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=ASSIGNING,
-    offsets=AT_RUN_TIME,
     strategy={Strategy.INVERSION},
     form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
 )
@@ -76,11 +70,8 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     return _of_numbers(op, _last_by_comparing(op))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=READING,
-    offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     strategy={Strategy.INVERSION},
     form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
@@ -95,11 +86,8 @@ def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
     return _of_numbers(op, _last_by_comparing(op))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=ASSIGNING,
-    offsets=AT_RUN_TIME,
     strategy={Strategy.SORTED_INVERSION},
     form="sort (row, n); binary search for each row's last; select(found, gather(updates, n), operand)",
 )
@@ -117,11 +105,8 @@ def scatter_to_sorted_last_writer(op: ScatterLowering) -> Sequence[Value]:
     return _of_numbers(op, _last_by_sorting(op))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=READING,
-    offsets=AT_RUN_TIME,
     unique={Unique.PROVED},
     strategy={Strategy.SORTED_INVERSION},
     form="the same where each row is written at most once, with the region",
@@ -134,10 +119,7 @@ def scatter_to_sorted_only_writer(op: ScatterLowering) -> Sequence[Value]:
     return _of_numbers(op, _last_by_sorting(op))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
-    offsets=AT_RUN_TIME,
+@lowers(
     unique={Unique.PROVED},
     strategy={Strategy.PERMUTATION},
     form="sort (row, n): update n of each row; region(operand, gather(updates, n))",

@@ -54,7 +54,7 @@ def _column(k: Array, a: Array, pivots: Array, info: Array) -> tuple[Array, Arra
     left = jnp.where(columns > k, a - outer(factors, row), a)
     a = jnp.where(rows > k, jnp.where(columns == k, factors[..., None], left), a)
     pivots = jnp.where(places(pivots.shape[-1]) == k, (pivot + 1)[..., None], pivots)
-    return a, pivots, jnp.where(is_zero & (info == 0), k + 1, info)
+    return a, pivots, jnp.where(is_zero, jnp.where(info == 0, k + 1, info), info)
 
 
 def _first_largest(k: Array, column: Array) -> Array:

@@ -3,15 +3,25 @@
 The numbers are those of `hlo_lower.scatter.flat`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from hlo_lower.graph import Value
 from hlo_lower.graph.axes import sort_rows
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values, reads_current
+from hlo_lower.registry import RuleList
 from hlo_lower.scatter.facts import Offsets
+from hlo_lower.subset import MANY_WINDOWS
 
-AT_RUN_TIME = frozenset({Offsets.RUNTIME, Offsets.UNSOLVED})
+Rule = Callable[..., Any]
+
+
+def over_rows(rules: RuleList) -> "partial[Callable[[Rule], Rule]]":
+    """Registers rules for many windows at places that are known at run time, in a list."""
+    at_run_time = {Offsets.RUNTIME, Offsets.UNSOLVED}
+    return partial(rules.lowers, "stablehlo.scatter", subset=MANY_WINDOWS, offsets=at_run_time)
 
 
 def sorted_numbers(op: ScatterLowering) -> tuple[Value, Value]:

@@ -6,6 +6,7 @@ outside are dropped one by one, that of a prefill step, `cache.at[:, :, start + 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Value
@@ -16,18 +17,14 @@ from hlo_lower.scatter.facts import Drops, InBounds, Parts
 from hlo_lower.subset.kinds import Rows, Tile
 
 rules = RuleList()
+on_tile = partial(rules.lowers, "stablehlo.scatter", subset=Tile)
+on_rows = partial(rules.lowers, "stablehlo.scatter", subset=Rows)
 
 
 # --- a tile ---
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
-    combiner=ASSIGNING,
-    in_bounds={InBounds.ALWAYS},
-    form="dynamic_update_slice",
-)
+@on_tile(combiner=ASSIGNING, in_bounds={InBounds.ALWAYS}, form="dynamic_update_slice")
 def scatter_to_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one assigned window that lies inside.
 
@@ -42,9 +39,7 @@ def scatter_to_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
+@on_tile(
     combiner=ASSIGNING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
@@ -65,9 +60,7 @@ def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
+@on_tile(
     combiner=ASSIGNING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.ELEMENTS},
@@ -91,13 +84,7 @@ def scatter_to_shifted_dynamic_update_slice(op: ScatterLowering) -> Sequence[Val
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
-    combiner=READING,
-    in_bounds={InBounds.ALWAYS},
-    form="dynamic_slice, the region, dynamic_update_slice",
-)
+@on_tile(combiner=READING, in_bounds={InBounds.ALWAYS}, form="dynamic_slice, the region, dynamic_update_slice")
 def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one combined window that lies inside.
 
@@ -112,9 +99,7 @@ def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
+@on_tile(
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.WINDOWS},
@@ -133,9 +118,7 @@ def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Tile,
+@on_tile(
     combiner=READING,
     in_bounds={InBounds.UNKNOWN},
     drops={Drops.ELEMENTS},
@@ -154,9 +137,7 @@ def scatter_to_shifted_updated_slice(op: ScatterLowering) -> Sequence[Value]:
 # --- a run of rows ---
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Rows,
+@on_rows(
     combiner=ASSIGNING,
     parts={Parts.ONE},
     form="dynamic_update_slice of the rows shifted into bounds, those outside masked",
@@ -181,9 +162,7 @@ def scatter_to_shifted_rows(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Rows,
+@on_rows(
     combiner=READING,
     parts={Parts.ONE},
     form="dynamic_slice, the region, select, dynamic_update_slice on the rows shifted into bounds",
@@ -198,9 +177,7 @@ def scatter_to_shifted_updated_rows(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Rows,
+@on_rows(
     combiner=ASSIGNING,
     parts={Parts.SEVERAL},
     form="two of the shifted windows: the rows moved up from below 0 first, then the others",
@@ -225,9 +202,7 @@ def scatter_to_wrapped_rows(op: ScatterLowering) -> Sequence[Value]:
     return one_window(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Rows,
+@on_rows(
     combiner=READING,
     parts={Parts.SEVERAL},
     form="the same with the region, the second window only if it is another one",

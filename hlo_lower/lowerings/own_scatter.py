@@ -10,7 +10,7 @@ from hlo_lower import mlir
 from hlo_lower.analysis import ASSIGNING
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along
-from hlo_lower.lowerings.numbered import AT_RUN_TIME
+from hlo_lower.lowerings.numbered import over_rows
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
@@ -18,10 +18,10 @@ from hlo_lower.scatter.combine import identity
 from hlo_lower.scatter.facts import Drops, Parts, Unique
 from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.scatter.strategy_costs import has_spare_row
-from hlo_lower.subset import MANY_WINDOWS
 from hlo_lower.subset.kinds import Rows
 
 rules = RuleList()
+lowers = over_rows(rules)
 
 ROWS = (
     "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
@@ -29,10 +29,7 @@ ROWS = (
 )
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
-    offsets=AT_RUN_TIME,
+@lowers(
     strategy={Strategy.OWN_SCATTER},
     form="a scatter of rows that are all in bounds; what is dropped goes where it is written over, or changes nothing",
 )

@@ -1,6 +1,7 @@
 """`stablehlo.reduce` of any region and of several results, as a tree of halves."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from hlo_lower.analysis import Combiner
@@ -18,9 +19,10 @@ ANY = frozenset({Whole.WHOLE, RefusedForm.FOLD})
 """What a reduction is taken apart for."""
 
 rules = RuleList()
+lowers = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE})
 
 
-@rules.lowers(PLAIN, named={PlainOp.REDUCE}, needs=ANY, form="slices along the dims, combined one after the other")
+@lowers(needs=ANY, form="slices along the dims, combined one after the other")
 def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     """Combine the elements of each dim in their order.
 
@@ -45,9 +47,7 @@ def reduce_to_slices(op: PlainLowering) -> Sequence[Value]:
     return found
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE},
+@lowers(
     needs=ANY,
     elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
     form="one half with the other half, until one is left, dim by dim",
@@ -63,13 +63,8 @@ def reduce_to_halves(op: PlainLowering) -> Sequence[Value]:
     return _halved(op)
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE},
-    needs=ANY,
-    elements={Elements.FLOAT},
-    numbers={Numbers.BOUNDED},
-    form="the same of floats, sums in another order",
+@lowers(
+    needs=ANY, elements={Elements.FLOAT}, numbers={Numbers.BOUNDED}, form="the same of floats, sums in another order"
 )
 def reduce_to_float_halves(op: PlainLowering) -> Sequence[Value]:
     """The same of floats, where sums may be in another order (float mode reassociate).
@@ -88,12 +83,7 @@ def _count(node: Node) -> int:
     return prod(shape[dim] for dim in node.integers("dimensions"))
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE},
-    needs={RefusedForm.FOLD_START},
-    form="the same from the least or greatest number there is, and the start then",
-)
+@lowers(needs={RefusedForm.FOLD_START}, form="the same from the least or greatest number there is, and the start then")
 def reduce_to_reduce_and_start(op: PlainLowering) -> Sequence[Value]:
     """Reduce from what changes nothing, and combine that with the start.
 

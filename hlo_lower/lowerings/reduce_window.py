@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -24,6 +25,7 @@ COMBINERS = {OPS[combiner]: combiner for combiner in Combiner if combiner in OPS
 """By the name of an associative operation the combiner whose identity it has."""
 
 rules = RuleList()
+lowers = partial(rules.lowers, PLAIN, named={PlainOp.REDUCE_WINDOW})
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,7 @@ def _padding(op: PlainLowering, start: Value) -> Value:
     return start if is_neutral(start, name) else identity(op.build, COMBINERS[name], element)
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE_WINDOW},
+@lowers(
     when=When(f"windows of {FEW} elements at most", lambda facts: facts.window <= FEW),
     form="slices, one for each place of a window, combined in order",
 )
@@ -120,9 +120,7 @@ def reduce_window_to_slices(op: PlainLowering) -> Sequence[Value]:
     return found
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE_WINDOW},
+@lowers(
     elements={Elements.SIGNED, Elements.UNSIGNED, Elements.BOOLEAN},
     form="by doubling, dim by dim: x[i] + x[i + 1], then of pairs",
 )
@@ -137,13 +135,7 @@ def reduce_window_to_doublings(op: PlainLowering) -> Sequence[Value]:
     return _by_doubling(op)
 
 
-@rules.lowers(
-    PLAIN,
-    named={PlainOp.REDUCE_WINDOW},
-    elements={Elements.FLOAT},
-    numbers={Numbers.BOUNDED},
-    form="the same of floats, sums in another order",
-)
+@lowers(elements={Elements.FLOAT}, numbers={Numbers.BOUNDED}, form="the same of floats, sums in another order")
 def reduce_window_to_float_doublings(op: PlainLowering) -> Sequence[Value]:
     """The same of floats, where sums may be in another order (float mode reassociate).
 

@@ -2,38 +2,37 @@
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import matrix_products, reduce_along, shift_along, take_rows
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, chosen, sorted_numbers
+from hlo_lower.lowerings.numbered import chosen, over_rows, sorted_numbers
 from hlo_lower.lowerings.parts import over_writes
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
+from hlo_lower.lowerings.traced import on_each
 from hlo_lower.lowerings.window import new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import OPS, SUMMED_FLOATS, SUMS, identity, is_float_extreme
 from hlo_lower.scatter.facts import Order
 from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
+lowers = over_rows(rules)
 
 COMBINING = frozenset(OPS)
 WIDE = {"f16": "f32", "bf16": "f32"}
 """Element types that a matrix product sums in a wider one."""
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+# Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
+@lowers(
     combiner=COMBINING,
-    offsets=AT_RUN_TIME,
     order={Order.FREE},
     strategy={Strategy.REDUCTION},
-    # Of complex numbers also stablehlo.complex: not declared, or who has none would not be given the others either.
     form="reduce over n of select(iota == row, updates, identity); region(operand, that)",
 )
 def scatter_to_compare_reduce(op: ScatterLowering) -> Sequence[Value]:
@@ -95,11 +94,8 @@ def _total(build: Builder, combiner: Combiner, mask: Value, updates: Value) -> V
     return build.select(_any(build, build.elementwise("and", wide, is_nan)), nan, total)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=SUMS,
-    offsets=AT_RUN_TIME,
     order={Order.FREE},
     strategy={Strategy.DOT},
     form="dot_general of convert(iota == row) and the updates; region(operand, that) where any is for the row",
@@ -131,11 +127,8 @@ def scatter_to_one_hot_dot(op: ScatterLowering) -> Sequence[Value]:
     return chosen(op, [flat.restored(build, value) for value in sums], flat.restored_mask(build, hit))
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=COMBINING,
-    offsets=AT_RUN_TIME,
     order={Order.FREE},
     strategy={Strategy.SORTED_REDUCTION},
     form="sort (row, n); combine runs of equal rows by doubling; region(operand, the end of each row's run)",
@@ -180,18 +173,17 @@ def _joined(build: Builder, combiner: Combiner, same: Value, value: Value, step:
 
 def _columns(build: Builder, value: Value) -> Value:
     """What the updates give to the product, [B, N, W]; of floats [B, N, 3W]: finite, Inf or NaN, -Inf or NaN."""
-    element, shape = value.element_type, value.static_shape
+    element = value.element_type
     if element not in SUMMED_FLOATS:
         return value
     value = build.convert(value, WIDE.get(element, element))
-    element = value.element_type
-    zero, one = (build.broadcast(_number(build, x, element), shape) for x in (0.0, 1.0))
-    is_finite = build.op("stablehlo.is_finite", [value], [mlir.tensor_type(shape, "i1")]).results[0]
-    unusual = build.select(is_finite, zero, one)
-    finite = build.select(is_finite, value, zero)
-    above = build.select(build.compare(value, "LT", zero), zero, unusual)
-    below = build.select(build.compare(value, "GT", zero), zero, unusual)
-    return build.concatenate([finite, above, below], 2)
+    return build.concatenate(on_each(build, _told_apart, value), 2)
+
+
+def _told_apart(value: Array) -> tuple[Array, Array, Array]:
+    is_finite, zero = jnp.isfinite(value), value.dtype.type(0)
+    unusual, finite = jnp.where(is_finite, zero, 1.0), jnp.where(is_finite, value, 0.0)
+    return finite, jnp.where(value < 0.0, 0.0, unusual), jnp.where(value > 0.0, 0.0, unusual)
 
 
 def _sum(build: Builder, product: Value, update: Value, shape: tuple[int, int, int]) -> Value:
@@ -199,15 +191,15 @@ def _sum(build: Builder, product: Value, update: Value, shape: tuple[int, int, i
     if update.element_type not in SUMMED_FLOATS:
         return product
     b, d, w = shape
-    element = product.element_type
-    finite, above, below = (build.slice(product, [0, 0, k * w], [b, d, (k + 1) * w]) for k in range(3))
-    zero = build.broadcast(_number(build, 0.0, element), shape)
-    total = finite
-    for count, value in ((above, np.inf), (below, -np.inf)):
-        beyond = build.broadcast(_number(build, value, element), shape)
-        # Where nothing is added, not even 0.0 is: -0.0 + 0.0 is 0.0.
-        total = build.select(build.compare(count, "GT", zero), build.elementwise("add", total, beyond), total)
+    parts = (build.slice(product, [0, 0, k * w], [b, d, (k + 1) * w]) for k in range(3))
+    [total] = on_each(build, _put_together, *parts)
     return build.convert(total, update.element_type)
+
+
+def _put_together(finite: Array, above: Array, below: Array) -> Array:
+    # Where nothing is added, not even 0.0 is: -0.0 + 0.0 is 0.0.
+    total = jnp.where(above > 0.0, finite + jnp.inf, finite)
+    return jnp.where(below > 0.0, total + -jnp.inf, total)
 
 
 def _number(build: Builder, value: float, element: str) -> Value:

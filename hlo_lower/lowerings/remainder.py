@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 
-from hlo_lower.graph import Builder, Value
+import jax.numpy as jnp
+from jax import Array, lax
+
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.plain_op import PLAIN, Elements, PlainLowering, PlainOp
+from hlo_lower.lowerings.traced import on_each
 from hlo_lower.registry import DoesNotApply, RuleList
 
 rules = RuleList()
@@ -24,23 +28,17 @@ def remainder_to_divide(op: PlainLowering) -> Sequence[Value]:
     overflows where the quotient does not. XLA gives x for d = 0, and 0 for d = -1 also where the quotient overflows;
     consumers trap on both, so where d may be either, 1 is divided by instead, and x is chosen for 0.
     """
-    build, (x, d) = op.build, op.node.operands
-    if op.facts.is_safe_divisor:
-        return [_by_divide(build, x, d)]
-    shape, element = x.static_shape, x.element_type
-    one = build.broadcast(build.constant(1, (), element), shape)
-    zero = build.broadcast(build.constant(0, (), element), shape)
-    is_zero = build.compare(d, "EQ", zero)
-    safe = build.select(is_zero, one, d)
-    if op.facts.elements is Elements.SIGNED:
-        minus_one = build.broadcast(build.constant(-1, (), element), shape)
-        safe = build.select(build.compare(d, "EQ", minus_one), one, safe)
-    return [build.select(is_zero, x, _by_divide(build, x, safe))]
+    return on_each(op.build, _by_divide, *op.node.operands, is_safe=op.facts.is_safe_divisor)
 
 
-def _by_divide(build: Builder, x: Value, d: Value) -> Value:
-    covered = build.elementwise("multiply", build.elementwise("divide", x, d), d)
-    return build.elementwise("subtract", x, covered)
+def _by_divide(x: Array, d: Array, *, is_safe: bool) -> Array:
+    if is_safe:
+        return x - lax.div(x, d) * d
+    is_zero = d == 0
+    safe = jnp.where(is_zero, 1, d)
+    if jnp.issubdtype(d.dtype, jnp.signedinteger):
+        safe = jnp.where(d == -1, 1, safe)
+    return jnp.where(is_zero, x, x - lax.div(x, safe) * safe)
 
 
 STEPS = {"f16": 40, "bf16": 261, "f32": 277}
@@ -65,7 +63,7 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
     NaN give NaN, as 0 / 0 does. Costs four ops for each step, of which f32 has 277.
     """
     build, (x, d) = op.build, op.node.operands
-    element, shape = x.element_type, x.static_shape
+    element = x.element_type
     if element not in STEPS:
         raise DoesNotApply(f"{element} would take more than 2,000 steps")
     rest, parts = build.elementwise("abs", x), [build.elementwise("abs", d)]
@@ -73,19 +71,12 @@ def remainder_to_subtractions(op: PlainLowering) -> Sequence[Value]:
         parts.append(build.elementwise("add", parts[-1], parts[-1]))
     for part in reversed(parts):
         rest = build.select(build.compare(rest, "GE", part), build.elementwise("subtract", rest, part), rest)
-    zero = build.float_splat(0.0, shape, element)
-    product = build.elementwise("multiply", x, d)
-    undefined = build.elementwise("divide", product, product)
-    signed = build.select(build.compare(x, "LT", zero), build.elementwise("negate", rest), rest)
-    signed = build.select(build.compare(rest, "EQ", zero), build.elementwise("multiply", x, zero), signed)
-    return [_where_defined(build, x, d, signed, undefined)]
+    return on_each(build, _signed, x, d, rest)
 
 
-def _where_defined(build: Builder, x: Value, d: Value, value: Value, otherwise: Value) -> Value:
-    """The value where x is finite and d is no zero and no NaN."""
-    shape, element = x.static_shape, x.element_type
-    zero = build.float_splat(0.0, shape, element)
+def _signed(x: Array, d: Array, rest: Array) -> Array:
+    """What is left, with the sign of x, where x is finite and d is no zero and no NaN."""
+    undefined = x * d / (x * d)
+    signed = jnp.where(rest == 0.0, x * 0.0, jnp.where(x < 0.0, -rest, rest))
     # x - x is a NaN where x is none or infinite; |d| > 0 is false where d is 0 or none.
-    own = build.compare(build.elementwise("subtract", x, x), "EQ", zero)
-    fits = build.elementwise("and", own, build.compare(build.elementwise("abs", d), "GT", zero))
-    return build.select(fits, value, otherwise)
+    return jnp.where((x - x == 0.0) & (jnp.abs(d) > 0.0), signed, undefined)

@@ -1,6 +1,7 @@
 """Scatters that write nothing, and those of one window that covers the whole operand, in bounds: no part is cut."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from hlo_lower.analysis import ASSIGNING, Combiner
 from hlo_lower.graph import Value
@@ -11,6 +12,7 @@ from hlo_lower.scatter.facts import InBounds
 from hlo_lower.subset.kinds import Empty, Full
 
 rules = RuleList()
+over_all = partial(rules.lowers, "stablehlo.scatter", subset=Full, in_bounds={InBounds.ALWAYS})
 
 
 @rules.lowers(
@@ -31,13 +33,7 @@ def scatter_to_operand(op: ScatterLowering) -> Sequence[Value]:
     return op.scatter.promoted_operands(op.build)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Full,
-    in_bounds={InBounds.ALWAYS},
-    combiner=ASSIGNING,
-    form="the updates",
-)
+@over_all(combiner=ASSIGNING, form="the updates")
 def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
     """Replace an assignment over everything by its updates.
 
@@ -50,13 +46,7 @@ def scatter_to_updates(op: ScatterLowering) -> Sequence[Value]:
     return _whole(op)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=Full,
-    in_bounds={InBounds.ALWAYS},
-    combiner=READING,
-    form="the region, elementwise on operand and updates",
-)
+@over_all(combiner=READING, form="the region, elementwise on operand and updates")
 def scatter_to_elementwise(op: ScatterLowering) -> Sequence[Value]:
     """Replace a combination over everything by the region on whole tensors.
 

@@ -7,23 +7,20 @@ from hlo_lower.graph import Builder, Value
 from hlo_lower.graph.axes import reduce_along, shift_along, take_rows
 from hlo_lower.loop import StructuredLoop, Values
 from hlo_lower.lowerings.captured import captured_by
-from hlo_lower.lowerings.numbered import AT_RUN_TIME, sorted_numbers
+from hlo_lower.lowerings.numbered import over_rows, sorted_numbers
 from hlo_lower.lowerings.scatter_lowering import ScatterLowering
 from hlo_lower.lowerings.search import last_at_most
 from hlo_lower.lowerings.window import READING, new_values
 from hlo_lower.registry import RuleList
 from hlo_lower.scatter.combine import identity
 from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.subset import MANY_WINDOWS
 
 rules = RuleList()
+lowers = over_rows(rules)
 
 
-@rules.lowers(
-    "stablehlo.scatter",
-    subset=MANY_WINDOWS,
+@lowers(
     combiner=READING,
-    offsets=AT_RUN_TIME,
     strategy={Strategy.ROUNDS},
     form="sort (row, n); while any row has updates left: region(operand, its next update) where it has one",
 )

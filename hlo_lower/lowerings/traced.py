@@ -156,6 +156,8 @@ class _Run:
         values = [self._in_shape(operand, shape) for operand in operands]
         if name in COMPARED:
             return build.compare(values[0], name.upper(), values[1])
+        if name == "is_finite":
+            return build.op("stablehlo.is_finite", values, [mlir.tensor_type(shape, "i1")]).result()
         if name == "select_n":
             return build.select(values[0], values[2], values[1])
         return build.elementwise(ELEMENTWISE[name], *values)

@@ -79,7 +79,7 @@ last_writer: add and broadcast_in_dim compare constant dynamic_slice gather iota
     select while
 log1p_to_log: abs add compare constant divide log multiply select
 logistic_to_exponential: add constant divide exponential negate
-lu_to_columns: abs add and broadcast_in_dim compare constant divide dynamic_slice iota maximum minimum multiply reduce
+lu_to_columns: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum minimum multiply reduce
     reshape select subtract while
 map_to_elementwise: broadcast_in_dim
 mask: and broadcast_in_dim compare constant iota or reduce reshape select slice
@@ -107,7 +107,7 @@ reduce_window_to_float_doublings: broadcast_in_dim pad slice
 reduce_window_to_slices: broadcast_in_dim slice
 reflections_to_q: add broadcast_in_dim compare constant dynamic_slice iota multiply reduce reshape select subtract
     while
-remainder_to_divide: broadcast_in_dim compare constant divide multiply select subtract
+remainder_to_divide: compare constant divide multiply select subtract
 remainder_to_subtractions: abs add and compare constant divide multiply negate select subtract
 reverse_to_gather: constant gather
 reverse_to_reverses: reverse

@@ -5,7 +5,7 @@ sign bits differ. N is a narrow integer in a wider one: the same number. F is bf
 has p digits of which more than twice those of F and two. C is a complex number in its two parts.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -49,8 +49,7 @@ class Exactness:
         return {**of_form, Form.ITSELF: self.itself, Form.PARTS: self.parts}[form]
 
 
-_S, _T, _F, _W, _N = How.SAME, How.SETTLED, How.FLIPPED, How.WRITTEN, How.NONE
-
+_LETTERS = {"S": How.SAME, "T": How.SETTLED, "F": How.FLIPPED, "W": How.WRITTEN, "-": How.NONE}
 
 ON_HALVES = ("reshape", "broadcast_in_dim", "transpose", "slice", "concatenate", "reverse", "select")
 """Moves that are written for elements of two halves."""
@@ -67,18 +66,6 @@ BY_PART = (
 FUNCTIONS = (*EXACT, *BOUNDED, *EXPANDED)
 """Functions of complex numbers that are made of those of their parts."""
 
-
-def _moves(name: str, moved: tuple[int, ...]) -> Exactness:
-    proof = "elements are moved, not looked at, and a carrier holds each as it is"
-    return Exactness(
-        _S, _S, _S, proof, moved or None, bits=_on(name, (*ON_HALVES, *BY_HALVES)), parts=_on(name, BY_PART)
-    )
-
-
-def _on(name: str, names: Collection[str]) -> How:
-    return _W if name in names else _N
-
-
 _RING = (
     "sums and products modulo 2^w depend on the operands modulo 2^w; f32 rounds them so that rounding again is right"
 )
@@ -86,105 +73,75 @@ _ORDER = "numbers keep their order in a wider type; flipping the sign bit makes 
 _BITS = "bit by bit; extending by zeros or by the sign bit commutes with it"
 _WHOLE = "the result is a number of the type"
 _NEAR = "defined as f32's result, rounded: XLA computes it so"
+_MOVED = "elements are moved, not looked at, and a carrier holds each as it is"
+
+_MOVES: Mapping[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(("reshape", "broadcast_in_dim", "transpose", "slice", "reverse", "concatenate", "select")),
+    **dict.fromkeys(("optimization_barrier", "pad", "get_dimension_size")),
+    **dict.fromkeys(("dynamic_slice", "gather", "dynamic_gather", "dynamic_reshape"), (0,)),
+    **dict.fromkeys(("dynamic_broadcast_in_dim", "real_dynamic_slice"), (0,)),
+    **dict.fromkeys(("dynamic_update_slice", "dynamic_pad"), (0, 1)),
+}
+"""Ops that only move elements, and the operands that they move."""
+
+_OTHERS: Mapping[str, tuple[str, str]] = {
+    "constant": ("WWW W-W", "the constant's numbers, on the carrier"),
+    "iota": ("STT W-W", "positions modulo 2^w, or rounded to F once"),
+    "add": ("STT W-W", _RING),
+    "subtract": ("STT W-W", _RING),
+    "multiply": ("STT W-W", _RING),
+    "dot_general": ("STT W-W", f"{_RING}; products of F are exact in f32, where XLA adds them"),
+    "negate": ("STS W-W", "modulo 2^w; of F the sign bit alone"),
+    "and": ("SS- SW-", _BITS),
+    "or": ("SS- SW-", _BITS),
+    "xor": ("SS- S--", _BITS),
+    "not": ("ST- S--", "bit by bit; settling drops the bits that extend U"),
+    "shift_left": ("ST- W--", "bits move up; those beyond w are dropped, and shifts by w or more give 0"),
+    "shift_right_logical": ("SW- W--", "zeros move in: of N extended by zeros first"),
+    "shift_right_arithmetic": ("SW- W--", "sign bits move in: of N extended by its top bit first"),
+    "popcnt": ("SW- W--", "of N extended by zeros, which do not count"),
+    "count_leading_zeros": ("SW- W--", "of N extended by zeros, less the bits that extend it"),
+    "compare": ("FSS W-W", f"{_ORDER}; equality needs no flip; f32 orders F, its zeros and NaN alike"),
+    "minimum": ("FSS W--", _ORDER),
+    "maximum": ("FSS W--", _ORDER),
+    "clamp": ("FSS W--", _ORDER),
+    "divide": (
+        "WTT W-W",
+        "quotients of N leave it only at the least number by -1 and at U by 0 (all ones); half of U is in S",
+    ),
+    "remainder": ("WST W--", f"{_WHOLE}: its size is below the divisor's, or it is the dividend"),
+    "abs": ("-TS W-W", "of N only the least number leaves it; there is none of U"),
+    "sign": ("WSS W-W", "-1, 0 or 1; of U whether it is 0"),
+    "is_finite": ("--S ---", "f32 holds Inf and NaN of F, and makes no others"),
+    "convert": ("WWW W-W", "the number itself, or where it does not fit what XLA makes of it"),
+    "bitcast_convert": ("S-- ---", "the same bits"),
+    "reduce": ("WWW W-W", "the body on carriers; of a sum or product the result is settled once"),
+    "reduce_window": ("WWW W-W", "as a reduce"),
+    "sort": ("WWW W-W", "elements are moved, in the order of the comparator on carriers"),
+    "convolution": ("--- W-W", "linear in both operands, so in their parts and digits"),
+    **dict.fromkeys(("real", "imag", "complex"), ("--- --W", "the parts are what carries C")),
+    **dict.fromkeys(
+        ("floor", "ceil", "round_nearest_even", "round_nearest_afz", "reduce_precision"),
+        ("--S ---", f"{_WHOLE}: F has every integer up to its precision"),
+    ),
+    **dict.fromkeys(FUNCTIONS, ("--T --W", _NEAR)),
+    **dict.fromkeys(("cbrt", "atan2"), ("--T ---", _NEAR)),
+}
+"""By letters: on signed, wider and float carriers; on halves, on the type itself, on parts. "-": there is none."""
+
+
+def _moves(name: str, moved: tuple[int, ...] | None) -> Exactness:
+    halves = "W" if name in (*ON_HALVES, *BY_HALVES) else "-"
+    return _read(f"SSS {halves}-{'W' if name in BY_PART else '-'}", _MOVED, moved)
+
+
+def _read(letters: str, proof: str, moved: tuple[int, ...] | None = None) -> Exactness:
+    signed, wider, of_float, bits, itself, parts = (_LETTERS[letter] for letter in letters.replace(" ", ""))
+    return Exactness(signed, wider, of_float, proof, moved, bits, itself, parts)
+
 
 TABLE: Mapping[str, Exactness] = {
-    **{
-        f"stablehlo.{name}": _moves(name, moved)
-        for name, moved in {
-            "reshape": (),
-            "broadcast_in_dim": (),
-            "transpose": (),
-            "slice": (),
-            "reverse": (),
-            "concatenate": (),
-            "optimization_barrier": (),
-            "dynamic_slice": (0,),
-            "dynamic_update_slice": (0, 1),
-            "gather": (0,),
-            "dynamic_gather": (0,),
-            "pad": (),
-            "dynamic_pad": (0, 1),
-            "dynamic_reshape": (0,),
-            "dynamic_broadcast_in_dim": (0,),
-            "real_dynamic_slice": (0,),
-            "get_dimension_size": (),
-            "select": (),
-        }.items()
-    },
-    "stablehlo.constant": Exactness(_W, _W, _W, "the constant's numbers, on the carrier", bits=_W, parts=_W),
-    "stablehlo.iota": Exactness(_S, _T, _T, "positions modulo 2^w, or rounded to F once", parts=_W, bits=_W),
-    "stablehlo.add": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
-    "stablehlo.subtract": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
-    "stablehlo.multiply": Exactness(_S, _T, _T, _RING, bits=_W, parts=_W),
-    "stablehlo.dot_general": Exactness(
-        _S, _T, _T, f"{_RING}; products of F are exact in f32, where XLA adds them", parts=_W, bits=_W
-    ),
-    "stablehlo.negate": Exactness(_S, _T, _S, "modulo 2^w; of F the sign bit alone", bits=_W, parts=_W),
-    "stablehlo.and": Exactness(_S, _S, _N, _BITS, bits=_S, itself=_W),
-    "stablehlo.or": Exactness(_S, _S, _N, _BITS, bits=_S, itself=_W),
-    "stablehlo.xor": Exactness(_S, _S, _N, _BITS, bits=_S),
-    "stablehlo.not": Exactness(_S, _T, _N, "bit by bit; settling drops the bits that extend U", bits=_S),
-    "stablehlo.shift_left": Exactness(
-        _S, _T, _N, "bits move up; those beyond w are dropped, and shifts by w or more give 0", bits=_W
-    ),
-    "stablehlo.shift_right_logical": Exactness(_S, _W, _N, "zeros move in: of N extended by zeros first", bits=_W),
-    "stablehlo.shift_right_arithmetic": Exactness(
-        _S, _W, _N, "sign bits move in: of N extended by its top bit first", bits=_W
-    ),
-    "stablehlo.popcnt": Exactness(_S, _W, _N, "of N extended by zeros, which do not count", bits=_W),
-    "stablehlo.count_leading_zeros": Exactness(
-        _S, _W, _N, "of N extended by zeros, less the bits that extend it", bits=_W
-    ),
-    "stablehlo.compare": Exactness(
-        _F, _S, _S, f"{_ORDER}; equality needs no flip; f32 orders F, its zeros and NaN alike", bits=_W, parts=_W
-    ),
-    "stablehlo.minimum": Exactness(_F, _S, _S, _ORDER, bits=_W),
-    "stablehlo.maximum": Exactness(_F, _S, _S, _ORDER, bits=_W),
-    "stablehlo.clamp": Exactness(_F, _S, _S, _ORDER, bits=_W),
-    "stablehlo.divide": Exactness(
-        _W,
-        _T,
-        _T,
-        "quotients of N leave it only at the least number by -1 and at U by 0 (all ones); half of U is in S",
-        parts=_W,
-        bits=_W,
-    ),
-    "stablehlo.remainder": Exactness(
-        _W, _S, _T, f"{_WHOLE}: its size is below the divisor's, or it is the dividend", bits=_W
-    ),
-    "stablehlo.abs": Exactness(
-        _N, _T, _S, "of N only the least number leaves it; there is none of U", parts=_W, bits=_W
-    ),
-    "stablehlo.sign": Exactness(_W, _S, _S, "-1, 0 or 1; of U whether it is 0", parts=_W, bits=_W),
-    "stablehlo.is_finite": Exactness(_N, _N, _S, "f32 holds Inf and NaN of F, and makes no others"),
-    "stablehlo.convert": Exactness(
-        _W, _W, _W, "the number itself, or where it does not fit what XLA makes of it", bits=_W, parts=_W
-    ),
-    "stablehlo.bitcast_convert": Exactness(_S, _N, _N, "the same bits"),
-    "stablehlo.reduce": Exactness(
-        _W, _W, _W, "the body on carriers; of a sum or product the result is settled once", parts=_W, bits=_W
-    ),
-    "stablehlo.reduce_window": Exactness(_W, _W, _W, "as a reduce", parts=_W, bits=_W),
-    "stablehlo.sort": Exactness(
-        _W, _W, _W, "elements are moved, in the order of the comparator on carriers", parts=_W, bits=_W
-    ),
-    **{
-        f"stablehlo.{name}": Exactness(_N, _N, _S, f"{_WHOLE}: F has every integer up to its precision")
-        for name in ("floor", "ceil", "round_nearest_even", "round_nearest_afz", "reduce_precision")
-    },
-    **{
-        f"stablehlo.{name}": Exactness(_N, _N, _T, _NEAR, parts=_on(name, FUNCTIONS))
-        for name in (
-            *("sqrt", "rsqrt", "cbrt", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic"),
-            *("tanh", "tan", "sine", "cosine", "power", "atan2"),
-        )
-    },
-    **{
-        f"stablehlo.{name}": Exactness(_N, _N, _N, "the parts are what carries C", parts=_W)
-        for name in ("real", "imag", "complex")
-    },
-    "stablehlo.convolution": Exactness(
-        _N, _N, _N, "linear in both operands, so in their parts and digits", parts=_W, bits=_W
-    ),
+    **{f"stablehlo.{name}": _moves(name, moved) for name, moved in _MOVES.items()},
+    **{f"stablehlo.{name}": _read(letters, proof) for name, (letters, proof) in _OTHERS.items()},
 }
 """Each op that can be carried."""

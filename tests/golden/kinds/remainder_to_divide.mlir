@@ -1,9 +1,6 @@
 // options: target=no_remainder
-// CHECK:     stablehlo.broadcast_in_dim
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.compare
 // CHECK:     stablehlo.select
-// CHECK:     stablehlo.broadcast_in_dim
 // CHECK:     stablehlo.compare
 // CHECK:     stablehlo.select
 // CHECK:     stablehlo.divide
