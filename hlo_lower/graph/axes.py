@@ -83,14 +83,15 @@ def shift_along(build: Builder, value: Value, step: int, filling: Value) -> Valu
 
 
 def matrix_products(build: Builder, left: Value, right: Value) -> Value:
-    """For each b the product of left[b] and right[b]: [B, D, N] with [B, N, W] to [B, D, W], at highest precision."""
-    (b, d, _), (_, _, w) = left.static_shape, right.static_shape
-    numbers = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], "
-    numbers += "lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]"
+    """The products of matrices, at highest precision: [*B, D, N] with [*B, N, W] to [*B, D, W]."""
+    (*batch, d, _), w = left.static_shape, right.static_shape[-1]
+    along = list(range(len(batch)))
+    numbers = f"lhs_batching_dimensions = {along}, rhs_batching_dimensions = {along}, "
+    numbers += f"lhs_contracting_dimensions = [{len(along) + 1}], rhs_contracting_dimensions = [{len(along)}]"
     highest = "#stablehlo<precision HIGHEST>"
     attributes = {
         "dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{numbers}>"),
         "precision_config": mlir.parse_attribute(f"[{highest}, {highest}]"),
     }
-    result = mlir.tensor_type((b, d, w), mlir.tensor_element(left.raw.type))
+    result = mlir.tensor_type((*batch, d, w), mlir.tensor_element(left.raw.type))
     return build.op("stablehlo.dot_general", [left, right], [result], attributes).results[0]

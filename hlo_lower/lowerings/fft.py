@@ -1,23 +1,25 @@
 """`stablehlo.fft` as matrix products: a dense transform of short lengths, steps of short ones for longer lengths.
 
 A complex number is its real and its imaginary part here; the transforms are along the last dim, one after the other.
+They are functions of arrays (`hlo_lower.lowerings.traced`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array, lax
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import slice_along
+from hlo_lower.graph import Value
 from hlo_lower.lowerings.plain_op import PLAIN, Numbers, PlainLowering, PlainOp
+from hlo_lower.lowerings.traced import traced
 from hlo_lower.registry import DoesNotApply, RuleList
 
-Parts = tuple[Value, Value]
-Array = NDArray[Any]
+Parts = tuple[Array, Array]
+Roots = tuple[NDArray[Any], NDArray[Any]]
 
 MOST_DENSE = 64
 """The longest transform that is one matrix product; its matrix has the square of it as elements."""
@@ -42,208 +44,163 @@ def fft_to_dot_general(op: PlainLowering) -> Sequence[Value]:
     units in the last place, over the factors p of n, times the result's norm. Measured on f32, lengths 1 to 65,536: 2.2
     units at most; XLA's own, 2.5.
     """
-    node, build = op.node, op.build
-    kind = mlir.enum_value(node.attribute("fft_type"))
-    lengths = [int(n) for n in node.integers("fft_length")]
-    x = node.operand(0)
-    element = x.element_type.removeprefix("complex<").removesuffix(">")
-    at = _Transform(build, element, is_inverse=kind in ("IFFT", "IRFFT"))
+    kind = mlir.enum_value(op.node.attribute("fft_type"))
+    lengths = tuple(int(n) for n in op.node.integers("fft_length"))
+    x = op.node.operand(0)
     if not x.static_shape or 0 in x.static_shape or 0 in lengths:
         raise DoesNotApply("there is nothing to transform")
-    dims = range(len(x.static_shape) - len(lengths), len(x.static_shape))
     if kind == "RFFT":
-        return [_of_real(at, x, dims)]
-    parts = build.parts(x)
+        return [op.build.complex(traced(op.build, _of_real, x, lengths=lengths))]
     if kind == "IRFFT":
-        return [_to_real(at, parts, dims, lengths[-1])]
-    return [build.complex(at.along(parts, dims))]
+        return traced(op.build, _to_real, *op.build.parts(x), lengths=lengths)
+    return [op.build.complex(traced(op.build, _along, *op.build.parts(x), lengths=lengths, is_inverse=kind == "IFFT"))]
 
 
-def _of_real(at: "_Transform", x: Value, dims: Sequence[int]) -> Value:
+def _along(real: Array, imag: Array, *, lengths: Sequence[int], is_inverse: bool = False) -> Parts:
+    """Transforms along as many last dims as there are lengths."""
+    for dim in range(real.ndim - len(lengths), real.ndim):
+        real, imag = _along_one((real, imag), dim, is_inverse=is_inverse)
+    return real, imag
+
+
+def _along_one(x: Parts, dim: int, *, is_inverse: bool) -> Parts:
+    moved, length = (jnp.moveaxis(x[0], dim, -1), jnp.moveaxis(x[1], dim, -1)), x[0].shape[dim]
+    real, imag = _transformed(moved, length, is_inverse=is_inverse)
+    if is_inverse:
+        real, imag = real * (1.0 / length), imag * (1.0 / length)
+    return jnp.moveaxis(real, -1, dim), jnp.moveaxis(imag, -1, dim)
+
+
+def _of_real(x: Array, *, lengths: Sequence[int]) -> Parts:
     """The last dim first, of which half is made, then the others."""
-    parts = at.of_real(at.to_last(x, dims[-1]))
-    parts = at.from_last(parts[0], dims[-1]), at.from_last(parts[1], dims[-1])
-    return at.build.complex(at.along(parts, dims[:-1]))
+    found = _first_half(x)
+    for dim in range(x.ndim - len(lengths), x.ndim - 1):
+        found = _along_one(found, dim, is_inverse=False)
+    return found
 
 
-def _to_real(at: "_Transform", parts: Parts, dims: Sequence[int], length: int) -> Value:
+def _to_real(real: Array, imag: Array, *, lengths: Sequence[int]) -> Array:
     """The last dim last."""
-    real, imag = at.along(parts, dims[:-1])
-    return at.from_last(at.to_real((at.to_last(real, dims[-1]), at.to_last(imag, dims[-1])), length), dims[-1])
+    found = real, imag
+    for dim in range(real.ndim - len(lengths), real.ndim - 1):
+        found = _along_one(found, dim, is_inverse=True)
+    return _whole(found, lengths[-1])
 
 
-@dataclass(frozen=True)
-class _Transform:
-    """Transforms along a last dim.
+# --- along the last dim ---
 
-    Attributes:
-      build: where.
-      element: the type of the parts.
-      is_inverse: whether it is the one that goes back, divided by the length.
+
+def _transformed(x: Parts, length: int, *, is_inverse: bool) -> Parts:
+    """The transform, not yet scaled."""
+    if length == 1:
+        return x
+    rows = _short_factor(length)
+    if not rows:
+        return _by_chirp(x, length, is_inverse=is_inverse)
+    if rows == length:
+        return _multiplied(x, _roots(np.outer(np.arange(length), np.arange(length)), length, is_inverse=is_inverse))
+    batch, columns = x[0].shape[:-1], length // rows
+    # j = rows-index * columns + columns-index; first over the rows-index, which becomes the faster one of k.
+    split = tuple(jnp.swapaxes(part.reshape((*batch, rows, columns)), -1, -2) for part in x)
+    first = _transformed((split[0], split[1]), rows, is_inverse=is_inverse)
+    twiddles = _roots(np.outer(np.arange(columns), np.arange(rows)), length, is_inverse=is_inverse)
+    turned = tuple(jnp.swapaxes(part, -1, -2) for part in _times(first, twiddles))
+    second = _transformed((turned[0], turned[1]), columns, is_inverse=is_inverse)
+    real, imag = (jnp.swapaxes(part, -1, -2).reshape((*batch, length)) for part in second)
+    return real, imag
+
+
+def _by_chirp(x: Parts, length: int, *, is_inverse: bool) -> Parts:
+    """A length of no short factor as a convolution of a power of two (Bluestein): 2 j k = j^2 + k^2 - (k - j)^2.
+
+    u[j] = w^(j^2 / 2);   X[k] = u[k] sum over j of (u[j] x[j]) conj(u[k - j])
     """
-
-    build: Builder
-    element: str
-    is_inverse: bool
-
-    def along(self, parts: Parts, dims: Sequence[int]) -> Parts:
-        """Transforms along some dims."""
-        for dim in dims:
-            moved = self.to_last(parts[0], dim), self.to_last(parts[1], dim)
-            length = moved[0].static_shape[-1]
-            found = self.scaled(self.transformed(moved, length), length)
-            parts = self.from_last(found[0], dim), self.from_last(found[1], dim)
-        return parts
-
-    def to_last(self, x: Value, dim: int) -> Value:
-        """A dim moved to the end."""
-        rank = len(x.static_shape)
-        return self.build.transpose(x, [*(d for d in range(rank) if d != dim), dim])
-
-    def from_last(self, x: Value, dim: int) -> Value:
-        """The last dim moved back."""
-        rest = list(range(len(x.static_shape) - 1))
-        return self.build.transpose(x, [*rest[:dim], len(rest), *rest[dim:]])
-
-    def scaled(self, parts: Parts, length: int) -> Parts:
-        """By the length, where it goes back."""
-        return (self._over(parts[0], length), self._over(parts[1], length)) if self.is_inverse else parts
-
-    def _over(self, x: Value, length: int) -> Value:
-        return self.build.elementwise("multiply", x, self.build.float_splat(1.0 / length, x.static_shape, self.element))
-
-    def transformed(self, x: Parts, length: int) -> Parts:
-        """The transform along the last dim, not yet scaled."""
-        if length == 1:
-            return x
-        rows = _short_factor(length)
-        if not rows:
-            return self._by_chirp(x, length)
-        if rows == length:
-            matrix = self._roots(np.outer(np.arange(length), np.arange(length)), length)
-            return self._multiplied(x, matrix)
-        batch, columns = x[0].static_shape[:-1], length // rows
-        split = self._reshaped(x, (*batch, rows, columns))
-        # j = rows-index * columns + columns-index; first over the rows-index, which becomes the faster one of k.
-        first = self.transformed(self._swapped(split), rows)
-        twiddles = self._roots(np.outer(np.arange(columns), np.arange(rows)), length)
-        turned = self._times(first, twiddles)
-        second = self.transformed(self._swapped(turned), columns)
-        return self._reshaped(self._swapped(second), (*batch, length))
-
-    def of_real(self, x: Value) -> Parts:
-        """The first half of the transform of real numbers."""
-        length = x.static_shape[-1]
-        half = length // 2 + 1
-        if length <= MOST_DENSE:
-            real, imag = self._roots(np.outer(np.arange(length), np.arange(half)), length)
-            return self._dot(x, real), self._dot(x, imag)
-        zero = self.build.float_splat(0.0, x.static_shape, self.element)
-        real, imag = self.transformed((x, zero), length)
-        return self._first(real, 0, half), self._first(imag, 0, half)
-
-    def to_real(self, x: Parts, length: int) -> Value:
-        """The real numbers whose transform begins like this."""
-        half = length // 2 + 1
-        if x[0].static_shape[-1] != half:
-            raise DoesNotApply("its length is not that of its operand")
-        if length <= MOST_DENSE:
-            once = np.where((np.arange(half) == 0) | (2 * np.arange(half) == length), 1.0, 2.0)[:, None]
-            cosines, sines = _circle(np.outer(np.arange(half), np.arange(length)), length)
-            real = self._dot(x[0], once * cosines / length)
-            imag = self._dot(x[1], 0.0 - once * sines / length)
-            return self.build.elementwise("add", real, imag)
-        real, imag = (self._mirrored(part, length, is_odd=k == 1) for k, part in enumerate(x))
-        return self._over(self.transformed((real, imag), length)[0], length)
-
-    def _mirrored(self, x: Value, length: int, *, is_odd: bool) -> Value:
-        """The rest of a transform of real numbers: the same reversed, of imaginary parts with the other sign."""
-        last = len(x.static_shape) - 1
-        half = length // 2 + 1
-        rest = self.build.reverse(self._first(x, 1, length - half + 1), [last])
-        if not is_odd:
-            return self.build.concatenate([x, rest], last)
-        zero = self.build.float_splat(0.0, (*x.static_shape[:-1], 1), self.element)
-        middle = [zero] if length % 2 == 0 else []
-        inner = self._first(x, 1, half - len(middle))
-        return self.build.concatenate([zero, inner, *middle, self.build.elementwise("negate", rest)], last)
-
-    def _first(self, x: Value, start: int, limit: int) -> Value:
-        return slice_along(self.build, x, len(x.static_shape) - 1, start, limit - start)
-
-    def _roots(self, powers: Array, length: int) -> tuple[Array, Array]:
-        cosines, sines = _circle(powers, length)
-        return cosines, sines if self.is_inverse else 0.0 - sines
-
-    def _multiplied(self, x: Parts, matrix: tuple[Array, Array]) -> Parts:
-        real, imag = matrix
-        rr, ri = self._dot(x[0], real), self._dot(x[0], imag)
-        ir, ii = self._dot(x[1], real), self._dot(x[1], imag)
-        return self.build.elementwise("subtract", rr, ii), self.build.elementwise("add", ri, ir)
-
-    def _times(self, x: Parts, by: tuple[Array, Array]) -> Parts:
-        """Each number times one of the roots along the last dims."""
-        shape = x[0].static_shape
-        dims = range(len(shape) - by[0].ndim, len(shape))
-        c, s = (self.build.broadcast(self._constant(part), shape, dims) for part in by)
-
-        def product(one: Value, other: Value) -> Value:
-            return self.build.elementwise("multiply", one, other)
-
-        real = self.build.elementwise("subtract", product(x[0], c), product(x[1], s))
-        return real, self.build.elementwise("add", product(x[0], s), product(x[1], c))
-
-    def _by_chirp(self, x: Parts, length: int) -> Parts:
-        """A length of no short factor as a convolution of a power of two (Bluestein): 2 j k = j^2 + k^2 - (k - j)^2.
-
-        u[j] = w^(j^2 / 2);   X[k] = u[k] sum over j of (u[j] x[j]) conj(u[k - j])
-        """
-        size = 1 << (2 * length - 2).bit_length()
-        squares = np.arange(length) ** 2 % (2 * length)
-        chirp = self._roots(squares, 2 * length)
-        other = np.zeros(size, np.complex128)
-        other[:length] = chirp[0] - 1j * chirp[1]
-        other[size - length + 1 :] = other[length - 1 : 0 : -1]
-        known = np.fft.fft(other) / size
-        forth, back = replace(self, is_inverse=False), replace(self, is_inverse=True)
-        shape = (*x[0].static_shape[:-1], size - length)
-        zeros = self.build.float_splat(0.0, shape, self.element)
-        turned = self._times(x, chirp)
-        padded = tuple(self.build.concatenate([part, zeros], len(shape) - 1) for part in turned)
-        product = self._times(forth.transformed((padded[0], padded[1]), size), (known.real, known.imag))
-        found = back.transformed(product, size)
-        return self._times((self._first(found[0], 0, length), self._first(found[1], 0, length)), chirp)
-
-    def _dot(self, x: Value, matrix: Array) -> Value:
-        """The last dim times a matrix: [rows, length] by [length, columns]."""
-        *batch, length = x.static_shape
-        rows = int(np.prod(batch, dtype=int))
-        raw_type = mlir.tensor_type((rows, matrix.shape[1]), self.element)
-        numbers = "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>"
-        highest = "#stablehlo<precision HIGHEST>"
-        attributes = {
-            "dot_dimension_numbers": mlir.parse_attribute(numbers),
-            "precision_config": mlir.parse_attribute(f"[{highest}, {highest}]"),
-        }
-        operands = [self.build.reshape(x, (rows, length)), self._constant(matrix)]
-        found = self.build.op("stablehlo.dot_general", operands, [raw_type], attributes).result()
-        return self.build.reshape(found, (*batch, matrix.shape[1]))
-
-    def _constant(self, values: Array) -> Value:
-        if values.size > MOST_CONSTANTS:
-            raise DoesNotApply(f"a constant of {values.size:,} elements")
-        return self.build.constant_array(values, self.element)
-
-    def _reshaped(self, x: Parts, shape: Sequence[int]) -> Parts:
-        return self.build.reshape(x[0], shape), self.build.reshape(x[1], shape)
-
-    def _swapped(self, x: Parts) -> Parts:
-        rank = len(x[0].static_shape)
-        order = [*range(rank - 2), rank - 1, rank - 2]
-        return self.build.transpose(x[0], order), self.build.transpose(x[1], order)
+    size = 1 << (2 * length - 2).bit_length()
+    chirp = _roots(np.arange(length) ** 2 % (2 * length), 2 * length, is_inverse=is_inverse)
+    other = np.zeros(size, np.complex128)
+    other[:length] = chirp[0] - 1j * chirp[1]
+    other[size - length + 1 :] = other[length - 1 : 0 : -1]
+    known = np.fft.fft(other) / size
+    real, imag = (_joined(part, _zeros(part, size - length)) for part in _times(x, chirp))
+    product = _times(_transformed((real, imag), size, is_inverse=False), (known.real, known.imag))
+    real, imag = _transformed(product, size, is_inverse=True)
+    return _times((real[..., :length], imag[..., :length]), chirp)
 
 
-def _circle(powers: Array, length: int) -> tuple[Array, Array]:
+def _first_half(x: Array) -> Parts:
+    """The first half of the transform of real numbers."""
+    length = x.shape[-1]
+    half = length // 2 + 1
+    if length <= MOST_DENSE:
+        matrix = _roots(np.outer(np.arange(length), np.arange(half)), length, is_inverse=False)
+        return _dot(x, matrix[0]), _dot(x, matrix[1])
+    real, imag = _transformed((x, _zeros(x, length)), length, is_inverse=False)
+    return real[..., :half], imag[..., :half]
+
+
+def _whole(x: Parts, length: int) -> Array:
+    """The real numbers whose transform begins like this."""
+    half = length // 2 + 1
+    if x[0].shape[-1] != half:
+        raise DoesNotApply("its length is not that of its operand")
+    if length <= MOST_DENSE:
+        once = np.where((np.arange(half) == 0) | (2 * np.arange(half) == length), 1.0, 2.0)[:, None]
+        cosines, sines = _circle(np.outer(np.arange(half), np.arange(length)), length)
+        return _dot(x[0], once * cosines / length) + _dot(x[1], 0.0 - once * sines / length)
+    mirrored = _mirrored(x[0], length, is_odd=False), _mirrored(x[1], length, is_odd=True)
+    return _transformed(mirrored, length, is_inverse=True)[0] * (1.0 / length)
+
+
+def _mirrored(x: Array, length: int, *, is_odd: bool) -> Array:
+    """The rest of a transform of real numbers: the same reversed, of imaginary parts with the other sign."""
+    half = length // 2 + 1
+    rest = lax.rev(x[..., 1 : length - half + 1], (x.ndim - 1,))
+    if not is_odd:
+        return _joined(x, rest)
+    middle = [_zeros(x, 1)] if length % 2 == 0 else []
+    return _joined(_zeros(x, 1), x[..., 1 : half - len(middle)], *middle, -rest)
+
+
+# --- arithmetic ---
+
+
+def _roots(powers: NDArray[Any], length: int, *, is_inverse: bool) -> Roots:
+    cosines, sines = _circle(powers, length)
+    return cosines, sines if is_inverse else 0.0 - sines
+
+
+def _multiplied(x: Parts, matrix: Roots) -> Parts:
+    (a, b), (c, s) = x, matrix
+    return _dot(a, c) - _dot(b, s), _dot(a, s) + _dot(b, c)
+
+
+def _times(x: Parts, by: Roots) -> Parts:
+    """Each number times one of the roots along the last dims."""
+    (a, b), (c, s) = x, (_constant(part, x[0]) for part in by)
+    return a * c - b * s, a * s + b * c
+
+
+def _dot(x: Array, matrix: NDArray[Any]) -> Array:
+    """The last dim times a matrix: [rows, length] by [length, columns]."""
+    rows = x.reshape((-1, x.shape[-1]))
+    return jnp.matmul(rows, _constant(matrix, x), precision="highest").reshape((*x.shape[:-1], matrix.shape[1]))
+
+
+def _constant(values: NDArray[Any], like: Array) -> NDArray[Any]:
+    if values.size > MOST_CONSTANTS:
+        raise DoesNotApply(f"a constant of {values.size:,} elements")
+    return values.astype(like.dtype)
+
+
+def _zeros(like: Array, length: int) -> Array:
+    return lax.full((*like.shape[:-1], length), 0.0, like.dtype)
+
+
+def _joined(*parts: Array) -> Array:
+    return lax.concatenate(parts, parts[0].ndim - 1)
+
+
+def _circle(powers: NDArray[Any], length: int) -> Roots:
     """Cosines and sines of a turn times the powers by the length; those of quarter turns are whole."""
     angles = 2.0 * np.pi * (powers % length) / length
     cosines, sines = (np.where(np.abs(part) < 1e-15, 0.0, part) for part in (np.cos(angles), np.sin(angles)))

@@ -16,7 +16,7 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis import Combiner
 from hlo_lower.graph import Builder, Value
-from hlo_lower.graph.axes import reduce_along
+from hlo_lower.graph.axes import matrix_products, reduce_along
 from hlo_lower.lowerings.op import OpLowering
 from hlo_lower.registry import DoesNotApply
 from hlo_lower.scatter.combine import OPS, identity
@@ -50,9 +50,15 @@ FOLDED = {"reduce_sum": Combiner.ADD, "reduce_max": Combiner.MAX, "reduce_min": 
 
 ON_WHOLE: Mapping[str, Callable[[Builder, list[Value], Mapping[str, Any], Any], Value]] = {
     "bitcast_convert_type": lambda build, x, _, result: build.bitcast(x[0], _element(result.dtype)),
+    "concatenate": lambda build, x, params, _: build.concatenate(x, params["dimension"]),
+    "dot_general": lambda build, x, _params, _result: matrix_products(build, *x),
     "dynamic_slice": lambda build, x, params, _: build.dynamic_slice(x[0], x[1:], params["slice_sizes"]),
     "iota": lambda build, _, params, result: build.iota(result.shape, params["dimension"], _element(result.dtype)),
     "reshape": lambda build, x, _, result: build.reshape(x[0], result.shape),
+    "rev": lambda build, x, params, _: build.reverse(x[0], params["dimensions"]),
+    "slice": lambda build, x, params, _: build.slice(
+        x[0], params["start_indices"], params["limit_indices"], params["strides"] or ()
+    ),
     "squeeze": lambda build, x, _, result: build.reshape(x[0], result.shape),
     "transpose": lambda build, x, params, _: build.transpose(x[0], params["permutation"]),
 }
@@ -129,6 +135,8 @@ class _Run:
 
     def _items(self, closed: Any, given: Sequence[Value | _Spread]) -> list[Value | _Spread]:
         known = dict(zip(closed.jaxpr.invars, given, strict=True))
+        for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            known[variable] = self._build.constant_array(np.asarray(array), _element(array.dtype))
 
         def item(atom: Any) -> Value | _Spread:
             return _Spread(np.asarray(atom.val)[()], ()) if hasattr(atom, "val") else known[atom]

@@ -17,7 +17,7 @@ from complex_programs import (
 import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.legalize.storage import as_given
-from hlo_lower.lowerings import fft
+from hlo_lower.lowerings import fft, traced
 from hlo_lower.lowerings.carried import complex_arithmetic, complex_functions, complex_ops
 from hlo_lower.options import Options
 from hlo_lower.survey import survey
@@ -337,8 +337,9 @@ def test_swapped_halves_are_caught(monkeypatch):
 
 def test_a_transform_in_the_other_direction_is_caught(monkeypatch):
     """The conjugate matrix is told, within the bounds of another order."""
-    right = fft._Transform._roots
-    monkeypatch.setattr(fft._Transform, "_roots", lambda self, p, n: (right(self, p, n)[0], -right(self, p, n)[1]))
+    right = fft._roots
+    monkeypatch.setattr(fft, "_roots", lambda *given, is_inverse: right(*given, is_inverse=not is_inverse))
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)
     source = exported(jnp.fft.fft, np.zeros((2, 8), np.complex64))
     lowered = hl.lower(source, target=NO_FFT, float_mode="reassociate")
     assert hl.verify(source, lowered, float_mode="reassociate").differs
@@ -346,8 +347,9 @@ def test_a_transform_in_the_other_direction_is_caught(monkeypatch):
 
 def test_a_mirror_without_conjugate_is_caught(monkeypatch):
     """A transform back to real numbers whose other half is not conjugated is told."""
-    right = fft._Transform._mirrored
-    monkeypatch.setattr(fft._Transform, "_mirrored", lambda self, x, n, *, is_odd: right(self, x, n, is_odd=False))
+    right = fft._mirrored
+    monkeypatch.setattr(fft, "_mirrored", lambda *given, is_odd: right(*given, is_odd=False))
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)
     source = exported(lambda x: jnp.fft.irfft(x, n=66), np.zeros((2, 34), np.complex64))
     lowered = hl.lower(source, target=NO_FFT, float_mode="reassociate")
     assert hl.verify(source, lowered, float_mode="reassociate").differs

@@ -1,6 +1,6 @@
 """What is carried as two along a last dim: taken apart, put together, and what stands between it and its own type."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -85,8 +85,3 @@ def written_out(build: Builder, x: Value) -> Value:
     if x.element_type not in PARTS:
         return build.complex(split(build, x))
     return join(build, build.parts(x))
-
-
-def on_each(pair: Pair, one: Callable[[Value], Value]) -> Pair:
-    """The same of both."""
-    return one(pair[0]), one(pair[1])
