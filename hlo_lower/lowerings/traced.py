@@ -127,6 +127,7 @@ class _Run:
 
     def __init__(self, build: Builder, values: Sequence[Value]) -> None:
         self._build, self._values = build, values
+        self._broadcast: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
 
     def of(self, jaxpr: Any) -> list[Value]:
         """The results; a number that one is everywhere is spread over the first value's shape."""
@@ -183,7 +184,10 @@ class _Run:
         spread = _spread(item, _shape_of(item), range(len(_shape_of(item)))) if isinstance(item, Value) else item
         if isinstance(spread.source, Value):
             before = len(shape) - len(spread.shape)
-            return self._build.broadcast(spread.source, shape, [before + dim for dim in spread.dims])
+            key = spread.source, tuple(shape), tuple(before + dim for dim in spread.dims)
+            if key not in self._broadcast:
+                self._broadcast[key] = self._build.broadcast(*key)
+            return self._broadcast[key]
         element = _element(spread.source.dtype)
         is_whole = spread.source.dtype.kind in "iub"
         splat: Callable[..., Value] = self._build.constant if is_whole else self._build.float_splat
