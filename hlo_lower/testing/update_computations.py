@@ -51,11 +51,6 @@ class UpdateComputation:
         found = {e.number: e for e in self.every() if e.op == "captured"}
         return tuple(found[n] for n in sorted(found))
 
-    @property
-    def captured_constants(self) -> tuple[Expr, ...]:
-        """The constants that it takes from around it."""
-        return tuple(dict.fromkeys(e for e in self.every() if e.op == "captured constant"))
-
     def every(self) -> list[Expr]:
         """All expressions, arguments before what is computed from them."""
         found: dict[Expr, None] = {}
