@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 
 from hlo_lower.lowerings.control import ControlOp, Way
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 SCALAR = "tensor<i32>"
 BODIES = ("stablehlo.add %x, %x", "stablehlo.abs %x", "stablehlo.negate %x")

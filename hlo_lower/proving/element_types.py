@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from hlo_lower.lowerings.carried.carrier import Form
 from hlo_lower.lowerings.carried.exactness import TABLE
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 BITS = ("and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic")
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "divide", "remainder", *BITS)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from hlo_lower.gather import GatherStrategy, TakenGather
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 _REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.gather": "not taken"}
 

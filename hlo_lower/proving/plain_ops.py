@@ -4,10 +4,10 @@ nothing of, and windows it does not look into: rules for these are held against 
 from collections.abc import Iterator
 
 from hlo_lower.lowerings.plain_op import Elements, PlainOp
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 BINARY = (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL)
 PROVED = (*BINARY, PlainOp.SIGN, PlainOp.REMAINDER, PlainOp.CLAMP, PlainOp.DOT_GENERAL, PlainOp.REDUCE)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from hlo_lower.lowerings.reverse import REVERSE, Axes
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 SHAPES = ((), (1,), (3,), (0, 2), (2, 1), (2, 3), (2, 2, 2))
 

@@ -57,7 +57,7 @@ def judged_in_processes(
     """
     fresh, halves = iter(batches), list[Sequence[Case]]()
     while works := [*halves, *islice(fresh, jobs * BATCHES_PER_PROCESS)]:
-        halves = []
+        halves = list[Sequence[Case]]()
         for number, judged in in_processes(call, works, jobs=jobs, timeout=time_limit):
             batch = works[number]
             if not isinstance(judged, Lost):

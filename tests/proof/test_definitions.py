@@ -35,7 +35,7 @@ def indices_like(rng, shape, dtype):
 
 def scattered(form, oob, rng):
     """The prover's result and the reference's, of one draw."""
-    case = scatter_case(form, next(runtime(form, "i8")), SUBTRACT, "i8", oob, {})
+    case = scatter_case(next(runtime(form, "i8")), SUBTRACT, "i8", oob, {})
     module = mlir.parse_module(case.text)
     node = next(op.operation for op in module.body.operations).regions[0].blocks[0].operations[0].operation
     raw = mlir.scatter_dimension_numbers(node)
@@ -45,7 +45,7 @@ def scattered(form, oob, rng):
     )  # fmt: skip
     operand, updates = (rng.integers(-128, 128, shape).astype(np.int8) for shape in (form.operand, form.updates))
     indices = indices_like(rng, form.indices, np.int8)
-    [found] = as_known(module, World(60, oob), [operand, indices, updates])
+    [found] = as_known(module, World(60, oob), [operand, updates, indices])
     [expected] = scatter([operand], indices, [updates], numbers, combine_of(node, {}), [np.dtype(np.int8)], oob=oob)
     return found, expected
 
