@@ -41,7 +41,7 @@ from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
-from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
+from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.rounding_error import loose_shares

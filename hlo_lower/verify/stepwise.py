@@ -20,12 +20,8 @@ from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.piece import module_of, types_of
 from hlo_lower.verify.program import Op, ValueId, ops_within
 from hlo_lower.verify.reference import Hits, ScatterNumbers, count_hits, gather, scatter
-from hlo_lower.verify.reference.update_computation import (
-    UnsupportedRegionError,
-    check_region,
-    combine_of,
-    rounds_correctly,
-)
+from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
+from hlo_lower.verify.reference.update_computation import check_region, combine_of, rounds_correctly
 from hlo_lower.verify.run import Executable
 
 Array = NDArray[Any]
