@@ -64,10 +64,7 @@ def elementwise(op: Operation) -> list[Tensor]:
 
 
 def _uninterpreted(op: Operation, symbol: str, result: ElementType) -> Tensor:
-    elements = op.elements
-    attributes = op.raw.attributes
-    told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
-    return _mapped_symbol(op, " ".join((symbol, *told)), elements, result)
+    return _mapped_symbol(op, f"{symbol} {op.attributes}", op.elements, result)
 
 
 def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[ElementType], result: ElementType) -> Tensor:
