@@ -14,7 +14,7 @@ is written for one of the devices (`shard_map`), there is no program on one devi
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,7 @@ class _Comparison:
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
         self._bounds = OwnBounds(self._exact[0], work=work)
-        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else None
+        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else inf
         self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:

@@ -140,7 +140,8 @@ class Program:
             if op.operation.name == "func.func"
         }
         self._effects: dict[str, bool] = {}
-        self.scatter_numbers = _numbered_scatters(raw)
+        scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
+        self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
         self.entries = {
             name: self._body(function.regions[0].blocks[0], {}, (name,), None)
             for name, function in self.functions.items()
@@ -220,9 +221,7 @@ class Program:
 
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of an operation, functions that they name by their text."""
-        found: list[tuple[str, Hashable]] = []
-        for name, attribute in mlir.attributes_of(raw).items():
-            found.append((name, attribute))
+        found: list[tuple[str, Hashable]] = list(mlir.attributes_of(raw).items())
         if raw.name in NAMING:
             found.append(("", tuple(str(function) for function in self.functions_named(raw))))
         return tuple(sorted(found, key=lambda pair: pair[0]))
@@ -266,17 +265,6 @@ class Program:
         return self._effects[name]
 
 
-def _numbered_scatters(raw: mlir.RawModule) -> dict[mlir.RawOperation, int]:
-    found: dict[mlir.RawOperation, int] = {}
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.scatter":
-            found[op] = len(found) + 1
-
-    mlir.walk(raw.operation, visit)
-    return found
-
-
 def is_public(function: mlir.RawOperation) -> bool:
     """Whether a function is visible from outside."""
     attributes = function.attributes
@@ -291,25 +279,13 @@ def location_of(raw: mlir.RawOperation) -> str:
 
 def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
     """What the regions of an operation take from around it."""
-    found: dict[mlir.RawValue, ValueId] = {}
-
-    def visit(inner: mlir.RawOperation) -> None:
-        for value in inner.operands:
-            if value in env:
-                found.setdefault(value, env[value])
-
-    for region in raw.regions:
-        for block in region.blocks:
-            for operation in block.operations:
-                mlir.walk(operation.operation, visit)
-    return found
+    read = (value for inner in mlir.walked(raw)[1:] for value in inner.operands)
+    return {value: env[value] for value in read if value in env}
 
 
 def ops_within(ops: Sequence[Op]) -> list[Op]:
     """Operations and all that stand in their regions."""
     found: list[Op] = []
     for op in ops:
-        found.append(op)
-        for body in op.bodies:
-            found.extend(ops_within(body.ops))
+        found += [op, *(inner for body in op.bodies for inner in ops_within(body.ops))]
     return found

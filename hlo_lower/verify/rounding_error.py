@@ -48,7 +48,7 @@ LOOSE = 0.5
 
 
 def disturbed_results(
-    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0, runs: int = RUNS
+    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0
 ) -> list[Sequence[Array]]:
     """The results of a disturbed module under several salts.
 
@@ -57,9 +57,8 @@ def disturbed_results(
         same results.
       arguments: of the module, without the salt.
       seed: of the salts.
-      runs: how many.
     """
-    salts = np.random.default_rng(seed).integers(0, 1 << 32, size=runs, dtype=np.uint32)
+    salts = np.random.default_rng(seed).integers(0, 1 << 32, size=RUNS, dtype=np.uint32)
     return [run([*arguments, np.asarray(salt)]) for salt in salts]
 
 
@@ -74,10 +73,10 @@ def bounds_from(seen: Sequence[Sequence[Array]], expected: Sequence[Array]) -> l
     return [_bound(e, [results[k] for results in seen]) for k, e in enumerate(expected)]
 
 
-def moved_arguments(arguments: Sequence[Array], seed: int = 0, runs: int = RUNS) -> list[list[Array]]:
+def moved_arguments(arguments: Sequence[Array], seed: int = 0) -> list[list[Array]]:
     """Arguments with each float moved by up to `ARGUMENT_UNITS` epsilons, where no disturbed module can be had."""
     rng = np.random.default_rng(seed)
-    return [[_moved(rng, array) for array in arguments] for _ in range(runs)]
+    return [[_moved(rng, array) for array in arguments] for _ in range(RUNS)]
 
 
 def _moved(rng: np.random.Generator, array: Array) -> Array:

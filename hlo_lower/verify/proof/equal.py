@@ -9,10 +9,11 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
+from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import solver
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.counterexample import DRAWS, Drawing, same_bits
+from hlo_lower.verify.proof.counterexample import DRAWS, Drawing
 from hlo_lower.verify.proof.proof_result import ProofResult
 from hlo_lower.verify.proof.query import Answer, ask
 from hlo_lower.verify.proof.world import World
@@ -124,6 +125,6 @@ def scatters_into_a_scalar(text: str) -> bool:
 def _difference(expected: Sequence[Array | None], found: Sequence[Array]) -> str:
     """Where the first difference is, or ""."""
     for number, (a, b) in enumerate(zip(expected, found, strict=True)):
-        if a is not None and not same_bits(a, b):
+        if a is not None and first_difference([a], [b]) is not None:
             return f"result {number}: {a.tolist()} and {b.tolist()}"
     return ""
