@@ -10,9 +10,11 @@ import faulthandler
 import os
 import pickle
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from math import inf
 from threading import Lock, Thread
@@ -149,3 +151,12 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         sleep(GRACE)
     os._exit(0)
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, in words: code is negative for a signal."""
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return f"signal {signal.Signals(-code).name}"
+        return f"signal {-code}"
+    return f"exit code {code}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hlo_lower.proving.bodies import ProofBody
 from hlo_lower.proving.family_forms import told
 from hlo_lower.proving.producers import Indices, Made
+from hlo_lower.targets import Target
 from hlo_lower.testing.case import Case
 from hlo_lower.testing.drawn_types import typed
 from hlo_lower.testing.module_text import module_text
@@ -36,6 +37,20 @@ class ProofCase:
     options: Mapping[str, Any]
     trust_flags: bool = False
     dynamic_text: str = ""
+
+
+def op_case(name: str, arguments: str, result: str, lines: str, target: Target) -> ProofCase:
+    """A module whose @main returns %r, for a target that refuses what it does.
+
+    Args:
+      name: what it is, in a line.
+      arguments: as they are declared ("%x: tensor<3xi8>").
+      result: the type of %r.
+      lines: operations that end with %r.
+      target: who is to read it.
+    """
+    text = f"func.func public @main({arguments}) -> {result} {{\n{lines}\nreturn %r : {result}\n}}\n"
+    return ProofCase(text, name, "xla", {"target": target})
 
 
 def scatter_case(
