@@ -16,7 +16,6 @@ from hlo_lower.verify.reference.scatter import count_hits, scatter
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
 FloatMode = Literal["exact", "reassociate"]
-POLICIES: tuple[Policy, Policy] = ("xla", "spec")
 
 
 def reference(case: Case, arguments: Arguments, oob: Policy) -> list[Array]:

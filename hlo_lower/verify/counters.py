@@ -75,8 +75,7 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
 def _going_along(side: Side, loop: Op, place: int, count: int) -> list[int]:
     """So many values of what a loop adds a constant to in each iteration; none where it is no such value."""
     start, step = _scalar_of(side, loop.inputs[place]), _step(side, loop.bodies[1], place)
-    tensor = side.program.type_of(loop.inputs[place])
-    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    dtype = side.program.dtype_of(loop.inputs[place])
     if start is None or not step or dtype is None or dtype.kind not in "iu":
         return []
     values, info = [start + k * step for k in range(count)], np.iinfo(dtype)
@@ -95,8 +94,7 @@ def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
     if test.inputs[0] != condition.arguments[place] or direction not in _BEFORE_END:
         return None
     end = _scalar_of(side, test.inputs[1])
-    tensor = side.program.type_of(loop.inputs[place])
-    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    dtype = side.program.dtype_of(loop.inputs[place])
     if dtype is None or dtype.kind not in "iu":
         return None
     if end is not None:

@@ -6,7 +6,9 @@ writer. The raw operations stay at hand: a piece of a module is made by copying 
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from hlo_lower import mlir
 
@@ -151,6 +153,11 @@ class Program:
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
         return mlir.read_tensor_type(self.types[value])
+
+    def dtype_of(self, value: ValueId) -> np.dtype[Any] | None:
+        """The NumPy type of a tensor's elements; None where there is none."""
+        tensor = self.type_of(value)
+        return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
     def _value(self, raw: mlir.RawValue, maker: Op | None, home: Body, env: dict[mlir.RawValue, ValueId]) -> ValueId:
         number = len(self.types)

@@ -148,14 +148,9 @@ class Scope:
         if op is None or op.name != "stablehlo.clamp":
             return value
         low, high = self.integer(op.inputs[0]), self.integer(op.inputs[2])
-        element = self.element(value)
+        element = self._program.dtype_of(value)
         greatest = int(np.iinfo(element).max) if element is not None and element.kind in "iu" else last
         return op.inputs[1] if low == 0 and high == min(last, greatest) else value
-
-    def element(self, value: ValueId) -> np.dtype[Any] | None:
-        """The element type of a value."""
-        tensor = self._program.type_of(value)
-        return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
     def position(self, value: ValueId) -> Position | None:
         """A scalar integer as a position, where no step on the way wraps around."""
@@ -165,7 +160,7 @@ class Scope:
         return self._positions[value]
 
     def _fitting(self, value: ValueId, position: Position | None) -> Position | None:
-        element = self.element(value)
+        element = self._program.dtype_of(value)
         if position is None or element is None or element.kind not in "iu":
             return None
         low, high = position.bounds

@@ -3,40 +3,9 @@
 from math import prod
 
 from hlo_lower import mlir
+from hlo_lower.verify.elementwise_ops import ELEMENTWISE
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 from hlo_lower.verify.parts.positions import ZERO
-
-EACH = (
-    frozenset(
-        f"stablehlo.{name}"
-        for name in (
-            *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine"),
-            *(
-                "count_leading_zeros",
-                "divide",
-                "exponential",
-                "exponential_minus_one",
-                "floor",
-                "imag",
-                "is_finite",
-                "log",
-            ),
-            *("log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
-            *("real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even", "rsqrt", "select"),
-            *("shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan"),
-            *("tanh", "xor"),
-        )
-    )
-    | {f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cosh", "digamma")}
-    | {
-        f"chlo.{name}"
-        for name in (
-            *("erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma"),
-            *("sinh", "square", "tan", "zeta", "bessel_i1e"),
-        )
-    }
-)
-"""Ops whose element p is computed from the elements p of their operands; a scalar operand is one for all."""
 
 
 def each(asked: OpParts) -> list[Goal] | None:
@@ -183,7 +152,7 @@ def whole(asked: OpParts) -> list[Goal] | None:
 
 
 PLACE_LAWS = {
-    **dict.fromkeys(sorted(EACH), each),
+    **dict.fromkeys(ELEMENTWISE, each),
     "stablehlo.broadcast_in_dim": broadcast_in_dim,
     "stablehlo.transpose": transpose,
     "stablehlo.reshape": reshape,

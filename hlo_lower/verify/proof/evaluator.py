@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hlo_lower.verify.elementwise_ops import ELEMENTWISE
 from hlo_lower.verify.program import Body, Op, Program
 from hlo_lower.verify.proof import control_flow, elementwise, moving, ordering, reductions, slicing
 from hlo_lower.verify.proof.beyond import Beyond
@@ -19,7 +20,7 @@ _WHOLE = (
 """Pure operations that are not looked into."""
 
 OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
-    **dict.fromkeys(elementwise.FLOAT_OPERATIONS, elementwise.elementwise),
+    **{name.removeprefix("stablehlo."): elementwise.elementwise for name in ELEMENTWISE},
     **dict.fromkeys(_WHOLE, reductions.whole),
     "compare": elementwise.compare,
     "select": elementwise.select,
