@@ -80,7 +80,7 @@ NARROWER = {
 }
 """Layers that are allowed less than everything before them, `errors`, `arguments` and their own files aside."""
 
-READING = ("compare", "elementwise_ops", "numbering", "program", "run")
+READING = ("compare", "elementwise_ops", "moves", "numbering", "program", "run")
 PROOF = ("mlir", "errors", "verify.proof", *(f"verify.{name}" for name in READING))
 """What the prover may import: it is a judge, so nothing that analyses, lowers or rewrites, nor the graph."""
 

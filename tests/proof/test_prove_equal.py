@@ -51,6 +51,15 @@ def test_a_float_sum_with_its_terms_exchanged_is_unknown():
     assert "does not show when it is run" in result.reason
 
 
+def test_an_elementwise_op_is_a_function_of_its_elements():
+    """Of equal operands it gives the same, whatever it computes; another one does not."""
+    sinh = "%x = chlo.sinh %a : tensor<2xf32> -> tensor<2xf32>"
+    one = module(sinh, add("%r", "%x", "%x"))
+    other = module(sinh, sinh.replace("%x", "%y"), add("%r", "%y", "%x"))
+    assert prove_equal(one, other).status == "proved"
+    assert prove_equal(one, other.replace("%y = chlo.sinh", "%y = chlo.cosh")).status == "refuted"
+
+
 def test_an_integer_sum_in_another_order_is_proved():
     """Integers are computed modulo 2^w, in which order ever."""
     kind = "tensor<2xi8>"

@@ -82,10 +82,10 @@ def dot_general(asked: OpParts) -> list[Goal] | None:
 def convolution(asked: OpParts) -> list[Goal] | None:
     """Each image is convolved by itself; each feature of the output has its own part of the kernel."""
     numbers = mlir.convolution_dimension_numbers(asked.first.raw)
-    may_cut = {numbers.output_batch}
-    if integers_of_one(asked.first, "batch_group_count") != 1:
+    may_cut, given = {numbers.output_batch}, asked.first.raw.attributes
+    if mlir.integer_of(given["batch_group_count"]) != 1:
         may_cut = set[int]()
-    elif integers_of_one(asked.first, "feature_group_count") == 1:
+    elif mlir.integer_of(given["feature_group_count"]) == 1:
         may_cut.add(numbers.output_feature)
     if not asked.has_same_attributes():
         return None
@@ -96,11 +96,6 @@ def convolution(asked: OpParts) -> list[Goal] | None:
     if numbers.output_feature in may_cut:
         kernel = {numbers.kernel_output_feature: asked.run(numbers.output_feature)}
     return all_goals([asked.goal(0, images), asked.goal(1, kernel)])
-
-
-def integers_of_one(op: Op, name: str) -> int:
-    """An integer attribute."""
-    return mlir.integer_of(op.raw.attributes[name])
 
 
 def reduce_window(asked: OpParts) -> list[Goal] | None:

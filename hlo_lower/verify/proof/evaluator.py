@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from hlo_lower.verify.elementwise_ops import ELEMENTWISE
+from hlo_lower.verify.moves import MOVES
 from hlo_lower.verify.program import Body, Op, Program
 from hlo_lower.verify.proof import control_flow, elementwise, moving, ordering, reductions, slicing
 from hlo_lower.verify.proof.beyond import Beyond
@@ -28,12 +29,7 @@ OPERATIONS: Mapping[str, Callable[[Operation], list[Tensor]]] = {
     "bitcast_convert": elementwise.bitcast_convert,
     "constant": moving.constant,
     "iota": moving.iota,
-    "reshape": moving.reshape,
-    "transpose": moving.transpose,
-    "reverse": moving.reverse,
-    "broadcast_in_dim": moving.broadcast_in_dim,
-    "slice": moving.slice_,
-    "concatenate": moving.concatenate,
+    **dict.fromkeys(MOVES, moving.moved),
     "pad": moving.pad,
     "optimization_barrier": moving.unchanged,
     "custom_call": moving.custom_call,
