@@ -12,7 +12,7 @@ devices, in a child process where this one has too few, within the same bounds. 
 is written for one of the devices (`shard_map`), there is no program on one device, and all runs are on all of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
@@ -136,17 +136,8 @@ def verify_module(
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
-        return _Comparison(
-            before,
-            after,
-            program,
-            signature,
-            count,
-            effort.tell,
-            reassociated=assumed.reassociated,
-            at_default=memory_budget is None,
-            work=work,
-        ).run(sets)
+        at_default = memory_budget is None or count > 1
+        return _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work).run(sets)
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=f"{error}: one of its loops may not end")
     except CannotRunError as error:
@@ -206,22 +197,19 @@ class _Comparison:
         before: str,
         after: str,
         program: Program,
-        signature: Signature,
         devices: int,
-        progress: Callable[[str, int, int], None],
+        assumed: Assumed,
+        effort: Effort,
         *,
-        reassociated: bool,
         at_default: bool,
         work: int,
     ) -> None:
-        self._reassociated = reassociated
+        self._reassociated, self._progress = assumed.reassociated, effort.tell
         self._is_large = work >= LARGE
-        self._at_default = at_default or devices > 1
+        self._at_default = at_default
         self._before, self._after = before, after
         self._program = program
-        self._signature = signature
         self._devices = devices
-        self._progress = progress
         self._how = "bit for bit"
         whole = [on_one_device(text) for text in (before, after)] if devices > 1 else [before, after]
         self._is_whole = None not in whole

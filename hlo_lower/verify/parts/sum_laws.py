@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers, shape_of
+from hlo_lower.verify.parts.place_laws import beside
 from hlo_lower.verify.parts.positions import ZERO
 from hlo_lower.verify.program import Op, Program
 
@@ -100,19 +101,15 @@ def convolution(asked: OpParts) -> list[Goal] | None:
 
 def reduce_window(asked: OpParts) -> list[Goal] | None:
     """Along a dim of windows of one element that move by one, without dilation or padding, elements stay apart."""
-    if not (asked.has_same_attributes() and asked.is_same_body(0)):
-        return None
-    rank, count = len(asked.result), len(asked.first.results)
+    rank = len(asked.result)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     given = [integers(asked.first, name) for name in names if name in asked.first.raw.attributes]
     edges = [0] * (2 * rank)
     if "padding" in asked.first.raw.attributes:
         edges = list(mlir.dense_integers(asked.first.raw.attributes["padding"]))
     single = [d for d in range(rank) if all(values[d] == 1 for values in given) and not any(edges[2 * d : 2 * d + 2])]
-    if not all(asked.takes_all(d) for d in range(rank) if d not in single):
-        return None
-    runs = {d: asked.run(d) for d in single}
-    return all_goals([asked.goal(k, runs if k < count else None) for k in range(2 * count)])
+    others = set(range(rank)) - set(single)
+    return beside(asked, others, len(asked.first.results)) if asked.is_same_body(0) else None
 
 
 def outermost_position(program: Program, op: Op) -> int | None:
