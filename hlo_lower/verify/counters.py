@@ -58,13 +58,10 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
     if op.name != "stablehlo.while":
         return {}
     is_condition = pair.first.body is op.bodies[0]
-    found: dict[int, list[int]] = {}
-    for place in range(len(op.inputs)):
-        counter = _counter_of(outer.first, op, place)
-        if counter is not None:
-            found[place] = counter.values(in_condition=is_condition)
-    counted = (_counter_of(outer.first, op, place) for place in found)
-    trips = max((counter.trips for counter in counted if counter is not None), default=0)
+    counters = ((place, _counter_of(outer.first, op, place)) for place in range(len(op.inputs)))
+    counted = {place: counter for place, counter in counters if counter is not None}
+    found = {place: counter.values(in_condition=is_condition) for place, counter in counted.items()}
+    trips = max((counter.trips for counter in counted.values()), default=0)
     for place in range(len(op.inputs)) if 0 < trips <= MAX_VALUES else ():
         along = _going_along(outer.first, op, place, trips + is_condition)
         if place not in found and along:
