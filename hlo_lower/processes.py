@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
+from hlo_lower.answering_child import ending
 from hlo_lower.errors import InputError
 
 Work = TypeVar("Work")
@@ -107,10 +108,10 @@ class _Lane(Generic[Work, Answer]):
             if not self.ready:
                 raise InputError(
                     "",
-                    f"a process for the work could not start: {_ending(self.process.exitcode)}",
+                    f"a process for the work could not start: {ending(self.process.exitcode)}",
                     next_step='call it below `if __name__ == "__main__":`, or use one job, which needs no process',
                 ) from None
-            return Lost(f"the process that worked on it died: {_ending(self.process.exitcode)}")
+            return Lost(f"the process that worked on it died: {ending(self.process.exitcode)}")
         self.ready = True
         self.deadline = float("inf")
         return said
@@ -143,14 +144,6 @@ def _serve(
     with suppress(EOFError, OSError):
         while True:
             pipe.send(call(pipe.recv()))
-
-
-def _ending(code: int | None) -> str:
-    """How a process ended, in words."""
-    if code is not None and code < 0:
-        with suppress(ValueError):
-            return f"signal {signal.Signals(-code).name}"
-    return f"exit code {code}"
 
 
 @contextmanager

@@ -17,7 +17,8 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import hlo_lower as hl
-from hlo_lower.verify import answering_child, devices, partitions
+from hlo_lower import answering_child
+from hlo_lower.verify import partitions
 
 DRIVER = Path(__file__).parent / "on_eight_devices.py"
 
@@ -429,11 +430,11 @@ def test_a_wrong_partitioned_module_differs():
 def test_a_module_that_cannot_run_on_its_devices_says_so(monkeypatch):
     """Where the child dies the bits are compared on one device, and the verdict says what was not run, and why."""
     monkeypatch.setattr(answering_child.sys, "executable", "/bin/false")
-    devices._child.cache_clear()
+    answering_child._of_process.cache_clear()
     try:
         verdict = verified(lambda cache, row, position: cache.at[position].set(row), *ROW_AT)
     finally:
-        devices._child.cache_clear()
+        answering_child._of_process.cache_clear()
     assert (verdict.ok, verdict.module.how) == (True, "bit for bit")
     [told] = verdict.module.not_exercised
     assert told == "the module on 8 devices: the process that ran it on 8 devices died"

@@ -12,11 +12,11 @@ from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from hlo_lower.answering_child import receive
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_messages import death_words, first_line, signal_name
 from hlo_lower.consumers.consumer_outcome import Array
 from hlo_lower.consumers.consumer_worker import LENGTH_BYTES
-from hlo_lower.containment.prober import receive
 
 START = 120.0
 """Seconds for the start of a child, which imports the consumer."""

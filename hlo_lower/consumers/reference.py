@@ -13,11 +13,11 @@ from hlo_lower.consumers.consumer_outcome import Array, ConsumerRun
 from hlo_lower.consumers.rounding import Rounding, rounding_of
 from hlo_lower.errors import InputError
 from hlo_lower.verify.devices import devices_of
-from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
+from hlo_lower.verify.program import Program
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
-from hlo_lower.verify.xla_errors import why_xla_errs
+from hlo_lower.verify.xla_errors import why_no_judge
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,15 @@ def reference_of(
       InputError: it does not parse, or the inputs do not fit.
     """
     module = parse_or_refuse(text, "before")
-    index = ModuleIndex(module)
-    for number, scatter in enumerate(index.scatters, start=1):
-        if reason := why_xla_errs(index, scatter):
-            raise CannotRunError(f"XLA is no judge of {index.place(number)}: it {reason}")
+    if reason := why_no_judge(module):
+        raise CannotRunError(reason)
     if devices_of(text) > 1:
         raise CannotRunError("it is partitioned over several devices")
     signature = read_signature(module)
     if inputs is not None:
-        sets = [("given", given(inputs, signature, index))]
+        sets = [("given", given(inputs, signature, module))]
     else:
-        drives = drives_of(module)
+        drives = drives_of(Program(module))
         sets = [(RUN_REGIMES[k % len(RUN_REGIMES)], draw(signature, drives, seed, k)) for k in range(max(runs, 1))]
     executable = Executable(text, "exact")
     own_bounds = OwnBounds(text, seed=seed)

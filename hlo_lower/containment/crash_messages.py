@@ -1,21 +1,13 @@
 """How a process ended, and what a user is told of an input that it died of."""
 
 import signal
-from contextlib import suppress
 
+from hlo_lower.answering_child import ending
 from hlo_lower.containment.status_board import lowering_seconds_for, memory_for, seconds_for
 from hlo_lower.errors import InputError, NotLoweredError
 
+REPORT = "please report it with the module"
 EXPORT_AGAIN = "export the module again; if it is whole, please report it with the module"
-
-
-def ending(code: int | None) -> str:
-    """How a process ended, in words: code is negative for a signal."""
-    if code is not None and code < 0:
-        with suppress(ValueError):
-            return f"signal {signal.Signals(-code).name}"
-        return f"signal {-code}"
-    return f"exit code {code}"
 
 
 def died_reading(module: str, size: int, code: int) -> InputError:
@@ -35,50 +27,40 @@ def died_working(module: str, code: int) -> InputError:
         module,
         f"the process that worked on it died: {ending(code)}",
         facts=facts,
-        next_step="please report it with the module",
+        next_step=REPORT,
     )
 
 
 def too_late(module: str, size: int) -> InputError:
     """The error for a module that takes too long to read."""
-    return InputError(
-        module,
-        f"was not read after {seconds_for(size):.0f} s, the time for a module of {size:,} bytes",
-        next_step=EXPORT_AGAIN,
-    )
+    what = f"was not read after {seconds_for(size):.0f} s, the time for a module of {size:,} bytes"
+    return InputError(module, what, next_step=EXPORT_AGAIN)
 
 
 def too_large(module: str, size: int) -> InputError:
     """The error for a module that takes too much memory to read."""
-    return InputError(
-        module,
-        f"took more than {memory_for(size) / 2**30:.1f} GiB to read, the memory for a module of {size:,} bytes",
-        next_step=EXPORT_AGAIN,
-    )
+    what = f"took more than {memory_for(size) / 2**30:.1f} GiB to read, the memory for a module of {size:,} bytes"
+    return InputError(module, what, next_step=EXPORT_AGAIN)
 
 
 def lowered_too_late(module: str, size: int) -> NotLoweredError:
     """The error for a module that takes too long to classify or lower."""
-    return NotLoweredError(
-        module,
-        f"was not lowered after {lowering_seconds_for(size):.0f} s, the time for a module of {size:,} bytes",
-        facts="it was read; the process that lowered it was ended, and nothing was written",
-        nearest=(_SMALLER,),
-        next_step=_REPORT,
-    )
+    seconds = lowering_seconds_for(size)
+    return _not_lowered(module, f"was not lowered after {seconds:.0f} s, the time for a module of {size:,} bytes")
 
 
 def lowered_too_large(module: str, size: int) -> NotLoweredError:
     """The error for a module that takes too much memory to classify or lower."""
     memory = memory_for(size) / 2**30
+    what = f"took more than {memory:.1f} GiB to lower, the memory for a module of {size:,} bytes"
+    return _not_lowered(module, what)
+
+
+def _not_lowered(module: str, what: str) -> NotLoweredError:
     return NotLoweredError(
         module,
-        f"took more than {memory:.1f} GiB to lower, the memory for a module of {size:,} bytes",
+        what,
         facts="it was read; the process that lowered it was ended, and nothing was written",
-        nearest=(_SMALLER,),
-        next_step=_REPORT,
+        nearest=("a part of it may be lowered: export fewer layers, or its functions one by one",),
+        next_step=REPORT,
     )
-
-
-_SMALLER = "a part of it may be lowered: export fewer layers, or its functions one by one"
-_REPORT = "please report it with the module"

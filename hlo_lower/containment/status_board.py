@@ -4,8 +4,9 @@ import mmap
 import time
 from ast import literal_eval
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass, replace
+from typing import Any
 from zlib import crc32
 
 SIZE = 1 << 15
@@ -94,42 +95,32 @@ def is_contained() -> bool:
 
 
 @contextmanager
-def reading(module: str, size: int) -> Generator[None]:
+def _noted(before: dict[str, Any], after: dict[str, Any]) -> Generator[None]:
+    """Change the note of this process, and again afterwards."""
+    board = _THIS.board
+    if board is not None:
+        board.write(replace(board.note, **before))
+    try:
+        yield
+    finally:
+        if board is not None:
+            board.write(replace(board.note, **after))
+
+
+def reading(module: str, size: int) -> AbstractContextManager[None]:
     """Tell that a module of so many bytes is being read; afterwards, that it is what is worked on."""
-    board = _THIS.board
-    if board is not None:
-        board.write(replace(board.note, module=module, is_reading=True, size=size, since=time.monotonic()))
-    try:
-        yield
-    finally:
-        if board is not None:
-            board.write(replace(board.note, is_reading=False))
+    told = {"module": module, "is_reading": True, "size": size, "since": time.monotonic()}
+    return _noted(told, {"is_reading": False})
 
 
-@contextmanager
-def lowering() -> Generator[None]:
+def lowering() -> AbstractContextManager[None]:
     """Tell that the module that was read, or is read now, is classified or lowered."""
-    board = _THIS.board
-    if board is not None:
-        board.write(replace(board.note, lowering_since=time.monotonic()))
-    try:
-        yield
-    finally:
-        if board is not None:
-            board.write(replace(board.note, lowering_since=0.0))
+    return _noted({"lowering_since": time.monotonic()}, {"lowering_since": 0.0})
 
 
-@contextmanager
-def temporary_file(path: str) -> Generator[None]:
+def temporary_file(path: str) -> AbstractContextManager[None]:
     """Tell of a file that must not stay if this process dies."""
-    board = _THIS.board
-    if board is not None:
-        board.write(replace(board.note, temporary=path))
-    try:
-        yield
-    finally:
-        if board is not None:
-            board.write(replace(board.note, temporary=""))
+    return _noted({"temporary": path}, {"temporary": ""})
 
 
 def seconds_for(size: int) -> float:

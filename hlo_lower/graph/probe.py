@@ -13,8 +13,8 @@ import signal
 import sys
 import time
 
+from hlo_lower.answering_child import LENGTH_BYTES, receive
 from hlo_lower.containment import crash_messages, mark_contained
-from hlo_lower.containment.prober import LENGTH_BYTES, receive
 from hlo_lower.containment.status_board import memory_for, seconds_for
 from hlo_lower.errors import HloLowerError
 from hlo_lower.graph.reader import read
@@ -33,7 +33,7 @@ def serve() -> None:
     requests = sys.stdin.buffer
     while len(size := requests.read(LENGTH_BYTES)) == LENGTH_BYTES:
         request = requests.read(int.from_bytes(size, "little"))
-        data, name = pickle.loads(request)
+        _, (data, name) = pickle.loads(request)
         answer = pickle.dumps(probed(data, name))
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
         answers.flush()

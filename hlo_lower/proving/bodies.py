@@ -7,56 +7,48 @@ of 8 bits, of which every value is tried.
 from dataclasses import dataclass
 
 from hlo_lower.analysis import Combiner
+from hlo_lower.testing.update_computations import Expr, UpdateComputation
 
 
 @dataclass(frozen=True)
 class ProofBody:
-    """A region on current %c and update %u, of element type $t.
+    """An update computation, and what it is for.
 
     Attributes:
       name: for messages.
       combiner: as the region is classified.
-      element: the operand's element type.
-      text: its operations.
+      region: it.
+      operands: the operands' element types; one may be narrower than the region's.
       is_free: whether updates may be combined with each other first.
       is_wide: whether it is only for rules that multiply, of which few take 8 bits.
-      more: the element type of a second operand, whose current value is %d and whose update is %v; "" for none.
-      operand: the operand's element type where the region's is wider.
     """
 
     name: str
     combiner: Combiner
-    element: str
-    text: str
+    region: UpdateComputation
+    operands: tuple[str, ...]
     is_free: bool = False
     is_wide: bool = False
-    more: str = ""
-    operand: str = ""
-
-    @property
-    def elements(self) -> list[str]:
-        """The element type of each operand."""
-        return [self.operand or self.element, *([self.more] if self.more else [])]
-
-    @property
-    def results(self) -> list[str]:
-        """The element type of each result."""
-        return [self.element, *([self.more] if self.more else [])]
 
 
-def _binary(op: str, combiner: Combiner, element: str, *, is_free: bool = False, is_wide: bool = False) -> ProofBody:
-    text = f"%n = stablehlo.{op} %c, %u : tensor<{element}>\n stablehlo.return %n : tensor<{element}>"
-    return ProofBody(f"{op} {element}", combiner, element, text, is_free, is_wide)
+def _body(name: str, combiner: Combiner, *returns: Expr, **how: bool) -> ProofBody:
+    elements = tuple(expr.element for expr in returns)
+    return ProofBody(
+        f"{name} {' and '.join(elements)}", combiner, UpdateComputation(elements, returns), elements, **how
+    )
 
 
-def _constant(element: str, value: str) -> ProofBody:
-    text = f"%n = stablehlo.constant dense<{value}> : tensor<{element}>\n stablehlo.return %n : tensor<{element}>"
-    return ProofBody(f"constant {element}", Combiner.ASSIGN_CONSTANT, element, text)
+def _binary(op: str, combiner: Combiner, element: str, **how: bool) -> ProofBody:
+    return _body(op, combiner, Expr(op, element, (Expr("current", element), Expr("update", element))), **how)
 
+
+_C, _U = Expr("current", "f32"), Expr("update", "f32")
+_D, _V = Expr("current", "f32", number=1), Expr("update", "f32", number=1)
+_TRIPLED = Expr("multiply", "f32", (_C, Expr("constant", "f32", number=3)))
 
 BODIES = (
-    ProofBody("assign f32", Combiner.ASSIGN, "f32", "stablehlo.return %u : tensor<f32>"),
-    _constant("f32", "2.5"),
+    _body("assign", Combiner.ASSIGN, _U),
+    _body("constant", Combiner.ASSIGN_CONSTANT, Expr("constant", "f32", number=2)),
     _binary("add", Combiner.ADD, "f32"),
     _binary("subtract", Combiner.SUB, "f32"),
     _binary("add", Combiner.ADD, "i8", is_free=True),
@@ -67,40 +59,10 @@ BODIES = (
     _binary("xor", Combiner.XOR, "i8", is_free=True),
     _binary("or", Combiner.OR, "i1", is_free=True),
     _binary("and", Combiner.AND, "i1", is_free=True),
-    ProofBody(
-        "negate f32",
-        Combiner.UNARY,
-        "f32",
-        "%n = stablehlo.negate %c : tensor<f32>\n stablehlo.return %n : tensor<f32>",
-    ),
-    ProofBody(
-        "3 c - u f32",
-        Combiner.GENERAL,
-        "f32",
-        "%k = stablehlo.constant dense<3.0> : tensor<f32>\n %m = stablehlo.multiply %c, %k : tensor<f32>\n"
-        " %n = stablehlo.subtract %m, %u : tensor<f32>\n stablehlo.return %n : tensor<f32>",
-    ),
-    ProofBody(
-        "assign f32 and i8",
-        Combiner.ASSIGN,
-        "f32",
-        "stablehlo.return %u, %v : tensor<f32>, tensor<i8>",
-        more="i8",
-    ),
-    ProofBody(
-        "c + v, d - u f32",
-        Combiner.GENERAL,
-        "f32",
-        "%n = stablehlo.add %c, %v : tensor<f32>\n %m = stablehlo.subtract %d, %u : tensor<f32>\n"
-        " stablehlo.return %n, %m : tensor<f32>, tensor<f32>",
-        more="f32",
-    ),
-    ProofBody(
-        "add f16 in f32",
-        Combiner.ADD,
-        "f32",
-        "%n = stablehlo.add %c, %u : tensor<f32>\n stablehlo.return %n : tensor<f32>",
-        operand="f16",
-    ),
-    ProofBody("nothing f32", Combiner.NO_OP, "f32", "stablehlo.return %c : tensor<f32>"),
+    _body("negate", Combiner.UNARY, Expr("negate", "f32", (_C,))),
+    _body("3 c - u", Combiner.GENERAL, Expr("subtract", "f32", (_TRIPLED, _U))),
+    _body("assign", Combiner.ASSIGN, _U, Expr("update", "i8", number=1)),
+    _body("c + v, d - u", Combiner.GENERAL, Expr("add", "f32", (_C, _V)), Expr("subtract", "f32", (_D, _U))),
+    ProofBody("add f16 in f32", Combiner.ADD, UpdateComputation(("f32",), (Expr("add", "f32", (_C, _U)),)), ("f16",)),
+    _body("nothing", Combiner.NO_OP, _C),
 )

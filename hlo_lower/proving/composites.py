@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import product
 
 from hlo_lower.lowerings.composite import TakenComposite
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 
 def composite_cases(rule: Rule) -> Iterator[ProofCase]:

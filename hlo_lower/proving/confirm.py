@@ -6,13 +6,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.graph import read
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.proof.equal import scatters_into_a_scalar
 from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.reference.update_computation import combine_of
-from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+from hlo_lower.verify.run import CannotRunError, Executable, Rounding, entry_function
 
 Array = NDArray[Any]
 Judge = Callable[[ProofCase, tuple[Array, ...], Rounding], list[Array] | None]
@@ -52,12 +51,20 @@ def _by_xla(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[A
 
 def _by_numpy(case: ProofCase, inputs: tuple[Array, ...], how: Rounding) -> list[Array] | None:
     """The reference's results: indices and updates as XLA computes them, scattered by NumPy."""
-    if not case.indices_text:
+    module = mlir.parse_module(case.text)
+    scatters, _ = mlir.named(module.operation, ("stablehlo.scatter",))
+    if len(scatters) != 1:
         return None
-    indices, *updates = Executable(case.indices_text, how).run(inputs)
-    graph = read(case.text)  # whose nodes live as long as it does
-    [node] = graph.scatters
-    numbers = ScatterNumbers.of(node.raw)
-    dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.raw.results]
+    [node], main = scatters, entry_function(module)
+    count = len(node.results)
+    *_, end = (operation.operation for operation in main.regions[0].blocks[0].operations)
+    with mlir.active(module.context):
+        read, point = list(node.operands)[count:], mlir.insert_before(end)
+        mlir.create_operation(end.name, read, [], location=end.location, insertion_point=point)
+        end.erase()
+        mlir.set_signature(main)
+    indices, *updates = Executable(mlir.print_module(module), how).run(inputs)
+    dtypes = [mlir.dtype_of(mlir.tensor_element_name(result.type)) for result in node.results]
     known = [dtype for dtype in dtypes if dtype is not None]
-    return scatter(inputs[: len(updates)], indices, updates, numbers, combine_of(node.raw, {}), known, oob=case.oob)
+    numbers = ScatterNumbers.of(node)
+    return scatter(inputs[:count], indices, updates, numbers, combine_of(node, {}), known, oob=case.oob)

@@ -1,13 +1,14 @@
 """Small loops, branches, maps, barriers and notes, each in a few forms."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from hlo_lower.lowerings.control import ControlOp, Way
-from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_case import ProofCase, op_case
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 SCALAR = "tensor<i32>"
 BODIES = ("stablehlo.add %x, %x", "stablehlo.abs %x", "stablehlo.negate %x")
@@ -23,15 +24,15 @@ def control_cases(rule: Rule) -> Iterator[ProofCase]:
         target = Target("few_branches", refused=scatter, refused_forms=[RefusedForm.MANY.value])
     for element in ("i32", "f32", "i8"):
         for op in ControlOp:
-            for name, text in _FORMS[op](element) if op in ops else ():
-                yield ProofCase(text, f"{name}, {element}", "xla", {"target": target})
+            for name, arguments, result, lines in _FORMS[op](element) if op in ops else ():
+                yield op_case(f"{name}, {element}", arguments, result, lines, target)
 
 
-def _main(arguments: str, lines: str, kind: str) -> str:
-    return f"func.func public @main({arguments}) -> {kind} {{\n{lines}\nreturn %r : {kind}\n}}\n"
+Module: TypeAlias = tuple[str, str, str, str]
+"""What a module is, its arguments, its result and its lines."""
 
 
-def _loops(element: str) -> Iterator[tuple[str, str]]:
+def _loops(element: str) -> Iterator[Module]:
     kind = typed((2,), element)
     for first, step, last, direction in ((0, 1, 3, "LT"), (3, -2, 0, "GE"), (5, 1, 5, "LT"), (0, 3, 9, "NE")):
         lines = (
@@ -46,20 +47,20 @@ def _loops(element: str) -> Iterator[tuple[str, str]]:
             f"%y = stablehlo.add %x, %w : {kind}\n%j = stablehlo.add %i, %step : {SCALAR}\n"
             f"stablehlo.return %j, %y : {SCALAR}, {kind}\n}}"
         )
-        yield f"from {first} by {step} while {direction} {last}", _main(f"%a: {kind}", lines, kind)
+        yield f"from {first} by {step} while {direction} {last}", f"%a: {kind}", kind, lines
 
 
-def _branches(op: str, count: int, element: str) -> Iterator[tuple[str, str]]:
+def _branches(op: str, count: int, element: str) -> Iterator[Module]:
     kind, index = typed((2,), element), "tensor<i1>" if op == "if" else SCALAR
     regions = ", ".join(f"{{\n%b = {body} : {kind}\nstablehlo.return %b : {kind}\n}}" for body in BODIES[:count])
     taken = f'%r = "stablehlo.{op}"(%i) ({regions}) : ({index}) -> {kind}'
-    yield f"{op} of {count}", _main(f"%i: {index}, %x: {kind}", taken, kind)
+    yield f"{op} of {count}", f"%i: {index}, %x: {kind}", kind, taken
     for number in ("true", "false") if op == "if" else range(-1, count + 1):
         known = f"%i = stablehlo.constant dense<{number}> : {index}\n{taken}"
-        yield f"{op} {number} of {count}", _main(f"%x: {kind}", known, kind)
+        yield f"{op} {number} of {count}", f"%x: {kind}", kind, known
 
 
-def _maps(element: str) -> Iterator[tuple[str, str]]:
+def _maps(element: str) -> Iterator[Module]:
     scalar = typed((), element)
     for shape in ((), (3,), (2, 2)):
         kind = typed(shape, element)
@@ -70,19 +71,19 @@ def _maps(element: str) -> Iterator[tuple[str, str]]:
             f"%m = stablehlo.maximum %s, %b : {scalar}\nstablehlo.return %m : {scalar}\n"
             f"}}) : ({kind}, {kind}) -> {kind}"
         ).replace("dense<2> : tensor<f32>", "dense<2.0> : tensor<f32>")
-        yield f"map over {shape}", _main(f"%x: {kind}, %y: {kind}", lines, kind)
+        yield f"map over {shape}", f"%x: {kind}, %y: {kind}", kind, lines
 
 
-def _passing(op: str, element: str) -> Iterator[tuple[str, str]]:
+def _passing(op: str, element: str) -> Iterator[Module]:
     kind = typed((2, 2), element)
     lines = f"%z = stablehlo.add %x, %x : {kind}\n%r = {op.replace('KIND', kind)}"
-    yield op.split()[0], _main(f"%x: {kind}", lines, kind)
+    yield op.split()[0], f"%x: {kind}", kind, lines
 
 
 BARRIER = "stablehlo.optimization_barrier %z : KIND"
 NOTE = 'stablehlo.custom_call @Sharding(%z) {mhlo.sharding = "{replicated}"} : (KIND) -> KIND'
 
-_FORMS: dict[ControlOp, Callable[[str], Iterator[tuple[str, str]]]] = {
+_FORMS: dict[ControlOp, Callable[[str], Iterator[Module]]] = {
     ControlOp.WHILE: _loops,
     ControlOp.CASE: lambda element: (form for count in (1, 2, 3) for form in _branches("case", count, element)),
     ControlOp.IF: lambda element: _branches("if", 2, element),

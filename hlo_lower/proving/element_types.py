@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from hlo_lower.lowerings.carried.carrier import Form
 from hlo_lower.lowerings.carried.exactness import TABLE
-from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_case import ProofCase, op_case
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 BITS = ("and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic")
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "divide", "remainder", *BITS)
@@ -30,10 +30,10 @@ def element_type_cases(rule: Rule) -> Iterator[ProofCase]:
     for before, after in CARRIED[Form(form)]:
         for without in ((), ("and", "xor", "shift_right_logical")):
             target = _taking(after, without if form is not Form.ITSELF else without[2:], form)
-            for name, text in _modules(before):
+            for name, arguments, result, lines in _modules(before):
                 if name not in without:
                     told = f"{name} of {before} in {after}" + f", without {', '.join(without)}" * bool(without)
-                    yield ProofCase(text, told, "xla", {"target": target})
+                    yield op_case(told, arguments, result, lines, target)
 
 
 def _taking(after: str, without: tuple[str, ...], form: object) -> Target:
@@ -46,26 +46,22 @@ def _taking(after: str, without: tuple[str, ...], form: object) -> Target:
     return Target("one_integer", refused=refused, op_dtypes=taken)
 
 
-def _modules(element: str) -> Iterator[tuple[str, str]]:
-    """Modules of one op on an element type, each with what it is."""
+def _modules(element: str) -> Iterator[tuple[str, str, str, str]]:
+    """Modules of one op on an element type: what each is, its arguments, its result and its line."""
     x, s, p = (typed(shape, kind) for shape, kind in (((3,), element), ((), element), ((3,), "i1")))
     for op in BINARY:
         hard = ("divide", "remainder", *(("multiply",) if element.endswith("64") else ()))
         if op not in hard or element in ("ui8", "i8"):  # for a solver; the form depends on no width
-            yield op, _module(f"%x: {x}, %y: {x}", x, f"stablehlo.{op} %x, %y : {x}")
+            yield op, f"%x: {x}, %y: {x}", x, f"%r = stablehlo.{op} %x, %y : {x}"
     for op in UNARY:
         more = {"reverse": ", dims = [0]"}.get(op, "")
         kind = f"({x}) -> {x}" if op == "reshape" else x
-        yield op, _module(f"%x: {x}", x, f"stablehlo.{op} %x{more} : {kind}")
+        yield op, f"%x: {x}", x, f"%r = stablehlo.{op} %x{more} : {kind}"
     for direction in COMPARISONS:
-        compare = f"stablehlo.compare {direction}, %x, %y : ({x}, {x}) -> {p}"
-        yield f"compare {direction}", _module(f"%x: {x}, %y: {x}", p, compare)
-    yield "select", _module(f"%p: {p}, %x: {x}, %y: {x}", x, f"stablehlo.select %p, %x, %y : {p}, {x}")
-    yield "clamp", _module(f"%a: {s}, %x: {x}, %b: {s}", x, f"stablehlo.clamp %a, %x, %b : ({s}, {x}, {s}) -> {x}")
+        compare = f"%r = stablehlo.compare {direction}, %x, %y : ({x}, {x}) -> {p}"
+        yield f"compare {direction}", f"%x: {x}, %y: {x}", p, compare
+    yield "select", f"%p: {p}, %x: {x}, %y: {x}", x, f"%r = stablehlo.select %p, %x, %y : {p}, {x}"
+    yield "clamp", f"%a: {s}, %x: {x}, %b: {s}", x, f"%r = stablehlo.clamp %a, %x, %b : ({s}, {x}, {s}) -> {x}"
     for op in FOLDS:
         reduce = f"stablehlo.reduce(%x init: %s) applies stablehlo.{op} across dimensions = [0] : ({x}, {s}) -> {s}"
-        yield f"reduce {op}", _module(f"%x: {x}, %s: {s}", s, reduce)
-
-
-def _module(arguments: str, result: str, op: str) -> str:
-    return f"func.func public @main({arguments}) -> {result} {{\n%r = {op}\nreturn %r : {result}\n}}\n"
+        yield f"reduce {op}", f"%x: {x}, %s: {s}", s, f"%r = {reduce}"

@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 from hlo_lower.lowerings.short_operand import SHORT
 from hlo_lower.proving.bodies import BODIES, ProofBody
-from hlo_lower.proving.family_forms import FamilyForm, forms
+from hlo_lower.proving.family_forms import form_of, forms
 from hlo_lower.proving.producers import KNOWN, NOTHING, PRODUCERS, Indices
 from hlo_lower.proving.proof_case import ProofCase, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.facts import Dialect, Drops, InBounds, Offsets, Order, Unique
 from hlo_lower.scatter.strategy import Strategy
 from hlo_lower.subset import Subset
+from hlo_lower.testing.case_forms import CaseForm
 
 SETTINGS: tuple[tuple[str, Literal["xla", "spec"]], ...] = (
     ("i8", "xla"),
@@ -34,7 +35,7 @@ COMPARING = frozenset({Strategy.MASK, Strategy.INVERSION, Strategy.REDUCTION, St
 
 ONLY_CONSTANT = frozenset({Offsets.CONSTANT})
 
-SMALLEST = FamilyForm((2,), (None,), (0,), (2,))
+SMALLEST = form_of((2,), (None,), (0,), (2,))
 """The form in which a rule is proved with every region that it takes."""
 
 
@@ -53,16 +54,16 @@ def scatter_cases(rule: Rule) -> Iterator[ProofCase]:
                 turn += 1
                 for body in bodies if form == SMALLEST else bodies[turn % len(bodies) :][:1]:
                     options = _options(rule, form, is_in_parts=turn % 4 == 0)
-                    yield scatter_case(form, indices, body, index, oob, options, is_uniform=is_uniform)
+                    yield scatter_case(indices, body, index, oob, options, is_uniform=is_uniform)
 
 
-def _is_skipped(form: FamilyForm, index: str, oob: str) -> bool:
+def _is_skipped(form: CaseForm, index: str, oob: str) -> bool:
     """Every second setting of a form of more than one dim: each index type and each policy is there once."""
     is_odd = (sum(form.operand) + len(form.updates)) % 2
     return ((index == "i8") == (oob == "xla")) != is_odd
 
 
-def _options(rule: Rule, form: FamilyForm, *, is_in_parts: bool) -> dict[str, Any]:
+def _options(rule: Rule, form: CaseForm, *, is_in_parts: bool) -> dict[str, Any]:
     """Keywords of `hlo_lower.lower`: the rule preferred; now and then with small masks, if it takes them in parts."""
     found: dict[str, Any] = {"prefer": (rule.short_name,)}
     if COMPARING & rule.constraints.get("strategy", frozenset()) and is_in_parts and prod(form.positions) > 1:
@@ -98,7 +99,7 @@ def _takes_policy(rule: Rule, oob: str) -> bool:
     return oob == "spec" or not ONLY_ELEMENTS.issuperset(rule.constraints.get("drops", Drops))
 
 
-def _indices(rule: Rule, form: FamilyForm, index: str) -> Iterator[Indices]:
+def _indices(rule: Rule, form: CaseForm, index: str) -> Iterator[Indices]:
     """The indices of a form that may have what a rule asks for."""
     for producer in PRODUCERS:
         for indices in producer(form, index):
@@ -122,7 +123,7 @@ def _asks(rule: Rule, indices: Indices) -> bool:
     return "unique" in rule.constraints or Subset.EMPTY in rule.constraints["subset"]
 
 
-def _subsets(indices: Indices, form: FamilyForm) -> frozenset[Subset]:
+def _subsets(indices: Indices, form: CaseForm) -> frozenset[Subset]:
     """What a scatter at indices can write: nothing, where there is nothing to write or to write to."""
     if not prod(form.positions) or not prod(form.operand) or not prod(form.updates):
         return NOTHING

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from hlo_lower.gather import GatherStrategy, TakenGather
-from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_case import ProofCase, op_case
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 _REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.gather": "not taken"}
 
@@ -125,12 +125,10 @@ def gather_case(shape: GatherShape, index: str, element: str, target: Target, *,
         )
         taken = "%j"
     sizes = ", ".join(map(str, shape.window))
-    text = (
-        f"func.func public @main(%o: {operand}, %i: {starts}) -> {result} {{\n{lines}"
+    lines += (
         f'%r = "stablehlo.gather"(%o, {taken}) <{{dimension_numbers = {shape.numbers}, '
-        f"slice_sizes = array<i64: {sizes}>}}> : ({operand}, {starts}) -> {result}\n"
-        f"return %r : {result}\n}}\n"
+        f"slice_sizes = array<i64: {sizes}>}}> : ({operand}, {starts}) -> {result}"
     )
     told = f"{'x'.join(map(str, shape.operand))}: windows {list(shape.window)} at dims {list(shape.indexed)}"
     name = f"{told}, positions {list(shape.positions)}, {index} {'clamped' if is_clamped else 'runtime'}, {element}"
-    return ProofCase(text, name, "xla", {"target": target})
+    return op_case(name, f"%o: {operand}, %i: {starts}", result, lines, target)

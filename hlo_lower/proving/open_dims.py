@@ -12,13 +12,15 @@ from typing import Literal
 from hlo_lower import mlir
 from hlo_lower.gather import TakenGather
 from hlo_lower.proving.bodies import BODIES
-from hlo_lower.proving.family_forms import OPEN, FamilyForm, forms
+from hlo_lower.proving.family_forms import forms, is_vector_last
 from hlo_lower.proving.gathers import gather_cases
 from hlo_lower.proving.producers import runtime
 from hlo_lower.proving.proof_case import ProofCase, scatter_case
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.dynamic import Positions, WindowSizes
 from hlo_lower.targets import Target
+from hlo_lower.testing.case_forms import CaseForm
+from hlo_lower.testing.drawn_types import OPEN
 
 _TAKES_GATHERS = Target("no_f64", refused={"stablehlo.scatter": "lowered"}, refused_dtypes={"f64": "not there"})
 
@@ -32,28 +34,27 @@ def dynamic_scatter_cases(rule: Rule) -> Iterator[ProofCase]:
     opens_windows = WindowSizes.STATIC not in rule.constraints.get("window_sizes", ())
     turn = 0
     for form, index, oob in product(forms(), ("i8", "i32"), POLICIES):
-        if (not form.positions) != is_one or form.vector != "last" or (len(form.operand) > 1 and index == "i32"):
+        if (not form.positions) != is_one or not is_vector_last(form) or (len(form.operand) > 1 and index == "i32"):
             continue
         turn += 1
         body = bodies[turn % len(bodies)]
         opened = _opened(form, opens_windows=opens_windows)
-        case, lowered = (scatter_case(f, next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
+        case, lowered = (scatter_case(next(runtime(f, index)), body, index, oob, {}) for f in (form, opened))
         if opened != form:
             yield replace(case, dynamic_text=lowered.text)
 
 
-def _opened(form: FamilyForm, *, opens_windows: bool) -> FamilyForm:
+def _opened(form: CaseForm, *, opens_windows: bool) -> CaseForm:
     """The form with open extents: all of them, or those of indexed dims that the window has.
 
     The latter leave what a position reads and writes of known size.
     """
     if opens_windows:
         operand, positions = (OPEN,) * len(form.operand), (OPEN,) * len(form.positions)
-        window = tuple(None if w is None else OPEN for w in form.window)
+        window = tuple(OPEN if d in form.kept else w for d, w in enumerate(form.window))
         return replace(form, operand=operand, window=window, positions=positions)
-    is_open = [d in form.indexed and w is not None for d, w in enumerate(form.window)]
-    operand = tuple(OPEN if opened else n for n, opened in zip(form.operand, is_open, strict=True))
-    return replace(form, operand=operand)
+    opened = {column.dim for column in form.columns} & set(form.kept)
+    return replace(form, operand=tuple(OPEN if d in opened else n for d, n in enumerate(form.operand)))
 
 
 def dynamic_gather_cases(rule: Rule) -> Iterator[ProofCase]:

@@ -4,10 +4,10 @@ nothing of, and windows it does not look into: rules for these are held against 
 from collections.abc import Iterator
 
 from hlo_lower.lowerings.plain_op import Elements, PlainOp
-from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_case import ProofCase, op_case
 from hlo_lower.registry import Rule
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 BINARY = (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL)
 PROVED = (*BINARY, PlainOp.SIGN, PlainOp.REMAINDER, PlainOp.CLAMP, PlainOp.DOT_GENERAL, PlainOp.REDUCE)
@@ -38,45 +38,37 @@ def plain_cases(rule: Rule) -> Iterator[ProofCase]:
     target = Target("npu", refused={named.value: "none", "stablehlo.scatter": "lowered"})
     for elements, types in (*TYPES.items(), *(WIDE.items() if named in BINARY else ())):
         for element in types if elements in rule.constraints.get("elements", TYPES) else ():
-            for name, text in _texts(named, element):
-                yield ProofCase(text, f"{name} of {element}", "xla", {"target": target})
+            for name, arguments, result, lines in _modules(named, element):
+                yield op_case(f"{name} of {element}", arguments, result, lines, target)
 
 
-def _texts(named: PlainOp, element: str) -> Iterator[tuple[str, str]]:
+def _modules(named: PlainOp, element: str) -> Iterator[tuple[str, str, str, str]]:
+    """Modules of one op on an element type: what each is, its arguments, its result and its lines."""
     op = named.value
     kind = typed((2,), element)
     if named is PlainOp.DOT_GENERAL:
         a, b, c = typed((2, 3), element), typed((3, 2), element), typed((2, 2), element)
         line = f"%r = {op} %x, %y, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}"
-        yield op, f"func.func public @main(%x: {a}, %y: {b}) -> {c} {{\n{line}\nreturn %r : {c}\n}}\n"
+        yield op, f"%x: {a}, %y: {b}", c, line
     elif named is PlainOp.PAD:
         a, b, value = typed((2, 3), element), typed((3, 5), element), typed((), element)
         line = f"%r = {op} %x, %v, low = [2, -1], high = [-1, 1], interior = [0, 1] : ({a}, {value}) -> {b}"
-        yield op, f"func.func public @main(%x: {a}, %v: {value}) -> {b} {{\n{line}\nreturn %r : {b}\n}}\n"
+        yield op, f"%x: {a}, %v: {value}", b, line
     elif named is PlainOp.REDUCE:
         a, start = typed((5, 2), element), typed((), element)
-        line = (
+        lines = (
             f"%z = stablehlo.constant dense<{'false' if element == 'i1' else 0}> : {start}\n"
             f"%r = {op}(%x init: %z) applies stablehlo.{'or' if element == 'i1' else 'add'} across dimensions = [0] : "
             f"({a}, {start}) -> {kind}"
         )
-        yield op, f"func.func public @main(%x: {a}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n"
-    elif named is PlainOp.REMAINDER:
-        for divisor in (3, 0, 7) if element.startswith("u") else (3, 0, -1, -5):
-            line = f"%d = stablehlo.constant dense<{divisor}> : {kind}\n%r = {op} %x, %d : {kind}"
-            yield (
-                f"{op} by {divisor}",
-                f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
-            )
-    elif element.endswith("64"):
-        for amount in (32, 5, 64):
-            line = f"%d = stablehlo.constant dense<{amount}> : {kind}\n%r = {op} %x, %d : {kind}"
-            yield (
-                f"{op} by {amount}",
-                f"func.func public @main(%x: {kind}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n",
-            )
+        yield op, f"%x: {a}", kind, lines
+    elif named is PlainOp.REMAINDER or element.endswith("64"):
+        divisors = (3, 0, 7) if element.startswith("u") else (3, 0, -1, -5)
+        for number in divisors if named is PlainOp.REMAINDER else (32, 5, 64):
+            lines = f"%d = stablehlo.constant dense<{number}> : {kind}\n%r = {op} %x, %d : {kind}"
+            yield f"{op} by {number}", f"%x: {kind}", kind, lines
     elif element != "i1":
         names = ("%x",) if named is PlainOp.SIGN else ("%x", "%y") if named in BINARY else ("%x", "%y", "%z")
         arguments = ", ".join(f"{name}: {kind}" for name in names)
         line = f'%r = "{op}"({", ".join(names)}) : ({", ".join([kind] * len(names))}) -> {kind}'
-        yield op, f"func.func public @main({arguments}) -> {kind} {{\n{line}\nreturn %r : {kind}\n}}\n"
+        yield op, arguments, kind, line

@@ -1,18 +1,19 @@
 """Where the indices of a scatter come from, so that the facts that a rule is for are proved of them.
 
-A producer gives the arguments and the lines of a module that make indices %j of a form's shape.
+A producer gives a form the columns of its index tensor (`hlo_lower.testing.index_columns`), and where no column is of
+that kind the lines by which an argument is made of others.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
-import numpy as np
-
-from hlo_lower.proving.family_forms import FamilyForm, typed
+from hlo_lower.proving.family_forms import is_vector_last
 from hlo_lower.scatter.facts import InBounds, Offsets, Parts, Unique
 from hlo_lower.subset import Subset
+from hlo_lower.testing.case_forms import CaseForm
+from hlo_lower.testing.drawn_types import typed
+from hlo_lower.testing.index_columns import DrawnColumn, Treatment
 
 ONE = frozenset({Subset.TILE, Subset.POINT, Subset.FULL})
 SEVERAL = frozenset({Subset.FILTER, Subset.POINTS, Subset.WINDOWS})
@@ -27,22 +28,37 @@ KNOWN = ANY_OFFSETS - AT_RUN_TIME
 
 
 @dataclass(frozen=True)
+class Made:
+    """How an argument of a module is made of another one.
+
+    Attributes:
+      name: of what is made; an argument of the module as it is written.
+      source, kind: the argument that takes its place, and its type.
+      lines: operations on `source` that give `name`.
+    """
+
+    name: str
+    source: str
+    kind: str
+    lines: str
+
+
+@dataclass(frozen=True)
 class Indices:
-    """Indices %j of a scatter, and what may be found of them.
+    """Indices of a scatter, and what may be found of them.
 
     Attributes:
       name: for messages.
-      arguments: name and type of each argument that they are made of.
-      lines: operations.
+      form: the scatter's, with the columns of its indices.
       subsets: what a scatter at them can be; of rules for nothing else nothing is tried.
       offsets, in_bounds, parts, unique: the same of other facts; None of in_bounds and unique: anything.
       is_example: whether rules that do not ask for its facts are tried on it, too.
       flags: attributes of the scatter.
+      made: arguments that are made of others.
     """
 
     name: str
-    arguments: tuple[tuple[str, str], ...]
-    lines: str
+    form: CaseForm
     subsets: frozenset[Subset]
     offsets: frozenset[Offsets] = ANY_OFFSETS
     in_bounds: InBounds | None = None
@@ -50,89 +66,51 @@ class Indices:
     unique: Unique | None = None
     flags: str = ""
     is_example: bool = True
+    made: tuple[Made, ...] = ()
 
 
-Producer = Callable[[FamilyForm, str], Iterator[Indices]]
+Producer = Callable[[CaseForm, str], Iterator[Indices]]
 
 
-def _dense(values: Any) -> str:
-    return str(np.asarray(values).tolist()) if np.size(values) else ""
+def _treated(form: CaseForm, treatment: Treatment) -> CaseForm:
+    return replace(form, columns=tuple(replace(column, treatment=treatment) for column in form.columns))
 
 
-def _along(form: FamilyForm, values: Sequence[int], index: str, name: str) -> str:
-    """A constant of the indices' shape with one value for each component."""
-    if form.vector == "implied":
-        spread = np.full(form.indices, values[0])
-    else:
-        shape = [form.components if d == form.vector_dim else 1 for d in range(len(form.indices))]
-        spread = np.broadcast_to(np.asarray(values).reshape(shape), form.indices)
-    return f"{name} = stablehlo.constant dense<{_dense(spread)}> : {typed(form.indices, index)}"
-
-
-def _subsets(form: FamilyForm) -> frozenset[Subset]:
+def _subsets(form: CaseForm) -> frozenset[Subset]:
     if prod(form.positions) == 1:
         return ONE
-    return BATCHES if form.is_batched else SEVERAL
+    return BATCHES if form.batching else SEVERAL
 
 
-def runtime(form: FamilyForm, index: str) -> Iterator[Indices]:
+def runtime(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument, of which nothing is known; and the same with the flag that no element is written twice."""
-    kind = typed(form.indices, index)
-    yield Indices("runtime", (("%j", kind),), "", _subsets(form), AT_RUN_TIME, unique=Unique.UNKNOWN)
+    found = Indices("runtime", form, _subsets(form), AT_RUN_TIME, unique=Unique.UNKNOWN)
+    yield found
     if prod(form.positions) > 1:
         flags = "unique_indices = true, "
-        yield Indices(
-            "claimed unique",
-            (("%j", kind),),
-            "",
-            _subsets(form),
-            AT_RUN_TIME,
-            unique=Unique.PROVED,
-            flags=flags,
-            is_example=False,
-        )
+        yield replace(found, name="claimed unique", unique=Unique.PROVED, flags=flags, is_example=False)
 
 
-def clamped(form: FamilyForm, index: str) -> Iterator[Indices]:
+def clamped(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument brought into bounds."""
-    if min(form.limits) < 0:
-        return
-    kind = typed(form.indices, index)
-    lines = [
-        _along(form, [0] * form.components, index, "%low"),
-        _along(form, form.limits, index, "%high"),
-        f"%j = stablehlo.clamp %low, %i, %high : {kind}",
-    ]
-    subsets = _subsets(form) if max(form.limits) else ANYTHING  # a start that is always 0 makes windows of one place
-    yield Indices("clamped", (("%i", kind),), "\n".join(lines), subsets, in_bounds=InBounds.ALWAYS)
+    limits = [size - window for size, window in map(form.extent, form.columns)]
+    if min(limits) >= 0:
+        subsets = _subsets(form) if max(limits) else ANYTHING  # a start that is always 0 makes windows of one place
+        yield Indices("clamped", _treated(form, "clamped"), subsets, in_bounds=InBounds.ALWAYS)
 
 
-def outside(form: FamilyForm, index: str) -> Iterator[Indices]:
+def outside(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument brought to where nothing is."""
-    kind = typed(form.indices, index)
-    sizes = [form.operand[d] for d in form.indexed]
-    lines = [
-        _along(form, sizes, index, "%low"),
-        _along(form, [size + 2 for size in sizes], index, "%high"),
-        f"%j = stablehlo.clamp %low, %i, %high : {kind}",
-    ]
-    yield Indices("outside", (("%i", kind),), "\n".join(lines), NOTHING, in_bounds=InBounds.NEVER, is_example=False)
+    beyond = _treated(form, "clamped outside")
+    yield Indices("outside", beyond, NOTHING, in_bounds=InBounds.NEVER, is_example=False)
 
 
-def normalized(form: FamilyForm, index: str) -> Iterator[Indices]:
+def normalized(form: CaseForm, index: str) -> Iterator[Indices]:
     """An argument whose negative values count from the end."""
-    kind, truths = typed(form.indices, index), typed(form.indices, "i1")
-    lines = [
-        _along(form, [form.operand[d] for d in form.indexed], index, "%size"),
-        _along(form, [0] * form.components, index, "%zero"),
-        f"%moved = stablehlo.add %i, %size : {kind}",
-        f"%below = stablehlo.compare LT, %i, %zero, SIGNED : ({kind}, {kind}) -> {truths}",
-        f"%j = stablehlo.select %below, %moved, %i : {truths}, {kind}",
-    ]
-    yield Indices("normalized", (("%i", kind),), "\n".join(lines), _subsets(form), AT_RUN_TIME)
+    yield Indices("normalized", _treated(form, "normalised"), _subsets(form), AT_RUN_TIME)
 
 
-def constant(form: FamilyForm, index: str) -> Iterator[Indices]:
+def constant(form: CaseForm, index: str) -> Iterator[Indices]:
     """Constants: ascending, descending, every second one, all the same, crossed, and some out of bounds."""
     count = prod(form.positions)
     if len(form.positions) > 1:
@@ -149,100 +127,85 @@ def constant(form: FamilyForm, index: str) -> Iterator[Indices]:
     for name, own in starts.items():
         if not count or (count == 1 and name not in ("ascending", "the same", "from -1")):
             continue
-        rows = np.array([[start] * form.components for start in own]).reshape((*form.positions, -1))
-        if form.components == 2 and name in ("ascending", "crossed"):
-            rows[..., -1] = 0
-        values = rows[..., 0] if form.vector == "implied" else np.moveaxis(rows, -1, form.vector_dim)
-        text = f"%j = stablehlo.constant dense<{_dense(values)}> : {typed(form.indices, index)}"
-        yield Indices(f"constant, {name}", (), text, ANYTHING, KNOWN, is_example=name == "crossed" or count == 1)
+        columns = [DrawnColumn(column.dim, "constant", values=tuple(own)) for column in form.columns]
+        if len(columns) == 2 and name in ("ascending", "crossed"):
+            columns[-1] = replace(columns[-1], values=(0,) * count)
+        is_example = name == "crossed" or count == 1
+        known = replace(form, columns=tuple(columns))
+        yield Indices(f"constant, {name}", known, ANYTHING, KNOWN, is_example=is_example)
 
 
-def run(form: FamilyForm, index: str) -> Iterator[Indices]:
+def _is_run(form: CaseForm) -> bool:
+    """Whether there is one component, at one row of positions."""
+    return len(form.columns) == 1 and len(form.positions) == 1 and is_vector_last(form)
+
+
+def run(form: CaseForm, index: str) -> Iterator[Indices]:
     """A run of rows at a runtime base: up, down, and with negative ones from the end."""
-    if form.components != 1 or len(form.positions) != 1 or form.vector != "last" or not form.positions[0]:
+    if not _is_run(form) or not form.positions[0]:
         return
-    [count], size = form.positions, form.operand[form.indexed[0]]
-    kind, truths = typed((count,), index), typed((count,), "i1")
-    start = (
-        f"%iota = stablehlo.iota dim = 0 : {kind}\n"
-        f"%base = stablehlo.broadcast_in_dim %i, dims = [] : ({typed((), index)}) -> {kind}\n"
-    )
-    end = f"\n%j = stablehlo.reshape %x : ({kind}) -> {typed(form.indices, index)}"
-    argument = (("%i", typed((), index)),)
-    yield Indices("run", argument, f"{start}%x = stablehlo.add %base, %iota : {kind}{end}", RUN)
-    yield Indices("run down", argument, f"{start}%x = stablehlo.subtract %base, %iota : {kind}{end}", RUN)
-    wrapped = (
-        f"%y = stablehlo.add %base, %iota : {kind}\n"
-        f"%size = stablehlo.constant dense<{size}> : {kind}\n"
-        f"%zero = stablehlo.constant dense<0> : {kind}\n"
-        f"%moved = stablehlo.add %y, %size : {kind}\n"
-        f"%below = stablehlo.compare LT, %y, %zero, SIGNED : ({kind}, {kind}) -> {truths}\n"
-        f"%x = stablehlo.select %below, %moved, %y : {truths}, {kind}"
-    )
-    yield Indices("wrapped run", argument, start + wrapped + end, RUN, parts=Parts.SEVERAL)
+    up, down = (replace(form, columns=(DrawnColumn(form.columns[0].dim, kind),)) for kind in ("run", "reversed"))
+    yield Indices("run", up, RUN)
+    yield Indices("run down", down, RUN)
+    yield Indices("wrapped run", _treated(up, "normalised"), RUN, parts=Parts.SEVERAL)
 
 
-def per_batch(form: FamilyForm, index: str) -> Iterator[Indices]:
+def per_batch(form: CaseForm, index: str) -> Iterator[Indices]:
     """A column that counts the batch, and one of runtime values."""
-    if form.components != 2 or form.vector != "last" or form.positions != form.operand[:1] or form.indexed[0]:
-        return
-    column = typed((*form.positions, 1), index)
-    lines = (
-        f"%b = stablehlo.iota dim = 0 : {column}\n"
-        f"%j = stablehlo.concatenate %b, %i, dim = 1 : ({column}, {column}) -> {typed(form.indices, index)}"
+    is_pair = len(form.columns) == 2 and is_vector_last(form) and form.positions == form.operand[:1]
+    if is_pair and not form.columns[0].dim:
+        counted = replace(form, columns=(DrawnColumn(0, "coordinate"), form.columns[1]))
+        yield Indices("per batch", counted, BATCHES | ONE, AT_RUN_TIME)
+
+
+def _sorted(name: str, given: str, kind: str, scalar: str) -> str:
+    return (
+        f'{name} = "stablehlo.sort"({given}) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
+        f"^bb0(%a: {scalar}, %b: {scalar}):\n %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar})"
+        f" -> tensor<i1>\n stablehlo.return %l : tensor<i1>\n}}) : ({kind}) -> {kind}"
     )
-    yield Indices("per batch", (("%i", column),), lines, BATCHES | ONE, AT_RUN_TIME)
 
 
-def ordered(form: FamilyForm, index: str) -> Iterator[Indices]:
+def ordered(form: CaseForm, index: str) -> Iterator[Indices]:
     """Runtime values in ascending order; and the order of runtime values, which is a permutation."""
-    if form.components != 1 or len(form.positions) != 1 or form.positions[0] < 2 or form.vector != "last":
+    if not _is_run(form) or form.positions[0] < 2:
         return
-    kind, scalar = typed(form.positions, index), typed((), index)
-    compared = f"stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar}) -> tensor<i1>"
-    end = f"\n%j = stablehlo.reshape %x : ({kind}) -> {typed(form.indices, index)}"
-    lines = (
-        f'%x = "stablehlo.sort"(%i) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
-        f"^bb0(%a: {scalar}, %b: {scalar}):\n %l = {compared}\n stablehlo.return %l : tensor<i1>\n"
-        f"}}) : ({kind}) -> {kind}{end}"
-    )
-    yield Indices("sorted", (("%i", kind),), lines, SEVERAL, AT_RUN_TIME)
+    kind, scalar = typed(form.indices, index), typed((), index)
+    ascending = Made("%i", "%given", kind, _sorted("%i", "%given", kind, scalar))
+    yield Indices("sorted", form, SEVERAL, AT_RUN_TIME, made=(ascending,))
     lines = (
         f"%numbers = stablehlo.iota dim = 0 : {kind}\n"
-        f'%order:2 = "stablehlo.sort"(%i, %numbers) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
+        f'%order, %i = "stablehlo.sort"(%given, %numbers) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
         f"^bb0(%a: {scalar}, %b: {scalar}, %y: {scalar}, %z: {scalar}):\n"
-        f" %l = {compared}\n stablehlo.return %l : tensor<i1>\n"
-        f"}}) : ({kind}, {kind}) -> ({kind}, {kind})\n"
-        f"%j = stablehlo.reshape %order#1 : ({kind}) -> {typed(form.indices, index)}"
+        f" %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar}) -> tensor<i1>\n"
+        f" stablehlo.return %l : tensor<i1>\n}}) : ({kind}, {kind}) -> ({kind}, {kind})"
     )
-    yield Indices("permutation", (("%i", kind),), lines, SEVERAL, AT_RUN_TIME, unique=Unique.PROVED)
+    made = (Made("%i", "%given", kind, lines),)
+    yield Indices("permutation", form, SEVERAL, AT_RUN_TIME, unique=Unique.PROVED, made=made)
 
 
-def sorted_by_run(form: FamilyForm, index: str) -> Iterator[Indices]:
+def sorted_by_run(form: CaseForm, index: str) -> Iterator[Indices]:
     """Rows that ascend along one scatter dim, a run of columns along the other: in bounds, and in both orders."""
-    if len(form.positions) != 2 or form.vector != "last":
+    if len(form.positions) != 2 or not is_vector_last(form):
         return
-    scalar, column = typed((), index), typed((*form.positions, 1), index)
+    scalar = typed((), index)
     for dim in (0, 1):
-        rows, columns = (typed((form.positions[d],), index) for d in (dim, 1 - dim))
-        lines = (
+        rows, most = typed((form.positions[dim],), index), form.operand[1] - form.positions[1 - dim]
+        ascending = (
             f"%zero = stablehlo.constant dense<0> : {scalar}\n"
             f"%last = stablehlo.constant dense<{form.operand[0] - 1}> : {scalar}\n"
-            f"%most = stablehlo.constant dense<{form.operand[1] - form.positions[1 - dim]}> : {scalar}\n"
-            f"%inside = stablehlo.clamp %zero, %i, %last : ({scalar}, {rows}, {scalar}) -> {rows}\n"
-            f'%rows = "stablehlo.sort"(%inside) <{{dimension = 0 : i64, is_stable = true}}> ({{\n'
-            f"^bb0(%a: {scalar}, %b: {scalar}):\n"
-            f" %l = stablehlo.compare LT, %a, %b, SIGNED : ({scalar}, {scalar}) -> tensor<i1>\n"
-            f" stablehlo.return %l : tensor<i1>\n}}) : ({rows}) -> {rows}\n"
-            f"%base = stablehlo.clamp %zero, %first, %most : {scalar}\n"
-            f"%bases = stablehlo.broadcast_in_dim %base, dims = [] : ({scalar}) -> {columns}\n"
-            f"%iota = stablehlo.iota dim = 0 : {columns}\n%run = stablehlo.add %bases, %iota : {columns}\n"
-            f"%x = stablehlo.broadcast_in_dim %rows, dims = [{dim}] : ({rows}) -> {column}\n"
-            f"%y = stablehlo.broadcast_in_dim %run, dims = [{1 - dim}] : ({columns}) -> {column}\n"
-            f"%j = stablehlo.concatenate %x, %y, dim = 2 : ({column}, {column}) -> {typed(form.indices, index)}"
+            f"%inside = stablehlo.clamp %zero, %rows, %last : ({scalar}, {rows}, {scalar}) -> {rows}\n"
+            f"{_sorted('%sorted', '%inside', rows, scalar)}\n"
+            f"%i0 = stablehlo.broadcast_in_dim %sorted, dims = [{dim}] : ({rows}) -> {typed(form.positions, index)}"
         )
+        inside = (
+            f"%first = stablehlo.constant dense<0> : {scalar}\n%most = stablehlo.constant dense<{most}> : {scalar}\n"
+            f"%i1 = stablehlo.clamp %first, %base, %most : {scalar}"
+        )
+        made = Made("%i0", "%rows", rows, ascending), Made("%i1", "%base", scalar, inside)
+        along = replace(form, columns=(form.columns[0], DrawnColumn(form.columns[1].dim, "run", 1 - dim)))
         name = f"sorted by run, rows along dim {dim}"
-        yield Indices(name, (("%i", rows), ("%first", scalar)), lines, SEVERAL, AT_RUN_TIME, InBounds.ALWAYS)
+        yield Indices(name, along, SEVERAL, AT_RUN_TIME, InBounds.ALWAYS, made=made)
 
 
 PRODUCERS: tuple[Producer, ...] = (

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.proving.bodies import ProofBody
-from hlo_lower.proving.family_forms import FamilyForm, typed
-from hlo_lower.proving.producers import Indices
+from hlo_lower.proving.family_forms import told
+from hlo_lower.proving.producers import Indices, Made
+from hlo_lower.targets import Target
+from hlo_lower.testing.case import Case
+from hlo_lower.testing.drawn_types import typed
+from hlo_lower.testing.module_text import module_text
 
 Array = NDArray[Any]
 
@@ -24,7 +28,6 @@ class ProofCase:
       oob: the policy.
       options: keywords of `hlo_lower.lower` besides.
       trust_flags: whether flags are taken as proofs, so that they are assumed.
-      indices_text: a module of the same arguments that returns indices and updates; "" where there is none.
       dynamic_text: the same with dims of open size, which is what is lowered; "" where the module is.
     """
 
@@ -33,12 +36,24 @@ class ProofCase:
     oob: Literal["xla", "spec"]
     options: Mapping[str, Any]
     trust_flags: bool = False
-    indices_text: str = ""
     dynamic_text: str = ""
 
 
+def op_case(name: str, arguments: str, result: str, lines: str, target: Target) -> ProofCase:
+    """A module whose @main returns %r, for a target that refuses what it does.
+
+    Args:
+      name: what it is, in a line.
+      arguments: as they are declared ("%x: tensor<3xi8>").
+      result: the type of %r.
+      lines: operations that end with %r.
+      target: who is to read it.
+    """
+    text = f"func.func public @main({arguments}) -> {result} {{\n{lines}\nreturn %r : {result}\n}}\n"
+    return ProofCase(text, name, "xla", {"target": target})
+
+
 def scatter_case(
-    form: FamilyForm,
     indices: Indices,
     body: ProofBody,
     index: str,
@@ -50,48 +65,32 @@ def scatter_case(
     """The module of a scatter.
 
     Args:
-      form, indices, body: the scatter.
+      indices, body: the scatter.
       index: the index type.
       oob: the policy.
       options: keywords of `hlo_lower.lower`.
       is_uniform: whether every update is the same element, an argument.
     """
-    operands, updates, results = (
-        [typed(shape, element) for element in elements]
-        for shape, elements in (
-            (form.operand, body.elements),
-            (form.updates, body.elements),
-            (form.operand, body.results),
-        )
-    )
-    count = len(operands)
-    given = [typed((), element) for element in body.elements] if is_uniform else updates
-    names = ("%o", "%p")[:count], ("%up", "%vp")[:count], ("%s", "%t")[:count]
-    arguments = [*zip(names[0], operands, strict=True), *indices.arguments, *zip(names[1], given, strict=True)]
-    lines = [indices.lines]
+    form, made = indices.form, list(indices.made)
     if is_uniform:
-        spread = zip(names[2], names[1], given, updates, strict=True)
-        lines += [f"{s} = stablehlo.broadcast_in_dim {u}, dims = [] : ({a}) -> {b}" for s, u, a, b in spread]
-    taken = ", ".join(names[2 if is_uniform else 1])
-    start = f"func.func public @main({', '.join(f'{name}: {kind}' for name, kind in arguments)}) -> "
-    starts = typed(form.indices, index)
-    scalars = [typed((), element) for element in body.results] * 2
-    block = zip((*("%c", "%d")[:count], *("%u", "%v")[:count]), scalars, strict=True)
-    joined, produced = ", ".join(results), "\n".join(lines)
-    text = (
-        f"{start}({joined}) {{\n{produced}\n"
-        f'%r:{count} = "stablehlo.scatter"({", ".join(names[0])}, %j, {taken}) '
-        f"<{{{indices.flags}scatter_dimension_numbers = {form.numbers}}}> ({{\n"
-        f"^bb0({', '.join(f'{name}: {kind}' for name, kind in block)}):\n {body.text}\n"
-        f"}}) : ({', '.join((*operands, starts, *updates))}) -> ({joined})\n"
-        f"return {', '.join(f'%r#{k}' for k in range(count))} : {joined}\n}}\n"
-    )
-    made = (
-        f"{start}({', '.join((starts, *updates))}) {{\n{produced}\n"
-        f"return %j, {taken} : {', '.join((starts, *updates))}\n}}\n"
-    )
-    told = f"{form}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
-    return ProofCase(text, told, oob, options, bool(indices.flags), made)
+        for k, element in enumerate(body.operands):
+            given, updates = typed((), element), typed(form.updates, element)
+            spread = f"%w{k} = stablehlo.broadcast_in_dim %one{k}, dims = [] : ({given}) -> {updates}"
+            made.append(Made(f"%w{k}", f"%one{k}", given, spread))
+    text = module_text([Case("", ("", ""), form, body.operands, body.region, index, "", (), 0)])
+    text = text.replace("<{scatter_dimension_numbers", f"<{{{indices.flags}scatter_dimension_numbers")
+    for one in made:
+        text = _with_made(text, one)
+    name = f"{told(form)}, {index} {indices.name}, {'one ' if is_uniform else ''}{body.name}, oob={oob}"
+    return ProofCase(text, name, oob, options, bool(indices.flags))
+
+
+def _with_made(text: str, made: Made) -> str:
+    """A module, one of whose arguments is made of another one."""
+    head, _, body = text.partition("{\n")
+    before, _, behind = head.partition(f"{made.name}: ")
+    kind = behind[: behind.index(">") + 1]
+    return f"{before}{made.source}: {made.kind}{behind.removeprefix(kind)}{{\n{made.lines}\n{body}"
 
 
 def concrete(text: str, inputs: tuple[Array, ...]) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from hlo_lower.lowerings.reverse import REVERSE, Axes
-from hlo_lower.proving.family_forms import typed
-from hlo_lower.proving.proof_case import ProofCase
+from hlo_lower.proving.proof_case import ProofCase, op_case
 from hlo_lower.refused_forms import RefusedForm
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.costs import COSTS
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 SHAPES = ((), (1,), (3,), (0, 2), (2, 1), (2, 3), (2, 2, 2))
 
@@ -25,8 +25,5 @@ def reverse_cases(rule: Rule) -> Iterator[ProofCase]:
         for dims in chain.from_iterable(combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
             for element in ("f32", "i8"):
                 kind = typed(shape, element)
-                text = (
-                    f"func.func public @main(%x: {kind}) -> {kind} {{\n"
-                    f"%r = stablehlo.reverse %x, dims = {list(dims)} : {kind}\nreturn %r : {kind}\n}}\n"
-                )
-                yield ProofCase(text, f"{list(dims)} of {shape}, {element}", "xla", {"target": target})
+                line = f"%r = stablehlo.reverse %x, dims = {list(dims)} : {kind}"
+                yield op_case(f"{list(dims)} of {shape}, {element}", f"%x: {kind}", kind, line, target)

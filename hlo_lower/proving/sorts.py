@@ -6,12 +6,12 @@ Keys are integers: floats are ordered by their bits, and the prover has no bits 
 from collections.abc import Iterator
 from itertools import product
 
-from hlo_lower.proving.family_forms import typed
 from hlo_lower.proving.proof_case import ProofCase
 from hlo_lower.registry import Rule
 from hlo_lower.scatter.costs import COSTS
 from hlo_lower.sorting import SORT, SortStrategy
 from hlo_lower.targets import Target
+from hlo_lower.testing.drawn_types import typed
 
 SHAPES = (((1,), 0), ((2,), 0), ((3,), 0), ((4,), 0), ((5,), 0), ((2, 3), 0), ((2, 3), 1), ((3, 1), 0), ((0, 2), 1))
 """Shapes, each with the dim that is sorted along."""

@@ -1,17 +1,18 @@
 """Run many seeds: in batches, in several processes, resumable, with every failure shrunk and written down."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
 from hlo_lower.errors import InputError
-from hlo_lower.testing.campaign_worker import TIME_LIMIT, Pool
+from hlo_lower.testing.campaign_worker import TIME_LIMIT, BatchJudge, judged_in_processes
 from hlo_lower.testing.case import Case, case_of_seed, recorded_case, seed_of
 from hlo_lower.testing.case_outcome import CaseOutcome, Tally, from_json, to_json
-from hlo_lower.testing.findings import kind_of, write_finding
+from hlo_lower.testing.findings import LOST, kind_of, write_finding
+from hlo_lower.testing.judging import Judged
 from hlo_lower.testing.lowering import built_in
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.shrink import shrink
@@ -78,8 +79,9 @@ class Campaign:
         done = self._open(resume=resume)
         todo = [s for s in range(self.seed, self.seed + self.runs) if s not in done]
         start, before, resumed = monotonic(), self.wall, self.tally.count("cases")
-        with self._pool(min(self.jobs, max(len(todo) // BATCH, 1))) as pool, (self.out / STATE).open("a") as state:
-            for batch, judged in pool.judge(_batches(todo)):
+        jobs = min(self.jobs, max(len(todo) // BATCH, 1))
+        with (self.out / STATE).open("a") as state:
+            for batch, judged in self._judged(_batches(todo), jobs):
                 self.tally.extend(judged.outcomes, judged.seconds)
                 self.wall = before + monotonic() - start
                 self.failures += [o for o in judged.outcomes if o.failure]
@@ -145,31 +147,33 @@ class Campaign:
             done |= {seed_of(o.name) for o in outcomes}
         return done
 
-    def _pool(self, jobs: int, time_limit: float = TIME_LIMIT) -> Pool:
-        return Pool(jobs, self.oob, self.prefer, self.float_mode, time_limit)
+    def _judged(
+        self, batches: Iterable[Sequence[Case]], jobs: int, time_limit: float = TIME_LIMIT
+    ) -> Generator[tuple[Sequence[Case], Judged]]:
+        call = BatchJudge(self.oob, self.prefer, self.float_mode)
+        return judged_in_processes(call, batches, jobs=jobs, time_limit=time_limit)
 
     def _keep(self, outcome: CaseOutcome, case: Case) -> None:
         """Write a failure down, then a smaller one that fails alike."""
         seed, kind = seed_of(case.name), kind_of(outcome.failure)
         command = self.command.format(seed=seed, oob=self.oob) + "".join(f" --prefer {name}" for name in self.prefer)
         command += "" if self.float_mode == "exact" else f" --float_mode {self.float_mode}"
-        lower = None if kind in ("the process died", "not done") else built_in(self.oob, self.prefer, self.float_mode)
+        lower = None if kind in LOST else built_in(self.oob, self.prefer, self.float_mode)
         write_finding(self.out, f"seed{seed}", case, self.oob, outcome.failure, command, lower)
         if len(self.failures) > MOST_SHRUNK:
             self.show(f"{outcome.name}: {outcome.failure}")
             return
         messages: dict[Case, str] = {}
-        with self._pool(1, 120.0) as pool:
 
-            def fails(cases: Sequence[Case]) -> list[bool]:
-                failed: dict[Case, bool] = {}
-                for batch, judged in pool.judge([cases]):
-                    for case, found in zip(batch, judged.outcomes, strict=True):
-                        failed[case] = bool(found.failure) and kind_of(found.failure) == kind
-                        messages[case] = found.failure
-                return [failed[case] for case in cases]
+        def fails(cases: Sequence[Case]) -> list[bool]:
+            failed: dict[Case, bool] = {}
+            for batch, judged in self._judged([cases], 1, 120.0):
+                for case, found in zip(batch, judged.outcomes, strict=True):
+                    failed[case] = bool(found.failure) and kind_of(found.failure) == kind
+                    messages[case] = found.failure
+            return [failed[case] for case in cases]
 
-            small, _ = shrink(case, recorded_case(seed)[1], fails)
+        small, _ = shrink(case, recorded_case(seed)[1], fails)
         write_finding(
             self.out, f"seed{seed}.small", small, self.oob, messages.get(small, outcome.failure), command, lower
         )

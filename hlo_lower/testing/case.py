@@ -1,7 +1,6 @@
 """One fuzzed scatter as plain data, and how it is drawn."""
 
 from dataclasses import dataclass
-from math import prod
 
 from hlo_lower.testing.case_forms import CaseForm
 from hlo_lower.testing.draw import Draw, Replayed, Seeded
@@ -109,8 +108,3 @@ def replayed_case(choices: list[int], case: Case) -> tuple[Case, tuple[int, ...]
     source = Replayed(choices)
     found = draw_case(Draw(source), case.name, case.intended)
     return found, tuple(source.record)
-
-
-def size_of(case: Case) -> int:
-    """How large a case is, for the choice between two that fail alike: elements of its tensors."""
-    return prod(case.form.operand) + prod(case.form.updates) + prod(case.form.indices)

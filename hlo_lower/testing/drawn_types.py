@@ -93,9 +93,13 @@ class DrawnType:
         return str(float(scalar)) if self.kind in ("float", "scale") else str(int(scalar))
 
 
+OPEN = -1
+"""An extent that is known at run time only."""
+
+
 def typed(shape: tuple[int, ...], element: str) -> str:
     """`tensor<shape x element>`."""
-    return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
+    return f"tensor<{'x'.join((*('?' if size == OPEN else str(size) for size in shape), element))}>"
 
 
 def _all() -> dict[str, DrawnType]:

@@ -1,7 +1,6 @@
 """Write a failing case down: its modules, its arguments, what is wrong, and the command that repeats it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,13 @@ from hlo_lower.testing.case_arguments import arguments_of
 from hlo_lower.testing.module_text import module_text
 from hlo_lower.testing.what_shows import Policy, reference
 
+LOST = ("the process that worked on it died", "was not done")
+"""How failures begin that ended a process (`hlo_lower.processes.Lost`)."""
+
 
 def kind_of(failure: str) -> str:
     """What sort of failure it is, for shrinking: one sort does not become another."""
-    for kind in ("not lowered", "the process died", "not done", ""):
-        if failure.startswith(kind):
-            return kind or "differs"
-    return "differs"
+    return next((kind for kind in ("not lowered", *LOST) if failure.startswith(kind)), "differs")
 
 
 def write_finding(
@@ -51,7 +50,7 @@ def write_finding(
         arrays |= {f"set{k}_argument{n}": _storable(a) for n, a in enumerate(arguments.all)}
         arrays |= {f"set{k}_expected{n}": _storable(a) for n, a in enumerate(reference(case, arguments, oob))}
     np.savez(folder / f"{name}.npz", **arrays)  # pyright: ignore[reportArgumentType] the keywords are arrays
-    told = (failure, "", f"regimes: {', '.join(case.regimes)}", f"repeat:  {command}", "", str(replace(case)))
+    told = (failure, "", f"regimes: {', '.join(case.regimes)}", f"repeat:  {command}", "", str(case))
     (folder / f"{name}.txt").write_text("\n".join(told) + "\n")
 
 

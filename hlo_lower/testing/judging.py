@@ -33,7 +33,6 @@ from hlo_lower.testing.what_shows import Policy, bites, overhangs, reference
 from hlo_lower.testing.xla_limits import is_packed, why_not_native
 from hlo_lower.verify.compare import Difference, first_difference
 from hlo_lower.verify.interpreter import InterpreterError, shared_interpreter
-from hlo_lower.verify.module_index import ModuleIndex
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 from hlo_lower.verify.xla_errors import why_xla_errs
 
@@ -155,11 +154,8 @@ class _Batch:
 
     def _known_errors(self) -> dict[int, str]:
         """For each case why XLA is no judge of it, "" where nothing speaks against it."""
-        index = ModuleIndex(mlir.parse_module(module_text(self._cases)))
-        found: dict[int, str] = {}
-        for n, (case, scatter) in enumerate(zip(self._cases, index.scatters, strict=True)):
-            found[n] = why_xla_errs(index, scatter) or why_not_native(case)
-        return found
+        known = why_xla_errs(mlir.parse_module(module_text(self._cases)))
+        return {n: reason or why_not_native(self._cases[n]) for n, reason in enumerate(known)}
 
     def _run_all(
         self, numbers: Sequence[int], arguments: list[list[Arguments]], *, lowered: bool

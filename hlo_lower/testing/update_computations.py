@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.testing import rounded_arithmetic
 from hlo_lower.testing.drawn_types import TYPES, typed
+from hlo_lower.verify.reference.rounded_arithmetic import apply
 
 Array = NDArray[Any]
 
@@ -23,7 +23,7 @@ class Expr:
     Attributes:
       op: "current", "update" (number says of which operand), "constant" (number is its value), "captured constant"
         (the same, from around the region), "captured" (number of a runtime value from around it), "convert", or an op
-        of `arithmetic`.
+        of `verify.reference.rounded_arithmetic`.
       element: the type of its value.
       args: what it is computed from.
       number: see op.
@@ -50,11 +50,6 @@ class UpdateComputation:
         """The runtime values that it takes from around it, in order of their numbers."""
         found = {e.number: e for e in self.every() if e.op == "captured"}
         return tuple(found[n] for n in sorted(found))
-
-    @property
-    def captured_constants(self) -> tuple[Expr, ...]:
-        """The constants that it takes from around it."""
-        return tuple(dict.fromkeys(e for e in self.every() if e.op == "captured constant"))
 
     def every(self) -> list[Expr]:
         """All expressions, arguments before what is computed from them."""
@@ -93,9 +88,9 @@ def evaluate(
             elif expr.op == "captured":
                 found = captured[expr.number]
             elif expr.op == "convert":
-                found = rounded_arithmetic.convert(inputs[0], element)
+                found = inputs[0].astype(element.dtype)
             else:
-                found = rounded_arithmetic.apply(expr.op, TYPES[expr.args[-1].element], inputs)
+                found = apply(expr.op, TYPES[expr.args[-1].element].dtype, inputs)
             values[expr] = np.broadcast_to(found, shape)
     return [np.array(values[e]) for e in region.returns]
 

@@ -11,12 +11,11 @@ from hlo_lower.testing.case_arguments import Arguments
 from hlo_lower.testing.drawn_types import TYPES
 from hlo_lower.testing.update_computations import evaluate
 from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.reference.scatter import scatter, windows
+from hlo_lower.verify.reference.scatter import count_hits, scatter
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
 FloatMode = Literal["exact", "reassociate"]
-POLICIES: tuple[Policy, Policy] = ("xla", "spec")
 
 
 def reference(case: Case, arguments: Arguments, oob: Policy) -> list[Array]:
@@ -35,12 +34,7 @@ def _scatter(case: Case, arguments: Arguments, indices: Array, oob: Policy) -> l
 def overhangs(case: Case, arguments: Arguments) -> bool:
     """Whether any window lies in the operand in part, on which the policies differ."""
     form = case.form
-    for window in windows(form.operand, arguments.indices, form.updates, form.numbers):
-        spans = list(zip(window.start, window.sizes, form.operand, strict=True))
-        inside = all(s >= 0 and s + w <= d for s, w, d in spans)
-        if not inside and not any(s + w <= 0 or s >= d for s, w, d in spans):
-            return True
-    return False
+    return count_hits(form.operand, arguments.indices, form.updates, form.numbers).overhanging > 0
 
 
 def bites(
@@ -77,23 +71,15 @@ def _clamped(case: Case, indices: Array) -> Array:
 
 
 def _once(case: Case, arguments: Arguments, oob: Policy) -> list[Array]:
-    """The scatter in which only the first update to an element counts."""
+    """The scatter in which only the first update to an element counts: a flag that it clears goes along."""
     form, region = case.form, case.region
-    dtypes = [TYPES[e].dtype for e in region.elements]
-    results = [o.astype(t) for o, t in zip(arguments.operands, dtypes, strict=True)]
-    sources = [u.astype(t) for u, t in zip(arguments.updates, dtypes, strict=True)]
-    free = np.ones(form.operand, np.bool_)
-    for window in windows(form.operand, arguments.indices, form.updates, form.numbers):
-        low = [max(0, -s) for s in window.start]
-        high = [min(w, d - s) for s, w, d in zip(window.start, window.sizes, form.operand, strict=True)]
-        whole = all(lo == 0 and hi == w for lo, hi, w in zip(low, high, window.sizes, strict=True))
-        if any(lo >= hi for lo, hi in zip(low, high, strict=True)) or (oob == "xla" and not whole):
-            continue
-        source = tuple(slice(lo, hi) for lo, hi in zip(low, high, strict=True))
-        target = tuple(slice(s + lo, s + hi) for s, lo, hi in zip(window.start, low, high, strict=True))
-        values = [u[window.update_index].reshape(window.sizes)[source] for u in sources]
-        new = evaluate(region, [r[target].copy() for r in results], values, arguments.captured)
-        for result, value in zip(results, new, strict=True):
-            result[target] = np.where(free[target], value, result[target])
-        free[target] = False
-    return results
+
+    def combine(currents: list[Array], updates: list[Array]) -> list[Array]:
+        *values, free = currents
+        new = evaluate(region, values, updates[:-1], arguments.captured)
+        return [*(np.where(free, n, v) for n, v in zip(new, values, strict=True)), updates[-1]]
+
+    dtypes = [*(TYPES[e].dtype for e in region.elements), np.dtype(np.bool_)]
+    operands = [*arguments.operands, np.ones(form.operand, np.bool_)]
+    updates = [*arguments.updates, np.zeros(form.updates, np.bool_)]
+    return scatter(operands, arguments.indices, updates, form.numbers, combine, dtypes, oob=oob)[:-1]

@@ -1,7 +1,7 @@
 """Compare results: bit for bit, or within a stated bound where XLA may round differently."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,16 +73,14 @@ def first_difference_beyond(
         if found is not None:
             return found
         with np.errstate(all="ignore"):
-            x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
+            x, y = wide(a), wide(b)
             near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= bound)
             if not is_inexact(a):  # f64 does not tell large integers apart
                 near &= bound > 0
             different = ~(_same(a, b) | np.asarray(a == b, np.bool_) | near | np.isinf(bound))
-        count = int(np.count_nonzero(different))
-        if count:
-            index = tuple(int(i) for i in np.argwhere(different)[0])
-            what = f"beyond {float(bound[index]):.2g}, the bound of this element's own rounding"
-            return Difference(number, index, str(a[index]), str(b[index]), count, what)
+        found = _difference(number, a, b, different, "the bound of this element's own rounding")
+        if found is not None:
+            return replace(found, what=f"beyond {float(bound[found.index]):.2g}, {found.what}")
     return None
 
 
@@ -94,10 +92,25 @@ def overflow_taken(expected: Sequence[Array], actual: Sequence[Array]) -> list[A
         if not is_inexact(a) or a.shape != b.shape or a.dtype != b.dtype:
             taken.append(b)
             continue
-        with np.errstate(all="ignore"):
-            x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
-            taken.append(np.where(np.isfinite(x) & np.isfinite(y), b, a))
+        taken.append(np.where(np.isfinite(wide(a)) & np.isfinite(wide(b)), b, a))
     return taken
+
+
+def wide(array: Array) -> Array:
+    """Floats in f64, complex numbers in two of them."""
+    with np.errstate(all="ignore"):
+        return np.asarray(array, np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def are_apart(a: Array, b: Array, share: float) -> bool:
+    """Whether two arrays are no roundings of each other: by more than a share of the largest magnitude of the two, at
+    some finite element; integers if they are not equal."""
+    if not is_inexact(a):
+        return not np.array_equal(a, b)
+    x, y = wide(a), wide(b)
+    finite = np.isfinite(x) & np.isfinite(y)
+    most = max(float(np.max(np.abs(v[finite]), initial=0.0)) for v in (x, y))
+    return bool(np.any(np.abs(x[finite] - y[finite]) > share * most))
 
 
 def epsilon(dtype: np.dtype[Any]) -> float:

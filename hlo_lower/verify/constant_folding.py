@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
+from hlo_lower.verify.moves import MOVES, Move
 
 Array = NDArray[Any]
 
@@ -55,7 +56,7 @@ def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | Non
         return None
     if value.size and is_splat(value):  # kept as one value
         return np.broadcast_to(np.asarray(value[(0,) * value.ndim]).astype(dtype), shape)
-    return np.asarray(value).astype(dtype, copy=False).reshape(shape)
+    return np.ascontiguousarray(value).astype(dtype, copy=False).reshape(shape)
 
 
 def _stays_splat(raw: mlir.RawOperation, operands: Sequence[Array]) -> bool:
@@ -71,7 +72,7 @@ def _one(array: Array) -> Array:
     return array[(0,) * array.ndim]
 
 
-def _moved(move: Callable[[mlir.RawOperation, Sequence[Array], tuple[int, ...]], Array]) -> _Fold:
+def _moved(move: Move) -> _Fold:
     """An operation that moves elements: of splats of one value it makes a splat."""
 
     def fold(
@@ -108,26 +109,7 @@ def _iota(raw: mlir.RawOperation, _: Sequence[Array], shape: tuple[int, ...], dt
         return None
     dim = mlir.integer_of(raw.attributes["iota_dimension"])
     along = np.arange(shape[dim]).astype(dtype).reshape([-1 if d == dim else 1 for d in range(len(shape))])
-    return np.ascontiguousarray(np.broadcast_to(along, shape))
-
-
-def _broadcast_in_dim(raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    dims = mlir.integers_of(raw.attributes["broadcast_dimensions"])
-    order = sorted(range(len(dims)), key=lambda i: dims[i])
-    sizes = [1] * len(shape)
-    for i, dim in enumerate(dims):
-        sizes[dim] = operands[0].shape[i]
-    return np.ascontiguousarray(np.broadcast_to(operands[0].transpose(order).reshape(sizes), shape))
-
-
-def _slice(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
-    names = ("start_indices", "limit_indices", "strides")
-    bounds = zip(*(mlir.integers_of(raw.attributes[name]) for name in names), strict=True)
-    return np.ascontiguousarray(operands[0][tuple(slice(*b) for b in bounds)])
-
-
-def _concatenate(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
-    return np.concatenate(operands, mlir.integer_of(raw.attributes["dimension"]))
+    return np.broadcast_to(along, shape)
 
 
 _COMPARE = {
@@ -167,18 +149,6 @@ def _select(
     return np.where(predicate, on_true, on_false) if prod(shape) <= MAX_ELEMENTS else None
 
 
-def _reshape(_: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(operands[0]).reshape(shape)
-
-
-def _transpose(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(operands[0].transpose(mlir.integers_of(raw.attributes["permutation"])))
-
-
-def _reverse(raw: mlir.RawOperation, operands: Sequence[Array], _: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(np.flip(operands[0], mlir.integers_of(raw.attributes["dimensions"])))
-
-
 def _sum(a: Array, b: Array) -> Array:
     return np.asarray(a | b if a.dtype == np.bool_ else a + b)
 
@@ -194,12 +164,7 @@ def _clamped(low: Array, x: Array, high: Array) -> Array:
 _FOLDS: Mapping[str, _Fold] = {
     "constant": _constant,
     "iota": _iota,
-    "broadcast_in_dim": _moved(_broadcast_in_dim),
-    "reshape": _moved(_reshape),
-    "transpose": _moved(_transpose),
-    "slice": _moved(_slice),
-    "reverse": _moved(_reverse),
-    "concatenate": _moved(_concatenate),
+    **{name: _moved(move) for name, move in MOVES.items()},
     "compare": _compare,
     "select": _select,
     "convert": _convert,

@@ -7,7 +7,7 @@ as n + s is a number of the type. In the condition the first value that is not b
 constant and grows by one in each iteration goes along: JAX carries a second counter beside the one that is compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,10 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
     if op.name != "stablehlo.while":
         return {}
     is_condition = pair.first.body is op.bodies[0]
-    found: dict[int, list[int]] = {}
-    for place in range(len(op.inputs)):
-        counter = counter_at(outer.first, op, place)
-        if counter is not None:
-            found[place] = counter.values(in_condition=is_condition)
-    counted = (counter_at(outer.first, op, place) for place in found)
-    trips = max((counter.trips for counter in counted if counter is not None), default=0)
+    counters = ((place, _counter_of(outer.first, op, place)) for place in range(len(op.inputs)))
+    counted = {place: counter for place, counter in counters if counter is not None}
+    found = {place: counter.values(in_condition=is_condition) for place, counter in counted.items()}
+    trips = max((counter.trips for counter in counted.values()), default=0)
     for place in range(len(op.inputs)) if 0 < trips <= MAX_VALUES else ():
         along = _going_along(outer.first, op, place, trips + is_condition)
         if place not in found and along:
@@ -74,29 +71,32 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
 
 def _going_along(side: Side, loop: Op, place: int, count: int) -> list[int]:
     """So many values of what a loop adds a constant to in each iteration; none where it is no such value."""
-    start, step = _scalar_of(side, loop.inputs[place]), _step(side, loop.bodies[1], place)
-    tensor = side.program.type_of(loop.inputs[place])
-    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    start = _scalar_of(side, loop.inputs[place])
+    step = _step(side.program, lambda value: _scalar_of(side, value), loop.bodies[1], place)
+    dtype = side.program.dtype_of(loop.inputs[place])
     if start is None or not step or dtype is None or dtype.kind not in "iu":
         return []
     values, info = [start + k * step for k in range(count)], np.iinfo(dtype)
     return values if info.min <= min(values) and max(values) <= info.max else []
 
 
-def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
-    """The counter that a loop carries at a place, or None."""
+def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop: Op, place: int) -> Counter | None:
+    """The counter that a loop carries at a place, or None.
+
+    Args:
+      program: the module.
+      integer: a value of it that is a known integer scalar, None where it is none.
+      loop, place: the loop, and the place.
+    """
     condition, body = loop.bodies
-    start = _scalar_of(side, loop.inputs[place])
-    step = _step(side, body, place)
-    test = side.program.makers[condition.returned[0]]
+    start, step = integer(loop.inputs[place]), _step(program, integer, body, place)
+    test = program.makers[condition.returned[0]]
     if start is None or step is None or step < 1 or test is None or test.name != "stablehlo.compare":
         return None
     direction = next(mlir.enum_value(value) for name, value in test.attributes if name == "comparison_direction")
     if test.inputs[0] != condition.arguments[place] or direction not in _BEFORE_END:
         return None
-    end = _scalar_of(side, test.inputs[1])
-    tensor = side.program.type_of(loop.inputs[place])
-    dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+    end, dtype = integer(test.inputs[1]), program.dtype_of(loop.inputs[place])
     if dtype is None or dtype.kind not in "iu":
         return None
     if end is not None:
@@ -104,6 +104,10 @@ def counter_at(side: Side, loop: Op, place: int) -> Counter | None:
         if end + step > int(np.iinfo(dtype).max):
             return None
     return Counter(start, step, end)
+
+
+def _counter_of(side: Side, loop: Op, place: int) -> Counter | None:
+    return counter_at(side.program, lambda value: _scalar_of(side, value), loop, place)
 
 
 def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
@@ -128,19 +132,16 @@ def text_may_not_end(text: str) -> bool:
 
 
 def _is_counted(side: Side, loop: Op) -> bool:
-    counters = (counter_at(side, loop, place) for place in range(len(loop.inputs)))
+    counters = (_counter_of(side, loop, place) for place in range(len(loop.inputs)))
     return any(counter is not None and counter.end is not None for counter in counters)
 
 
-def _step(side: Side, body: Body, place: int) -> int | None:
+def _step(program: Program, integer: Callable[[ValueId], int | None], body: Body, place: int) -> int | None:
     """What a body adds to an argument that it carries on, or None."""
-    adder = side.program.makers[body.returned[place]]
+    adder = program.makers[body.returned[place]]
     if adder is None or adder.name != "stablehlo.add":
         return None
-    for own, other in (adder.inputs, adder.inputs[::-1]):
-        if own == body.arguments[place]:
-            return _scalar_of(side, other)
-    return None
+    return next((integer(b) for a, b in (adder.inputs, adder.inputs[::-1]) if a == body.arguments[place]), None)
 
 
 def _scalar_of(side: Side, value: ValueId) -> int | None:

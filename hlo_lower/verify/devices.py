@@ -4,19 +4,18 @@ How many devices a CPU is has to be said before JAX starts, so it cannot be chan
 nothing stops a module that runs under XLA but the end of its process.
 """
 
-import atexit
 import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from math import inf
 from typing import Any, Protocol, cast
 
 import jax
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.verify.answering_child import AnsweringChild, answer_all
+from hlo_lower.answering_child import AnsweringChild, answer_all
 from hlo_lower.verify.partitions import device_count
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
 
@@ -58,24 +57,24 @@ def devices_of(text: str) -> int:
     return device_count(mlir.parse_module(text))
 
 
-def executable(text: str, rounding: Rounding, limit: float | None = None) -> Runnable:
+def executable(text: str, rounding: Rounding, limit: float = inf) -> Runnable:
     """Compile a module, here where there are devices enough and no run has a limit, else in a child.
 
     Args:
       text: the module.
       rounding: how.
-      limit: seconds for a run; None for no limit.
+      limit: seconds for a run.
 
     Raises:
       CannotRunError: it cannot be compiled.
     """
     count = devices_of(text)
-    if limit is None and count <= len(cast(Any, jax).devices("cpu")):
+    if limit == inf and count <= len(cast(Any, jax).devices("cpu")):
         return Executable(text, rounding)
-    return _Remote(_child(os.getpid(), count, "modules"), text, rounding, limit)
+    return _Remote(DeviceProcess.shared(count, "modules"), text, rounding, limit)
 
 
-def compile_anywhere(sources: Sequence[tuple[str, Rounding]], limit: float | None = None) -> list[Runnable]:
+def compile_anywhere(sources: Sequence[tuple[str, Rounding]], limit: float = inf) -> list[Runnable]:
     """Compile several modules at a time; see `executable`.
 
     Raises:
@@ -88,7 +87,7 @@ def compile_anywhere(sources: Sequence[tuple[str, Rounding]], limit: float | Non
 
 def start_child() -> None:
     """Start the process of `time_limited`, without waiting for it: it takes a second to be ready."""
-    _child(os.getpid(), 1, "pieces").start()
+    DeviceProcess.shared(1, "pieces").start()
 
 
 def time_limited(text: str, rounding: Rounding) -> Runnable:
@@ -97,7 +96,7 @@ def time_limited(text: str, rounding: Rounding) -> Runnable:
     Raises:
       CannotRunError: it cannot be compiled.
     """
-    return _Remote(_child(os.getpid(), 1, "pieces"), text, rounding, TIME_LIMIT)
+    return _Remote(DeviceProcess.shared(1, "pieces"), text, rounding, TIME_LIMIT)
 
 
 class DeviceProcess(AnsweringChild):
@@ -105,15 +104,16 @@ class DeviceProcess(AnsweringChild):
 
     Attributes:
       count: how many devices.
+      purpose: what is compiled there; pieces do not wait for whole modules.
       unused: numbers of compiled modules that the child forgets with the next request.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, purpose: str) -> None:
         super().__init__("hlo_lower.verify.devices")
-        self.count = count
+        self.count, self.purpose = count, purpose
         self.unused: list[int] = []
 
-    def result(self, request: tuple[Any, ...], limit: float | None = None) -> Any:
+    def result(self, request: tuple[Any, ...], limit: float = inf) -> Any:
         """The child's answer to a request, in so many seconds.
 
         Raises:
@@ -137,19 +137,10 @@ class DeviceProcess(AnsweringChild):
         return environment | {"XLA_FLAGS": " ".join([*flags, f"{_FLAG}={self.count}"]), "JAX_PLATFORMS": "cpu"}
 
 
-@cache
-def _child(process: int, count: int, purpose: str) -> DeviceProcess:
-    """One for each process, number of devices and purpose: a fork must not share the pipes, and pieces do not wait for
-    whole modules."""
-    child = DeviceProcess(count)
-    atexit.register(child.close)
-    return child
-
-
 class _Remote:
     """A module compiled in a child, which forgets it some time after this object is gone."""
 
-    def __init__(self, child: DeviceProcess, text: str, rounding: Rounding, limit: float | None = None) -> None:
+    def __init__(self, child: DeviceProcess, text: str, rounding: Rounding, limit: float) -> None:
         self._child = child
         self._compiled = (text, rounding)
         self._limit = limit

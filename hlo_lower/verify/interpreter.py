@@ -1,15 +1,12 @@
 """StableHLO's reference interpreter in a child process, because an op that it does not support aborts the process."""
 
-import atexit
-import os
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.answering_child import AnsweringChild, answer_all
+from hlo_lower.answering_child import AnsweringChild, answer_all
 
 Array = NDArray[Any]
 
@@ -45,16 +42,8 @@ class Interpreter(AnsweringChild):
 
 
 def shared_interpreter() -> Interpreter:
-    """The interpreter of this process: its child serves every verification, and ends with the process."""
-    return _of_process(os.getpid())
-
-
-@cache
-def _of_process(process: int) -> Interpreter:
-    """One for each process: a fork must not share the pipes."""
-    interpreter = Interpreter()
-    atexit.register(interpreter.close)
-    return interpreter
+    """The interpreter of this process, whose child serves every verification."""
+    return Interpreter.shared()
 
 
 def _interpreted(request: tuple[str, list[Array]]) -> tuple[bool, Any]:

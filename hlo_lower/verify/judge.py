@@ -23,15 +23,17 @@ from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.compare import (
     Difference,
+    are_apart,
     epsilon,
     first_difference,
     first_difference_beyond,
     is_inexact,
     only_signs_of_zeros,
     overflow_taken,
+    wide,
 )
 from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import TookTooLongError, time_limited
+from hlo_lower.verify.devices import Runnable, TookTooLongError, time_limited
 from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
 from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.entered import Entered
@@ -41,7 +43,7 @@ from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
-from hlo_lower.verify.reference.update_computation import UnsupportedRegionError
+from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.rounding_error import loose_shares
@@ -86,12 +88,6 @@ _INEXACT = frozenset(
     )
 )
 """Operations on floats whose results are not one right number, or depend on an order: the judges round each its own."""
-
-
-class Runs(Protocol):
-    """A piece that can be run."""
-
-    def run(self, arguments: Sequence[Array]) -> list[Array]: ...
 
 
 NOWHERE = Hits(0, 0, 0, 0)
@@ -207,7 +203,7 @@ class _Case:
                 (region.pair.second, region.second, [o.second for o in region.outputs]),
             )
         )
-        self._second: Runs = self._runner(modules[1], aborts[1])
+        self._second: Runnable = self._runner(modules[1], aborts[1])
         self._bounds: OwnBounds | None = None
         self._zeros_asked, self._xla_loses_signs = 0, False
         self._stepwise = self._reference()
@@ -219,7 +215,7 @@ class _Case:
         self._interpreted = 0
         self.judges: dict[str, None] = {}
 
-    def _compiled_native(self, module: mlir.RawModule) -> Runs | None:
+    def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):
             self.excluded["xla"] = f"XLA: {reason}"
             return None
@@ -229,7 +225,7 @@ class _Case:
             self.excluded["xla"] = f"XLA: {error}"
             return None
 
-    def _runner(self, module: mlir.RawModule, aborts: str) -> Runs:
+    def _runner(self, module: mlir.RawModule, aborts: str) -> Runnable:
         """What runs the second piece: XLA; where it errs the scatters' definitions, where it would end the process the
         interpreter."""
         if aborts:
@@ -251,7 +247,7 @@ class _Case:
         seen = [side.value_of[number] for number in self._pieces.seen] if which == 0 else []
         return piece(side, ops, region.inputs, [*outputs, *seen, *values], types_of(region))
 
-    def _compiled(self, text: str) -> Runs:
+    def _compiled(self, text: str) -> Runnable:
         """A piece under XLA, in a child process where one of its loops may not end."""
         return time_limited(text, "exact") if self._may_not_end else Executable(text, "exact")
 
@@ -491,6 +487,7 @@ class _InInterpreter:
         self._text, self._interpreter, self._reason = text, interpreter, reason
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results."""
         try:
             return self._interpreter.run(self._text, arguments)
         except InterpreterError as error:
@@ -508,13 +505,14 @@ class _ByDefinition:
             raise CannotRunError(f"XLA: {reason}; the reference: {error}") from None
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results."""
         try:
             return self._stepwise.run(arguments).results
         except UnsupportedRegionError as error:
             raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
 
 
-def _is_watched(runs: Runs | None) -> bool:
+def _is_watched(runs: Runnable | None) -> bool:
     """Whether what runs a piece tells what was entered."""
     return runs is not None and not isinstance(runs, _InInterpreter | _ByDefinition)
 
@@ -526,20 +524,17 @@ def _is_all_nan(result: Array) -> bool:
 
 def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
     """Whether a difference is so small, beside the largest magnitude of its result, that it may be a rounding."""
-    for a, b in zip(expected, actual, strict=True):
-        if not is_inexact(a):
-            if not np.array_equal(a, b):
-                return False
-            continue
-        with np.errstate(all="ignore"):
-            x, y = (np.asarray(v, np.complex128 if a.dtype.kind == "c" else np.float64) for v in (a, b))
-            finite = np.isfinite(x) & np.isfinite(y)
-            if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
-                return False
-            scale = max((float(np.max(np.abs(v[finite]), initial=0.0)) for v in (x, y)), default=0.0)
-            if np.any(np.abs(x[finite] - y[finite]) > ROUNDING_UNITS * epsilon(a.dtype) * scale):
-                return False
-    return True
+    return not any(
+        are_apart(a, b, ROUNDING_UNITS * epsilon(a.dtype) if is_inexact(a) else 0.0) or _differ_beyond_numbers(a, b)
+        for a, b in zip(expected, actual, strict=True)
+    )
+
+
+def _differ_beyond_numbers(a: Array, b: Array) -> bool:
+    """Whether NaN and infinities of two results are not the same."""
+    x, y = wide(a), wide(b)
+    finite = np.isfinite(x) & np.isfinite(y)
+    return not np.array_equal(x[~finite], y[~finite], equal_nan=True)
 
 
 def work_of(side: Side, ops: Sequence[Op]) -> int:

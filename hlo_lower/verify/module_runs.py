@@ -12,9 +12,9 @@ devices, in a child process where this one has too few, within the same bounds. 
 is written for one of the devices (`shard_map`), there is no program on one device, and all runs are on all of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -37,15 +37,15 @@ from hlo_lower.verify.effort import Assumed, Effort
 from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
 from hlo_lower.verify.input_roles import argument_columns
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
-from hlo_lower.verify.module_index import ModuleIndex, ScatterPosition, function_of
 from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.program import Program, is_public
+from hlo_lower.verify.program import Body, Program
 from hlo_lower.verify.rounding_bounds import LARGE, OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
+from hlo_lower.verify.scatter_positions import position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.verdict import ModuleVerdict
 from hlo_lower.verify.xla_aborts import why_xla_aborts
-from hlo_lower.verify.xla_errors import why_xla_errs
+from hlo_lower.verify.xla_errors import why_no_judge
 
 Array = NDArray[Any]
 
@@ -70,18 +70,21 @@ class Drives:
     definite: frozenset[int] = frozenset()
 
 
-def drives_of(module: mlir.RawModule) -> Drives:
+def drives_of(program: Program) -> Drives:
     """What the arguments of a module's entry point are driven by.
 
     Raises:
       CannotRunError: it has no public function.
     """
-    program = Program(module)
-    body = program.entries[mlir.symbol_name(entry_function(module).attributes["sym_name"])]
+    body = _entry(program)
     columns = argument_columns(program, body)
     places = {argument: place for place, argument in enumerate(body.arguments)}
     definite_ones = frozenset(places[value] for value in definite_inputs(program, body.ops, places))
     return Drives(columns, any(column.window > 1 for found in columns.values() for column in found), definite_ones)
+
+
+def _entry(program: Program) -> Body:
+    return program.entries[mlir.symbol_name(entry_function(program.raw).attributes["sym_name"])]
 
 
 def verify_module(
@@ -104,23 +107,19 @@ def verify_module(
       InputError: the user's inputs do not fit the signature.
     """
     try:
-        index = ModuleIndex(mlir.parse_module(before))
-        drives = drives_of(index.module)
-        signature = read_signature(index.module)
+        program = Program(mlir.parse_module(before))
+        drives = drives_of(program)
+        signature = read_signature(program.raw)
         changed = _changed_signature(signature, after)
         if changed is not None:
             return ModuleVerdict("differs", difference=changed)
         if assumed.oob == "spec" and drives.may_overhang:
             reason = "XLA drops whole windows, so under oob=spec it is no judge of windows that may overhang"
             return ModuleVerdict("not run", reason=reason)
-        for own in (index, ModuleIndex(mlir.parse_module(after))):
-            for number, scatter in enumerate(own.scatters, start=1):
-                reason = why_xla_errs(own, scatter)
-                if reason:
-                    return ModuleVerdict("not run", reason=f"XLA is no judge of {own.place(number)}: it {reason}")
-            reason = why_xla_aborts(own.module) or _why_not_the_same_twice(own.module)
-            if reason:
-                return ModuleVerdict("not run", reason=f"XLA is no judge: {reason}")
+        for module in (program.raw, mlir.parse_module(after)):
+            reason, other = why_no_judge(module), why_xla_aborts(module) or _why_not_the_same_twice(module)
+            if reason or other:
+                return ModuleVerdict("not run", reason=reason or f"XLA is no judge: {other}")
         count = devices_of(before)
         needed_bytes = signature.bytes * count  # the arguments are given whole to each device
         if memory_budget is not None and needed_bytes > memory_budget:
@@ -129,25 +128,16 @@ def verify_module(
             return ModuleVerdict(
                 "not run", reason=f"{needed}, more than {memory_budget / 2**30:.1f} (--verify full runs it)"
             )
-        chosen = given(effort.inputs, signature, index) if effort.inputs is not None else None
-        work = _work(index.module)
+        chosen = given(effort.inputs, signature, program.raw) if effort.inputs is not None else None
+        work = _work(program.raw)
         most = effort.runs if memory_budget is None else min(effort.runs, VALUES // max(DISTURBED * work, 1))
         numbers = range(max(most, 1))
         sets = [chosen] if chosen is not None else [draw(signature, drives, effort.seed, k) for k in numbers]
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
-        return _Comparison(
-            before,
-            after,
-            index,
-            signature,
-            count,
-            effort.tell,
-            reassociated=assumed.reassociated,
-            at_default=memory_budget is None,
-            work=work,
-        ).run(sets)
+        at_default = memory_budget is None or count > 1
+        return _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work).run(sets)
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=f"{error}: one of its loops may not end")
     except CannotRunError as error:
@@ -206,23 +196,20 @@ class _Comparison:
         self,
         before: str,
         after: str,
-        index: ModuleIndex,
-        signature: Signature,
+        program: Program,
         devices: int,
-        progress: Callable[[str, int, int], None],
+        assumed: Assumed,
+        effort: Effort,
         *,
-        reassociated: bool,
         at_default: bool,
         work: int,
     ) -> None:
-        self._reassociated = reassociated
+        self._reassociated, self._progress = assumed.reassociated, effort.tell
         self._is_large = work >= LARGE
-        self._at_default = at_default or devices > 1
+        self._at_default = at_default
         self._before, self._after = before, after
-        self._index = index
-        self._signature = signature
+        self._program = program
         self._devices = devices
-        self._progress = progress
         self._how = "bit for bit"
         whole = [on_one_device(text) for text in (before, after)] if devices > 1 else [before, after]
         self._is_whole = None not in whole
@@ -230,7 +217,7 @@ class _Comparison:
         if not self._is_whole:
             self._how = f"bit for bit on {devices} devices"
         self._bounds = OwnBounds(self._exact[0], work=work)
-        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else None
+        self._limit = MODULE_TIME_LIMIT if any(map(text_may_not_end, (before, after))) else inf
         self._zeros: list[str] = []
 
     def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
@@ -274,10 +261,11 @@ class _Comparison:
         """Whether both versions can be compiled as "unfused"; see `run.COMPILER_OPTIONS`."""
         if self._is_large and self._reassociated:  # a bound is asked for next, whatever it shows
             return False
-        return all(mlir.tensor_shape(scatter.operands[0].type) for scatter in self._index.scatters)
+        return all(mlir.tensor_shape(scatter.operands[0].type) for scatter in self._program.scatter_numbers)
 
     def _differs(self, found: Difference, runs: int) -> ModuleVerdict:
-        return ModuleVerdict("differs", runs, difference=found, on_path=scatters_on_path(self._index, found.result))
+        on_path = scatters_on_path(self._program, _entry(self._program), found.result)
+        return ModuleVerdict("differs", runs, difference=found, on_path=on_path)
 
     def _default_level(self, arguments: list[Array], exact: list[Array]) -> tuple[Difference | None, list[str]]:
         """The difference at XLA's default level, on all devices of the module, and why it was not run there."""
@@ -296,11 +284,11 @@ class _Comparison:
 
     def _unreachable(self) -> list[str]:
         """Scatters from which no returned value depends."""
-        reached = {
-            place.number for k in range(len(self._signature.results)) for place in scatters_on_path(self._index, k)
-        }
-        numbers = range(1, len(self._index.scatters) + 1)
-        return [f"{self._index.place(n)}: no result depends on it" for n in numbers if n not in reached]
+        body = _entry(self._program)
+        paths = (scatters_on_path(self._program, body, k) for k in range(len(body.returned)))
+        reached = {place.number for path in paths for place in path}
+        numbers = self._program.scatter_numbers.items()
+        return [f"{position_of(raw, n)}: no result depends on it" for raw, n in numbers if n not in reached]
 
 
 def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:
@@ -314,7 +302,7 @@ def _mostly_nan(expected: Sequence[list[Array]]) -> list[str]:
 def blind(text: str) -> str | None:
     """A module with every scatter replaced by its operand; None where a region promotes, so that the types differ."""
     module = mlir.parse_module(text)
-    for scatter in reversed(ModuleIndex(module).scatters):
+    for scatter in reversed(scatters_of(module)):
         operands = list(scatter.operands)
         for result, operand in zip(scatter.results, operands, strict=False):
             if str(result.type) != str(operand.type):
@@ -322,47 +310,6 @@ def blind(text: str) -> str | None:
             result.replace_all_uses_with(operand)
         scatter.erase()
     return mlir.print_module(module)
-
-
-def scatters_on_path(index: ModuleIndex, result: int) -> tuple[ScatterPosition, ...]:
-    """The scatters that a result of the entry point depends on, through calls and regions."""
-    numbers = {op: number for number, op in enumerate(index.scatters, start=1)}
-    found: set[int] = set()
-    seen: set[Any] = set()
-    body = entry_function(index.module).regions[0].blocks[0].operations
-    pending: list[Any] = [body[len(body) - 1].operands[result]]
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if mlir.is_block_argument(value):
-            pending.extend(_behind_argument(index, value))
-            continue
-        op = value.owner.operation
-        if op in numbers:
-            found.add(numbers[op])
-        pending.extend(op.operands)
-        if op.name == "func.call":
-            callee = index.functions.get(mlir.symbol_name(op.attributes["callee"]))
-            if callee is not None and len(callee.regions[0].blocks):
-                inner = callee.regions[0].blocks[0].operations
-                pending.append(inner[len(inner) - 1].operands[mlir.result_number(value)])
-        for region in op.regions:
-            for block in region.blocks:
-                pending.extend(v for inner in block.operations for v in inner.operation.operands)
-    return tuple(index.place(number) for number in sorted(found))
-
-
-def _behind_argument(index: ModuleIndex, value: Any) -> list[Any]:
-    """What a block argument stands for: the callers' operands, or all operands of the op that holds the region."""
-    owner = value.owner.owner.operation
-    if owner.name != "func.func":
-        return list(owner.operands)
-    if is_public(owner):
-        return []
-    name = mlir.symbol_name(function_of(owner).attributes["sym_name"])
-    return [call.operands[mlir.argument_number(value)] for call in index.calls.get(name, [])]
 
 
 # --- inputs ---
@@ -389,7 +336,7 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
     return arrays
 
 
-def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index: ModuleIndex) -> list[Array]:
+def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, module: mlir.RawModule) -> list[Array]:
     """The user's arguments, checked against the signature.
 
     A mapping is by argument name, or by position as "0", "arg0", "arg_0" or "arr_0" (as `numpy.savez` names them).
@@ -398,7 +345,7 @@ def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, index
       InputError: one is missing, unknown, or of another shape or type.
     """
     if isinstance(inputs, Mapping):
-        arguments = entry_function(index.module).regions[0].blocks[0].arguments
+        arguments = entry_function(module).regions[0].blocks[0].arguments
         names = [mlir.value_name(a) for a in arguments]
         keys = [(name, str(k), f"arg{k}", f"arg_{k}", f"arr_{k}") for k, name in enumerate(names)]
         known = {key for group in keys for key in group if key}

@@ -89,10 +89,8 @@ def on_one_device(text: str) -> str | None:
 def remove_shardings(module: mlir.RawModule) -> bool:
     """Take shardings out of a module, in place; False, with some of them left, where part of it is written for one of
     several devices."""
-    found: list[mlir.RawOperation] = []
-    mlir.walk(module.operation, found.append)
     with mlir.active(module.context):
-        for op in reversed(found):
+        for op in reversed(mlir.walked(module.operation)):
             if is_note(op):
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()

@@ -38,7 +38,6 @@ from hlo_lower.verify.rounding_ops import (
     APPLYING,
     EXACT,
     REDUCED,
-    below,
     callee_of,
     callee_text,
     entered,
@@ -97,7 +96,7 @@ class _Disturbing:
     def all(self) -> int:
         """Rewrite what the entry point reaches; the number of values that are disturbed."""
         entry = entry_function(self._module)
-        applied = self._called([op for f in self._functions.values() for op in below(f) if op.name in APPLYING])
+        applied = self._called([op for f in self._functions.values() for op in mlir.walked(f) if op.name in APPLYING])
         reached = [entry]
         for function in reached:
             for op in entered(function):
@@ -115,7 +114,7 @@ class _Disturbing:
         found: set[str] = set()
         pending = list(roots)
         while pending:
-            for op in below(pending.pop()):
+            for op in mlir.walked(pending.pop()):
                 name = callee_of(op)
                 if name in self._functions and name not in found:
                     found.add(name)
@@ -155,7 +154,7 @@ class _Disturbing:
 
     def _disturb(self, op: mlir.RawOperation, salt: mlir.RawValue) -> None:
         """Move what an op rounds, and the terms of its sums."""
-        if op.name in APPLYING and not any(is_rounding(inner) for inner in below(op)[1:]):
+        if op.name in APPLYING and not any(is_rounding(inner) for inner in mlir.walked(op)[1:]):
             return
         if op.name == "stablehlo.convert" and not narrows(op):
             return
@@ -170,7 +169,7 @@ class _Disturbing:
         if terms > 1:
             for k in summed_operands(op):
                 self._disturb_operand(op, k, salt, terms)
-        if any(inner.name in REDUCED for inner in below(op)):
+        if any(inner.name in REDUCED for inner in mlir.walked(op)):
             for k in range(len(op.operands)):
                 self._disturb_operand(op, k, salt, 1)
         self._disturb_results(op, salt, terms)

@@ -6,7 +6,9 @@ writer. The raw operations stay at hand: a piece of a module is made by copying 
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from hlo_lower import mlir
 
@@ -140,7 +142,8 @@ class Program:
             if op.operation.name == "func.func"
         }
         self._effects: dict[str, bool] = {}
-        self.scatter_numbers = _numbered_scatters(raw)
+        scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
+        self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
         self.entries = {
             name: self._body(function.regions[0].blocks[0], {}, (name,), None)
             for name, function in self.functions.items()
@@ -150,6 +153,11 @@ class Program:
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
         return mlir.read_tensor_type(self.types[value])
+
+    def dtype_of(self, value: ValueId) -> np.dtype[Any] | None:
+        """The NumPy type of a tensor's elements; None where there is none."""
+        tensor = self.type_of(value)
+        return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
     def _value(self, raw: mlir.RawValue, maker: Op | None, home: Body, env: dict[mlir.RawValue, ValueId]) -> ValueId:
         number = len(self.types)
@@ -220,9 +228,7 @@ class Program:
 
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of an operation, functions that they name by their text."""
-        found: list[tuple[str, Hashable]] = []
-        for name, attribute in mlir.attributes_of(raw).items():
-            found.append((name, attribute))
+        found: list[tuple[str, Hashable]] = list(mlir.attributes_of(raw).items())
         if raw.name in NAMING:
             found.append(("", tuple(str(function) for function in self.functions_named(raw))))
         return tuple(sorted(found, key=lambda pair: pair[0]))
@@ -266,17 +272,6 @@ class Program:
         return self._effects[name]
 
 
-def _numbered_scatters(raw: mlir.RawModule) -> dict[mlir.RawOperation, int]:
-    found: dict[mlir.RawOperation, int] = {}
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.scatter":
-            found[op] = len(found) + 1
-
-    mlir.walk(raw.operation, visit)
-    return found
-
-
 def is_public(function: mlir.RawOperation) -> bool:
     """Whether a function is visible from outside."""
     attributes = function.attributes
@@ -291,25 +286,13 @@ def location_of(raw: mlir.RawOperation) -> str:
 
 def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
     """What the regions of an operation take from around it."""
-    found: dict[mlir.RawValue, ValueId] = {}
-
-    def visit(inner: mlir.RawOperation) -> None:
-        for value in inner.operands:
-            if value in env:
-                found.setdefault(value, env[value])
-
-    for region in raw.regions:
-        for block in region.blocks:
-            for operation in block.operations:
-                mlir.walk(operation.operation, visit)
-    return found
+    read = (value for inner in mlir.walked(raw)[1:] for value in inner.operands)
+    return {value: env[value] for value in read if value in env}
 
 
 def ops_within(ops: Sequence[Op]) -> list[Op]:
     """Operations and all that stand in their regions."""
     found: list[Op] = []
     for op in ops:
-        found.append(op)
-        for body in op.bodies:
-            found.extend(ops_within(body.ops))
+        found += [op, *(inner for body in op.bodies for inner in ops_within(body.ops))]
     return found

@@ -34,19 +34,15 @@ def with_told_starts(
       in_loops: whether those in loops and branches are looked at, too; a loop without any has no effect.
     """
     module = mlir.parse_module(text)
-    found: list[mlir.RawOperation] = []
     left_out = set[str]() if in_loops else _functions_in_loops(module)
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "stablehlo.while":
-            _read_around(op)
-        is_asked = in_loops or _function_of(op) not in (None, *left_out)
-        if is_asked and op.name in ops and all(mlir.is_static(v.type) for v in op.operands):
-            found.append(op)
-
-    mlir.walk(module.operation, visit)
+    asked, _ = mlir.named(module.operation, ops)
+    for loop in mlir.named(module.operation, ("stablehlo.while",))[0]:
+        _read_around(loop)
     with mlir.active(module.context):
-        for op in found:
+        for op in asked:
+            is_inside = not in_loops and _function_of(op) in (None, *left_out)
+            if is_inside or not all(mlir.is_static(v.type) for v in op.operands):
+                continue
             _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
             for broken in broken_promises(op) if op.name == SCATTER and promises else ():
                 _tell(op, kept_promise(op, broken) if clamped else broken)
@@ -76,13 +72,8 @@ def _function_of(op: mlir.RawOperation) -> str | None:
 
 def _functions_in_loops(module: mlir.RawModule) -> set[str]:
     """The functions that are called within loops and branches, also by one another."""
-    calls: list[tuple[str | None, str]] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "func.call":
-            calls.append((_function_of(op), mlir.symbol_name(op.attributes["callee"])))
-
-    mlir.walk(module.operation, visit)
+    found, _ = mlir.named(module.operation, ("func.call",))
+    calls = [(_function_of(op), mlir.symbol_name(op.attributes["callee"])) for op in found]
     found = {callee for caller, callee in calls if caller is None}
     while more := {callee for caller, callee in calls if caller in found} - found:
         found |= more

@@ -401,8 +401,7 @@ class RegionJudge:
         given = dict(zip(region.inputs, run.arguments, strict=True))
         found: dict[int, Array] = {}
         for place, value in enumerate(side.body.arguments):
-            tensor = side.program.type_of(value)
-            dtype = None if tensor is None else mlir.dtype_of(tensor.element_name)
+            tensor, dtype = side.program.type_of(value), side.program.dtype_of(value)
             if side.numbers[value] in given:
                 found[place] = given[side.numbers[value]]
             elif tensor is not None and tensor.is_static and dtype is not None:

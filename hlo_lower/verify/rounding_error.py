@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.compare import epsilon, is_inexact
+from hlo_lower.verify.compare import epsilon, is_inexact, wide
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ LOOSE = 0.5
 
 
 def disturbed_results(
-    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0, runs: int = RUNS
+    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0
 ) -> list[Sequence[Array]]:
     """The results of a disturbed module under several salts.
 
@@ -57,9 +57,8 @@ def disturbed_results(
         same results.
       arguments: of the module, without the salt.
       seed: of the salts.
-      runs: how many.
     """
-    salts = np.random.default_rng(seed).integers(0, 1 << 32, size=runs, dtype=np.uint32)
+    salts = np.random.default_rng(seed).integers(0, 1 << 32, size=RUNS, dtype=np.uint32)
     return [run([*arguments, np.asarray(salt)]) for salt in salts]
 
 
@@ -74,10 +73,10 @@ def bounds_from(seen: Sequence[Sequence[Array]], expected: Sequence[Array]) -> l
     return [_bound(e, [results[k] for results in seen]) for k, e in enumerate(expected)]
 
 
-def moved_arguments(arguments: Sequence[Array], seed: int = 0, runs: int = RUNS) -> list[list[Array]]:
+def moved_arguments(arguments: Sequence[Array], seed: int = 0) -> list[list[Array]]:
     """Arguments with each float moved by up to `ARGUMENT_UNITS` epsilons, where no disturbed module can be had."""
     rng = np.random.default_rng(seed)
-    return [[_moved(rng, array) for array in arguments] for _ in range(runs)]
+    return [[_moved(rng, array) for array in arguments] for _ in range(RUNS)]
 
 
 def _moved(rng: np.random.Generator, array: Array) -> Array:
@@ -86,8 +85,8 @@ def _moved(rng: np.random.Generator, array: Array) -> Array:
     unit = epsilon(array.dtype)
     most = ARGUMENT_UNITS if unit < 2.0**-12 else NARROW_ARGUMENT_UNITS
     with np.errstate(all="ignore"):
-        wide = _wide(array)
-        return np.where(np.isfinite(wide), wide * (1 + most * unit * rng.uniform(-1, 1, array.shape)), wide).astype(
+        own = wide(array)
+        return np.where(np.isfinite(own), own * (1 + most * unit * rng.uniform(-1, 1, array.shape)), own).astype(
             array.dtype
         )
 
@@ -101,7 +100,7 @@ def _bound(expected: Array, seen: Sequence[Array]) -> Array:
     unit, smallest = epsilon(expected.dtype), _smallest_normal(expected.dtype)
     units = UNITS if unit < 2.0**-12 else NARROW_UNITS if unit < 2.0**-6 else 1
     with np.errstate(all="ignore"):
-        size = np.abs(_wide(expected))
+        size = np.abs(wide(expected))
         own = np.where(np.isfinite(size), units * unit * size, 0.0)
     return FACTOR * moved + own + smallest
 
@@ -109,16 +108,10 @@ def _bound(expected: Array, seen: Sequence[Array]) -> Array:
 def _distance(a: Array, b: Array) -> Array:
     """|a - b| in f64; 0 where both are the same NaN or infinity, inf where one of them is none."""
     with np.errstate(all="ignore"):
-        x, y = _wide(a), _wide(b)
+        x, y = wide(a), wide(b)
         same = (x == y) | ((x != x) & (y != y))
         far = np.abs(x - y)
     return np.where(same, 0.0, np.where(np.isfinite(far), far, np.inf))
-
-
-def _wide(array: Array) -> Array:
-    if array.dtype.kind == "c":
-        return array.astype(np.complex128)
-    return array.astype(np.float64)
 
 
 def _smallest_normal(dtype: "np.dtype[Any]") -> float:
@@ -138,7 +131,7 @@ def loose_shares(bound: Sequence[Array], expected: Sequence[Array]) -> list[floa
     shares: list[float] = []
     for limit, one in zip(bound, expected, strict=True):
         with np.errstate(all="ignore"):
-            size = np.abs(_wide(one))
+            size = np.abs(wide(one))
             is_loose = np.isfinite(size) & (limit > LOOSE * size) & (size > 0) & (limit > 0)
         shares.append(float(np.mean(is_loose)) if one.size else 0.0)
     return shares

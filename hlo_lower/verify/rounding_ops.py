@@ -40,13 +40,6 @@ PRODUCTS = frozenset(f"stablehlo.{name}" for name in ("dot_general", "dot", "con
 _CONTRACTED = re.compile(r"lhs_contracting_dimensions = \[([^\]]+)\]")
 
 
-def below(op: mlir.RawOperation) -> list[mlir.RawOperation]:
-    """An op and all that its regions hold."""
-    found: list[mlir.RawOperation] = []
-    mlir.walk(op, found.append)
-    return found
-
-
 def entered(function: mlir.RawOperation) -> list[mlir.RawOperation]:
     """The ops of a function, those in the regions of control flow too, those in regions that are applied not."""
     found: list[mlir.RawOperation] = []

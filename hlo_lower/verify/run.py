@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
+from hlo_lower.verify.program import is_public
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_omissions import write_out_omitted
 
@@ -93,15 +94,8 @@ def read_signature(module: mlir.RawModule) -> Signature:
 
 def entry_function(module: mlir.RawModule) -> mlir.RawOperation:
     """The `func.func` that is run: @main, or the first public one."""
-    public = [
-        op.operation
-        for op in module.body.operations
-        if op.operation.name == "func.func"
-        and (
-            "sym_visibility" not in op.operation.attributes
-            or mlir.symbol_name(op.operation.attributes["sym_visibility"]) == "public"
-        )
-    ]
+    operations = (op.operation for op in module.body.operations)
+    public = [op for op in operations if op.name == "func.func" and is_public(op)]
     named = [op for op in public if mlir.symbol_name(op.attributes["sym_name"]) == "main"]
     if not public:
         raise CannotRunError("it has no public function")

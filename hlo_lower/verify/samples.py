@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.align import Side
 from hlo_lower.verify.appended_ops import OpsBeside
-from hlo_lower.verify.compare import is_inexact
+from hlo_lower.verify.compare import are_apart
 from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import executable, time_limited
 from hlo_lower.verify.index_regimes import REACH, SMALL, ordinary
@@ -74,7 +74,7 @@ def _own(side: Side, other: Side) -> list[ValueId]:
 
 def _is_plain(program: Program, value: ValueId) -> bool:
     tensor = program.type_of(value)
-    return tensor is not None and tensor.is_static and mlir.dtype_of(tensor.element_name) is not None
+    return tensor is not None and tensor.is_static and program.dtype_of(value) is not None
 
 
 def _samples(side: Side, values: list[ValueId]) -> list[list[Array]]:
@@ -119,15 +119,4 @@ def _sample(module: mlir.RawModule) -> None:
 
 def _are_apart(mine: list[Array], theirs: list[Array]) -> bool:
     """Whether samples of two values are no roundings of each other; what is not finite tells nothing."""
-    for one, other in zip(mine, theirs, strict=True):
-        if not is_inexact(one):
-            if not np.array_equal(one, other):
-                return True
-            continue
-        with np.errstate(all="ignore"):
-            x, y = (np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64) for a in (one, other))
-            finite = np.isfinite(x) & np.isfinite(y)
-            most = max(float(np.max(np.abs(a[finite]), initial=0.0)) for a in (x, y))
-            if np.any(np.abs(x[finite] - y[finite]) > FAR * most):
-                return True
-    return False
+    return any(are_apart(one, other, FAR) for one, other in zip(mine, theirs, strict=True))

@@ -51,14 +51,8 @@ def freed_order(first: Sequence[Op], second: Sequence[Op]) -> str:
 
 
 def _sorts(module: mlir.RawModule, *, is_stable: bool) -> list[mlir.RawOperation]:
-    found: list[mlir.RawOperation] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == SORT and (IS_STABLE in op.attributes and str(op.attributes[IS_STABLE]) == "true") == is_stable:
-            found.append(op)
-
-    mlir.walk(module.operation, visit)
-    return found
+    sorts, _ = mlir.named(module.operation, (SORT,))
+    return [op for op in sorts if (IS_STABLE in op.attributes and str(op.attributes[IS_STABLE]) == "true") == is_stable]
 
 
 def _kind(sort: mlir.RawOperation) -> Hashable:

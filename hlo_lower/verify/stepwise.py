@@ -6,6 +6,7 @@ scatters under the policy that is asked for. So the policy "spec", which XLA doe
 scatters on which XLA is known to be wrong. On the way it is counted where the windows of a run really lay.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -20,12 +21,8 @@ from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.piece import module_of, types_of
 from hlo_lower.verify.program import Op, ValueId, ops_within
 from hlo_lower.verify.reference import Hits, ScatterNumbers, count_hits, gather, scatter
-from hlo_lower.verify.reference.update_computation import (
-    UnsupportedRegionError,
-    check_region,
-    combine_of,
-    rounds_correctly,
-)
+from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
+from hlo_lower.verify.reference.update_computation import check_region, combine_of, rounds_correctly
 from hlo_lower.verify.run import Executable
 
 Array = NDArray[Any]
@@ -78,8 +75,7 @@ class Stepwise:
         self.rounds_correctly = all(
             rounds_correctly(op.raw, self._functions) for op in self._steps if op.name == "stablehlo.scatter"
         )
-        self._segments: dict[tuple[ValueId, ...], Executable | None] = {}
-        self._given: dict[tuple[ValueId, ...], list[Number]] = {}
+        self._segments: dict[tuple[ValueId, ...], tuple[Executable, list[Number]]] = {}
 
     def _check(self) -> None:
         if any(inner.name in STEPPED for op in self._ops for body in op.bodies for inner in ops_within(body.ops)):
@@ -120,21 +116,13 @@ class Stepwise:
             known.update((self._side.numbers[r], value) for r, value in zip(op.results, found, strict=True))
         return Stepped(self._values(tuple(self._outputs), known), tuple(hits))
 
-    def _values(self, values: tuple[ValueId, ...], known: Mapping[Number, Array]) -> list[Array]:
+    def _values(self, values: tuple[ValueId, ...], known: dict[Number, Array]) -> list[Array]:
         """Values, from those that are known by now."""
-        folded = self._side.table.known
-        missing: list[ValueId] = []
-        for value in dict.fromkeys(values):
-            number = self._side.numbers[value]
-            if number not in known and number not in folded:
-                missing.append(value)
-        computed = dict(zip(missing, self._computed(tuple(missing), known), strict=True)) if missing else {}
-        found: list[Array] = []
-        for value in values:
-            number = self._side.numbers[value]
-            array = computed[value] if value in computed else known.get(number)
-            found.append(np.asarray(folded[number] if array is None else array))
-        return found
+        numbers, have = self._side.numbers, ChainMap({}, known, self._side.table.known)
+        missing = tuple(value for value in dict.fromkeys(values) if numbers[value] not in have)
+        computed = self._computed(missing, known) if missing else []
+        have.update((numbers[value], array) for value, array in zip(missing, computed, strict=True))
+        return [np.asarray(have[numbers[value]]) for value in values]
 
     def _computed(self, values: tuple[ValueId, ...], known: Mapping[Number, Array]) -> list[Array]:
         """Values that operations between steps give, through XLA; what they start from is the same in each run."""
@@ -143,10 +131,9 @@ class Stepwise:
             types = [self._program.types[self._side.value_of[number]] for number in given]
             inputs = dict(enumerate(given))
             text = module_of(self._program, ops, inputs, self._side.numbers, values, types)
-            self._segments[values], self._given[values] = Executable(text, "exact"), given
-        executable = self._segments[values]
-        assert executable is not None
-        return executable.run([known[number] for number in self._given[values]])
+            self._segments[values] = Executable(text, "exact"), given
+        executable, given = self._segments[values]
+        return executable.run([known[number] for number in given])
 
     def _behind(self, values: Sequence[ValueId], known: Mapping[Number, Array]) -> tuple[list[Op], list[Number]]:
         inside, found = set(self._ops), set[Op]()

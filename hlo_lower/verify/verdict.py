@@ -11,8 +11,8 @@ import numpy as np
 from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
 from hlo_lower.verify.claim_checks import ClaimsVerdict
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.module_index import ScatterPosition
 from hlo_lower.verify.regions import RegionVerdict
+from hlo_lower.verify.scatter_positions import ScatterPosition
 
 SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""

@@ -30,20 +30,9 @@ MAX_INLINED = 1e6
 
 def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
-    functions: dict[str, mlir.RawOperation] = {}
-    applying: list[mlir.RawOperation] = []
-    callbacks: list[mlir.RawOperation] = []
-
-    def visit(op: mlir.RawOperation) -> None:
-        if op.name == "func.func":
-            functions[mlir.symbol_name(op.attributes["sym_name"])] = op
-        elif op.name in _APPLIES:
-            applying.append(op)
-        elif mlir.calls_python(op):
-            callbacks.append(op)
-
-    mlir.walk(module.operation, visit)
-    if callbacks:
+    ops, _ = mlir.named(module.operation, {"func.func", "stablehlo.custom_call", *_APPLIES})
+    functions = {mlir.symbol_name(op.attributes["sym_name"]): op for op in ops if op.name == "func.func"}
+    if any(map(mlir.calls_python, ops)):
         return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
     without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
     if without:
@@ -52,7 +41,7 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     if inlined > MAX_INLINED:
         return f"it inlines the module's calls, which are {inlined:.2g} operations"
     entered: set[str] = set()
-    for op in applying:
+    for op in (op for op in ops if op.name in _APPLIES):
         found = _found_within(op, functions, entered)
         if found:
             return f"its CPU compiler aborts on control flow in a region ({found} in {op.name})"
@@ -66,16 +55,9 @@ def _inlined_operations(functions: dict[str, mlir.RawOperation]) -> float:
     def count(name: str) -> float:
         if name not in counts:
             counts[name] = 0.0  # for one that calls itself
-            own = [0.0]
-
-            def visit(op: mlir.RawOperation) -> None:
-                own[0] += 1
-                if op.name in CALLS:
-                    called = mlir.symbol_name(op.attributes[CALLS[op.name]])
-                    own[0] += count(called) if called in functions else 0.0
-
-            mlir.walk(functions[name], visit)
-            counts[name] = own[0]
+            calls, own = mlir.named(functions[name], CALLS)
+            called = (mlir.symbol_name(op.attributes[CALLS[op.name]]) for op in calls)
+            counts[name] = own + sum(count(callee) for callee in called if callee in functions)
         return counts[name]
 
     return max((count(name) for name in functions), default=0.0)
@@ -85,21 +67,14 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
     """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
     pending = [op]
     while pending:
-        around = pending.pop()
-        found: list[str] = []
-
-        def visit(inner: mlir.RawOperation, around: mlir.RawOperation = around, found: list[str] = found) -> None:
-            if inner != around and _is_control_flow(inner):
-                found.append(inner.name)
+        for inner in mlir.walked(pending.pop())[1:]:
+            if _is_control_flow(inner):
+                return inner.name
             if inner.name in CALLS:
                 name = mlir.symbol_name(inner.attributes[CALLS[inner.name]])
                 if name in functions and name not in entered:
                     entered.add(name)
                     pending.append(functions[name])
-
-        mlir.walk(around, visit)
-        if found:
-            return found[0]
     return ""
 
 

@@ -11,7 +11,8 @@ from collections.abc import Hashable
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.verify.module_index import ModuleIndex, function_of
+from hlo_lower.verify.program import Program, ValueId, ops_within
+from hlo_lower.verify.scatter_positions import position_of, scatters_of
 
 _NARROW = {"i2": 1, "ui2": 2, "i4": 3, "ui4": 4, "i8": 7, "ui8": 8, "i16": 15, "ui16": 16}
 """Bits of the largest value of an index type in which XLA's bounds may wrap."""
@@ -22,8 +23,32 @@ _SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "
 _MAX_DEPTH = 12
 
 
-def why_xla_errs(index: ModuleIndex, scatter: mlir.RawOperation) -> str:
-    """Why XLA is no judge of a scatter, "" if no error of it is known."""
+def why_xla_errs(module: mlir.RawModule) -> list[str]:
+    """For each scatter of a module why XLA is no judge of it, "" if no error of it is known."""
+    scatters = scatters_of(module)
+    shared = (
+        _with_shared_operands(module)
+        if any(len(scatter.results) > 1 for scatter in scatters)
+        else set[mlir.RawOperation]()
+    )
+    several = "corrupts memory where two operands are the same value (openxla/xla#29362)"
+    return [_why_it_errs(scatter) or (several if scatter in shared else "") for scatter in scatters]
+
+
+def why_xla_errs_in(module: mlir.RawModule) -> str:
+    """The first of these reasons."""
+    return next(filter(None, why_xla_errs(module)), "")
+
+
+def why_no_judge(module: mlir.RawModule) -> str:
+    """Why XLA is no judge of a module, with the scatter, "" where no error is known."""
+    known = zip(scatters_of(module), why_xla_errs(module), strict=True)
+    told = (f"XLA is no judge of {position_of(op, n)}: it {why}" for n, (op, why) in enumerate(known, start=1) if why)
+    return next(told, "")
+
+
+def _why_it_errs(scatter: mlir.RawOperation) -> str:
+    """Why XLA is no judge of a scatter, wherever it stands."""
     numbers = mlir.scatter_dimension_numbers(scatter)
     arity = len(scatter.results)
     values = list(scatter.operands)
@@ -45,43 +70,33 @@ def why_xla_errs(index: ModuleIndex, scatter: mlir.RawOperation) -> str:
         is_constant = not mlir.is_block_argument(value) and value.owner.name == "stablehlo.constant"
         if is_constant and mlir.tensor_element_name(value.type) == "i2":
             return "writes a negative i2 constant over its neighbours in the byte"
-    if arity > 1 and _may_share_operands(index, scatter):
-        return "corrupts memory where two operands are the same value (openxla/xla#29362)"
     return ""
 
 
-def why_xla_errs_in(module: mlir.RawModule) -> str:
-    """The same of all scatters of a module."""
-    index = ModuleIndex(module)
-    return next((reason for scatter in index.scatters if (reason := why_xla_errs(index, scatter))), "")
+def _with_shared_operands(module: mlir.RawModule) -> set[mlir.RawOperation]:
+    """The scatters two operands of which are, or may become by inlining and merging of equal ops, the same value."""
+    program, found = Program(module), set[mlir.RawOperation]()
+    for op in ops_within([op for body in program.entries.values() for op in body.ops]):
+        if op.name == "stablehlo.scatter":
+            keys = [(program.types[v], _key(program, v, 0)) for v in op.inputs[: len(op.results)]]
+            if len(set(keys)) < len(keys):
+                found.add(op.raw)
+    return found
 
 
-def _may_share_operands(index: ModuleIndex, scatter: mlir.RawOperation) -> bool:
-    """Whether two operands are, or may become by inlining and merging of equal ops, the same value."""
-    operands = list(scatter.operands)[: len(scatter.results)]
-    for path in index.call_paths(function_of(scatter)):
-        keys = [(str(v.type), _key(v, path, 0)) for v in operands]
-        if len(set(keys)) < len(keys):
-            return True
-    return False
-
-
-def _key(value: mlir.RawValue, path: tuple[mlir.RawOperation, ...], depth: int) -> Hashable:
-    """The same for two values that are computed alike from the same values, entered by the calls of path."""
-    if mlir.is_block_argument(value):
-        if value.owner.owner.operation.name == "func.func" and path:
-            return _key(path[0].operands[mlir.argument_number(value)], path[1:], depth)
+def _key(program: Program, value: ValueId, depth: int) -> Hashable:
+    """The same for two values that are computed alike from the same values."""
+    op = program.makers[value]
+    if op is None:
         return value
-    op = value.owner.operation
-    number = mlir.result_number(value)
+    place = op.results.index(value)
     if op.name == "stablehlo.constant":
-        return ("constant", _content(op))
+        return ("constant", _content(op.raw))
     if op.name in _SAME_ELEMENTS:
-        return _key(op.operands[number if len(op.results) > 1 else 0], path, depth)
-    if depth > _MAX_DEPTH or len(op.regions):
+        return _key(program, op.inputs[place if len(op.results) > 1 else 0], depth)
+    if depth > _MAX_DEPTH or op.bodies:
         return value
-    attributes = tuple(sorted((name, str(a)) for name, a in mlir.attributes_of(op).items()))
-    return (op.name, number, attributes, *(_key(v, path, depth + 1) for v in op.operands))
+    return (op.name, place, op.attributes, *(_key(program, v, depth + 1) for v in op.inputs))
 
 
 def _content(constant: mlir.RawOperation) -> bytes:

@@ -97,11 +97,11 @@ def test_a_child_that_has_gone_is_replaced(prober):
     assert prober.probe(GOOD, "m") is None
 
 
-def test_no_child_is_an_error(monkeypatch, prober):
+def test_no_child_is_an_error(monkeypatch):
     """Where none can be started, the message says how to read without one."""
     monkeypatch.setattr(prober_file, "SERVER", "hlo_lower.no_such_module")
     with pytest.raises(InputError, match=r"there is no process to read it in: .*\n  next: .*contained=False"):
-        prober.probe(GOOD, "m")
+        Prober().probe(GOOD, "m")
 
 
 def test_reading_that_takes_too_long_is_ended(monkeypatch):

@@ -10,59 +10,44 @@ import pytest
 from hlo_lower.errors import InputError
 from hlo_lower.testing import campaign, case_of_seed, report_lines
 from hlo_lower.testing.campaign import STATE, SUMMARY, Campaign
-from hlo_lower.testing.campaign_worker import Pool
+from hlo_lower.testing.campaign_worker import judged_in_processes
 from hlo_lower.testing.case_outcome import CaseOutcome, Tally, from_json, to_json
 from hlo_lower.testing.findings import kind_of, write_finding
 from hlo_lower.testing.judging import Judged
 from hlo_lower.testing.lowering import built_in
 
 
-def served(connection, oob, _prefer, _float_mode):
-    """A child that dies on seed 3, hangs on seed 5 and finds the others right."""
-    connection.send(None)
-    while True:
-        cases = connection.recv()
-        if any(case.name == "seed 3" for case in cases):
-            os._exit(11)
-        if any(case.name == "seed 5" for case in cases):
-            time.sleep(60)
-        connection.send(Judged([CaseOutcome(case.name, "Tile", "add", judges=("reference",)) for case in cases]))
+def served(cases):
+    """Dies on seed 3, hangs on seed 5 and finds the others right."""
+    if any(case.name == "seed 3" for case in cases):
+        os._exit(11)
+    if any(case.name == "seed 5" for case in cases):
+        time.sleep(60)
+    return Judged([CaseOutcome(case.name, "Tile", "add", judges=("reference",)) for case in cases])
 
 
 @pytest.mark.sweep
 def test_a_process_that_dies_or_hangs_is_a_finding():
     """The batch is halved until the case that takes the process down stands alone; the others are judged."""
     cases = [case_of_seed(seed) for seed in range(2, 6)]
-    with Pool(2, "xla", time_limit=1.0, target=served) as pool:
-        outcomes = [o for _, judged in pool.judge([cases[:2], cases[2:]]) for o in judged.outcomes]
+    found = judged_in_processes(served, [cases[:2], cases[2:]], jobs=2, time_limit=1.0)
+    outcomes = [o for _, judged in found for o in judged.outcomes]
     assert {o.name: o.failure for o in outcomes} == {
         "seed 2": "",
-        "seed 3": "the process died, exit code 11",
+        "seed 3": "the process that worked on it died: exit code 11",
         "seed 4": "",
-        "seed 5": "not done in 1 s",
+        "seed 5": "was not done after 1 s, the time for a module",
     }
 
 
-class FakePool:
-    """Judges without lowering anything; seed 7 fails."""
-
-    def __init__(self, *given, **keywords):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def judge(self, batches):
-        """See `Pool.judge`."""
-        for batch in batches:
-            failures = {"seed 7": "differs"}
-            told = ("Tile", "add", "window", ("reference",))
-            outcomes = [CaseOutcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
-            SEEN.extend(case.name for case in batch)
-            yield batch, Judged(outcomes)
+def found_alike(call, batches, **how):
+    """Judges without lowering anything, as `judged_in_processes`; seed 7 fails."""
+    for batch in batches:
+        failures = {"seed 7": "differs"}
+        told = ("Tile", "add", "window", ("reference",))
+        outcomes = [CaseOutcome(c.name, *told, failure=failures.get(c.name, "")) for c in batch]
+        SEEN.extend(case.name for case in batch)
+        yield batch, Judged(outcomes)
 
 
 SEEN: list[str] = []
@@ -72,7 +57,7 @@ SEEN: list[str] = []
 def fake(monkeypatch):
     """A campaign without processes, and the names of the cases that it judges."""
     SEEN.clear()
-    monkeypatch.setattr(campaign, "Pool", FakePool)
+    monkeypatch.setattr(campaign, "judged_in_processes", found_alike)
     monkeypatch.setattr(campaign, "shrink", lambda case, choices, fails, most=0: (case, choices))
     return SEEN
 
@@ -138,12 +123,13 @@ def test_a_case_that_does_not_lower_is_written_down_too(tmp_path):
     case = case_of_seed(0)
     write_finding(tmp_path, "a", case, "xla", "not lowered: KeyError", "repeat it", lower)
     assert (tmp_path / "a.lowered.mlir").read_text() == "// not lowered: KeyError: 'no rule'\n"
-    write_finding(tmp_path, "b", case, "xla", "the process died", "repeat it", None)
+    write_finding(tmp_path, "b", case, "xla", "the process that worked on it died", "repeat it", None)
     assert (tmp_path / "b.lowered.mlir").read_text() == ""
     write_finding(tmp_path, "c", case, "xla", "differs", "repeat it", built_in("xla"))
     assert "func.func public @main" in (tmp_path / "c.lowered.mlir").read_text()
-    kinds = [kind_of(f) for f in ("not lowered: x", "the process died, exit code 1", "not done in 6 s", "argument set")]
-    assert kinds == ["not lowered", "the process died", "not done", "differs"]
+    lost = ("the process that worked on it died: exit code 1", "was not done after 6 s")
+    kinds = [kind_of(f) for f in ("not lowered: x", *lost, "argument set")]
+    assert kinds == ["not lowered", "the process that worked on it died", "was not done", "differs"]
 
 
 def test_an_outcome_survives_its_line():

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from hlo_lower.testing import rounded_arithmetic
 from hlo_lower.testing.case_arguments import data
 from hlo_lower.testing.drawn_types import TYPES, typed
 from hlo_lower.testing.update_computations import Expr, UpdateComputation, evaluate
 from hlo_lower.verify.compare import first_difference
 from hlo_lower.verify.interpreter import shared_interpreter
+from hlo_lower.verify.reference import rounded_arithmetic
 from hlo_lower.verify.run import Executable
 
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "and", "or", "xor")
@@ -46,7 +46,7 @@ def test_ops_of_a_type(name):
         count = 1 if op in UNARY else 2
         inputs = [data(rng, (64,), element, special=n == 0) for n in range(count)]
         with np.errstate(all="ignore"):
-            found = rounded_arithmetic.apply(op, element, inputs)
+            found = rounded_arithmetic.apply(op, element.dtype, inputs)
         difference = first_difference([computed(op, name, inputs)], [found])
         assert difference is None, f"{op} on {name}: {difference}"
 

@@ -81,7 +81,7 @@ def test_forms_types_and_regions_are_all_drawn(cases):
         "promotion": any(c.operands != c.region.elements for c in cases),
         "mixed element types": any(len(set(c.operands)) > 1 for c in cases),
         "captured value": any(c.region.captured for c in cases),
-        "captured constant": any(c.region.captured_constants for c in cases),
+        "captured constant": any(e.op == "captured constant" for c in cases for e in c.region.every()),
         "call": any(e.form == "call" for c in cases for e in c.region.every()),
         "not lifted": any(e.form == "boxed" for c in cases for e in c.region.every()),
         "power": any(e.op == "power" for c in cases for e in c.region.every()),

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from opened_sizes import open_sizes, with_open_sizes
 
 from hlo_lower.testing import case_of_seed
 from hlo_lower.testing.judging import judge
 from hlo_lower.testing.module_text import module_text
-from hlo_lower.testing.open_sizes import open_sizes, with_open_sizes
 
 
 def test_sizes_are_left_open():

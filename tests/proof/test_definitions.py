@@ -16,6 +16,7 @@ from hlo_lower.proving.family_forms import forms
 from hlo_lower.proving.gathers import _CLAMPS_NOT, gather_case, shapes
 from hlo_lower.proving.producers import runtime
 from hlo_lower.proving.proof_case import scatter_case
+from hlo_lower.verify.program import Program
 from hlo_lower.verify.proof.world import World
 from hlo_lower.verify.reference import gather as reference
 from hlo_lower.verify.reference.scatter import scatter
@@ -35,7 +36,7 @@ def indices_like(rng, shape, dtype):
 
 def scattered(form, oob, rng):
     """The prover's result and the reference's, of one draw."""
-    case = scatter_case(form, next(runtime(form, "i8")), SUBTRACT, "i8", oob, {})
+    case = scatter_case(next(runtime(form, "i8")), SUBTRACT, "i8", oob, {})
     module = mlir.parse_module(case.text)
     node = next(op.operation for op in module.body.operations).regions[0].blocks[0].operations[0].operation
     raw = mlir.scatter_dimension_numbers(node)
@@ -45,7 +46,7 @@ def scattered(form, oob, rng):
     )  # fmt: skip
     operand, updates = (rng.integers(-128, 128, shape).astype(np.int8) for shape in (form.operand, form.updates))
     indices = indices_like(rng, form.indices, np.int8)
-    [found] = as_known(module, World(60, oob), [operand, indices, updates])
+    [found] = as_known(Program(module), World(60, oob), [operand, updates, indices])
     [expected] = scatter([operand], indices, [updates], numbers, combine_of(node, {}), [np.dtype(np.int8)], oob=oob)
     return found, expected
 
@@ -78,7 +79,7 @@ def test_gathers_are_those_of_the_reference():
         dtype = mlir.dtype_of(index)
         operand = rng.integers(-128, 128, shape.operand).astype(np.int8)
         indices = indices_like(rng, shape.indices, dtype)
-        [found] = as_known(mlir.parse_module(case.text), World(60), [operand, indices])
+        [found] = as_known(Program(mlir.parse_module(case.text)), World(60), [operand, indices])
         batching, first = ((0,) if shape.is_batched else ()), len(shape.positions)
         offsets = tuple(first + k for k in range(len(shape.offsets)))
         numbers = GatherNumbers(offsets, shape.collapsed, batching, batching, shape.indexed, first)

@@ -8,6 +8,7 @@ import pytest
 z3 = pytest.importorskip("z3")
 
 from hlo_lower import mlir  # noqa: E402
+from hlo_lower.verify.program import Program  # noqa: E402
 from hlo_lower.verify.proof.elements import ElementKind  # noqa: E402
 from hlo_lower.verify.proof.evaluator import Evaluator  # noqa: E402
 from hlo_lower.verify.proof.moving import literal  # noqa: E402
@@ -61,30 +62,24 @@ def drawn(aval, number):
     )
 
 
-def as_known(module, world, inputs):
+def as_known(program, world, inputs):
     """The results of @main on Python numbers."""
-    names = [a.type for a in _main(module).regions[0].blocks[0].arguments]
-    elements = [world.element(mlir.tensor_element_name(t)) for t in names]
+    main = program.entries["main"]
+    elements = [world.element(mlir.tensor_element_name(program.types[a])) for a in main.arguments]
     tensors = []
     for value, element in zip(inputs, elements, strict=True):
         tensor = np.empty(value.shape, object)
         for at in np.ndindex(*value.shape):
             tensor[at] = literal(value[at], element)
         tensors.append(tensor)
-    return Evaluator(module, world).call("main", tensors)
-
-
-def _main(module):
-    return next(
-        op.operation for op in module.body.operations if mlir.symbol_name(op.operation.attributes["sym_name"]) == "main"
-    )
+    return Evaluator(program, world).body(main, tensors, {})
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_known_numbers_are_computed_as_xla_does(name):
     """On Python numbers nothing of z3 is built, and each element is what XLA computes."""
-    module = mlir.parse_module(MODULES[name])
-    executable, avals = Executable(MODULES[name], "quick"), read_signature(module).arguments
+    module = Program(mlir.parse_module(MODULES[name]))
+    executable, avals = Executable(MODULES[name], "quick"), read_signature(module.raw).arguments
     for seed in range(4):
         inputs = [drawn(aval, 10 * seed + k) for k, aval in enumerate(avals)]
         for expected, found in zip(executable.run(inputs), as_known(module, World(60), inputs), strict=True):
@@ -95,8 +90,8 @@ def test_known_numbers_are_computed_as_xla_does(name):
 def test_variables_are_computed_as_xla_does(name):
     """The terms over variables, with numbers in the place of those, are what XLA computes."""
     world = World(60)
-    module = mlir.parse_module(MODULES[name])
-    executable, avals = Executable(MODULES[name], "quick"), read_signature(module).arguments
+    module = Program(mlir.parse_module(MODULES[name]))
+    executable, avals = Executable(MODULES[name], "quick"), read_signature(module.raw).arguments
     arguments = _arguments(module, world)
     results = _results(module, arguments, world)
     inputs = [drawn(aval, 100 + k) for k, aval in enumerate(avals)]

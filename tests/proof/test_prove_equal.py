@@ -51,6 +51,48 @@ def test_a_float_sum_with_its_terms_exchanged_is_unknown():
     assert "does not show when it is run" in result.reason
 
 
+def test_an_elementwise_op_is_a_function_of_its_elements():
+    """Of equal operands it gives the same, whatever it computes; another one does not."""
+    sinh = "%x = chlo.sinh %a : tensor<2xf32> -> tensor<2xf32>"
+    one = module(sinh, add("%r", "%x", "%x"))
+    other = module(sinh, sinh.replace("%x", "%y"), add("%r", "%y", "%x"))
+    assert prove_equal(one, other).status == "proved"
+    assert prove_equal(one, other.replace("%y = chlo.sinh", "%y = chlo.cosh")).status == "refuted"
+
+
+def reduced(*lines, around="%k = stablehlo.constant dense<2.0> : tensor<f32>", read="%k"):
+    """A reduction of floats by a region that reads a value from around it."""
+    region = "\n".join(lines).replace("READ", read)
+    return module(
+        around,
+        f"""%r = "stablehlo.reduce"(%a, %z) <{{dimensions = array<i64: 0>}}> ({{
+          ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+            {region}
+            stablehlo.return %s : tensor<f32>
+        }}) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>""",
+        arguments="%a: tensor<4xf32>, %z: tensor<f32>, %w: tensor<f32>",
+        result="tensor<f32>",
+    )
+
+
+SUMMED = ("%t = stablehlo.multiply %x, READ : tensor<f32>", "%s = stablehlo.add %t, %y : tensor<f32>")
+
+
+@pytest.mark.parametrize(
+    ("other", "status"),
+    [
+        (reduced(*(line.replace("%t", "%other") for line in SUMMED)), "proved"),
+        (reduced(SUMMED[0], SUMMED[1].replace("add", "subtract")), "refuted"),
+        (reduced(*SUMMED, around="%k = stablehlo.constant dense<3.0> : tensor<f32>"), "refuted"),
+        (reduced(*SUMMED, around="", read="%w"), "unknown"),  # XLA does not run such a region
+    ],
+    ids=["other names", "another op", "another constant from around", "an argument from around"],
+)
+def test_a_reduction_of_floats_is_a_function_of_its_region_and_of_what_it_reads(other, status):
+    """Names do not count; its operations do, and what the region takes from around it."""
+    assert prove_equal(reduced(*SUMMED), other).status == status
+
+
 def test_an_integer_sum_in_another_order_is_proved():
     """Integers are computed modulo 2^w, in which order ever."""
     kind = "tensor<2xi8>"

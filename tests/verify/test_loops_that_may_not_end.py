@@ -1,6 +1,5 @@
 """Loops whose end is not known: they run in a process that can be ended, and their arguments are kept near zero."""
 
-import os
 import time
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
     text = loop(TO_AN_INPUT)
     endless, plain = time_limited(loop(ALWAYS), "exact"), time_limited(text, "exact")
     vector, count = np.ones(8, np.float32), np.asarray(3, np.int32)
-    child = devices._child(os.getpid(), 1, "pieces")
+    child = devices.DeviceProcess.shared(1, "pieces")
     process = child._child
     start = time.perf_counter()
     with pytest.raises(TookTooLongError, match="a run took more than 1 s"):

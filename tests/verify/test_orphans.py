@@ -11,7 +11,7 @@ import hlo_lower
 
 LOADED = f"""import importlib.util, sys
 spec = importlib.util.spec_from_file_location("answering", {str(Path(hlo_lower.__file__).parent)!r}
-                                              + "/verify/answering_child.py")
+                                              + "/answering_child.py")
 answering = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(answering)
 """
@@ -21,8 +21,9 @@ endless = {"sleeps": lambda: time.sleep(600), "holds": lambda: re.match("(a+)+$"
 answering.answer_all(lambda what: (True, endless[what]()))
 """
 PARENT = """
+from math import inf
 from threading import Thread
-for what, limit in (("sleeps", None), ("holds", 1.0)):
+for what, limit in (("sleeps", inf), ("holds", 1.0)):
     child = answering.AnsweringChild("endless_child")
     print(child._start().pid, flush=True)
     Thread(target=child.ask, args=(what, limit)).start()

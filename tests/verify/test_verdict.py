@@ -7,7 +7,7 @@ import pytest
 
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.module_index import ScatterPosition
+from hlo_lower.verify.scatter_positions import ScatterPosition
 
 PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
 EQUAL = RegionVerdict(

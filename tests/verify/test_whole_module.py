@@ -5,9 +5,10 @@ import pytest
 from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify import verify
-from hlo_lower.verify.module_index import ModuleIndex
-from hlo_lower.verify.module_runs import blind, drives_of, scatters_on_path
+from hlo_lower.verify.module_runs import blind, drives_of
+from hlo_lower.verify.program import Program
 from hlo_lower.verify.run import CannotRunError, Executable
+from hlo_lower.verify.scatter_positions import scatters_on_path
 from hlo_lower.verify.xla_errors import why_xla_errs
 
 ADD = "%s = stablehlo.add %c, %d : tensor<{e}> stablehlo.return %s : tensor<{e}>"
@@ -38,11 +39,6 @@ TWO = """func.func public @main(%o: tensor<8xf32>, %i: tensor<1xi32>, %j: tensor
   }) : (tensor<8xf32>, tensor<1xi32>, tensor<f32>) -> tensor<8xf32>
   return %a, %b : tensor<8xf32>, tensor<8xf32>
 }"""
-
-
-def indexed(text: str) -> ModuleIndex:
-    """The scatters of a module."""
-    return ModuleIndex(mlir.parse_module(text))
 
 
 @pytest.mark.parametrize(
@@ -156,13 +152,14 @@ def test_blinded_scatters_give_their_operand(scatter_text):
 
 def test_the_path_of_a_result_holds_its_scatters_only():
     """Each of two results depends on its own scatter."""
-    index = indexed(TWO)
-    assert [[place.number for place in scatters_on_path(index, k)] for k in range(2)] == [[1], [2]]
+    program = Program(mlir.parse_module(TWO))
+    main = program.entries["main"]
+    assert [[place.number for place in scatters_on_path(program, main, k)] for k in range(2)] == [[1], [2]]
 
 
 def test_the_index_arguments_of_all_scatters_are_driven():
     """The arguments that place windows are known with their columns, through what computes the indices, too."""
-    drives = drives_of(indexed(TWO).module)
+    drives = drives_of(Program(mlir.parse_module(TWO)))
     assert {place: [(c.size, c.window) for c in found] for place, found in drives.columns.items()} == {
         1: [(8, 1)],
         2: [(8, 1)],
@@ -191,13 +188,28 @@ BROADCAST = """%z{0} = stablehlo.constant dense<0.0> : tensor<f32>
 def test_a_variadic_scatter_of_one_value_twice_is_not_run(arguments, before, operands, wrong):
     """XLA corrupts its memory where two operands become one value; such a module is judged scatter by scatter."""
     text = PAIR.format(arguments=arguments, before=before, operands=operands)
-    index = indexed(text)
-    assert wrong == bool(why_xla_errs(index, index.scatters[0]))
+    module = mlir.parse_module(text)
+    assert wrong == bool(why_xla_errs(module)[0])
     if wrong:
         verdict = verify(text, text)
         assert verdict.module is not None
         assert (verdict.ok, verdict.module.status, verdict.regions) == (True, "not run", ())
         assert "corrupts memory" in verdict.module.reason
+
+
+@pytest.mark.parametrize(("operands", "wrong"), [("%a, %b", False), ("%a, %a", True), ("%b, %k", True)])
+def test_a_variadic_scatter_is_looked_at_through_calls(operands, wrong):
+    """Operands that only a caller makes the same value are found: the argument itself, or behind a barrier."""
+    types = "tensor<8xf32>, tensor<8xf32>, tensor<5x1xi32>, tensor<5xf32>, tensor<5xf32>"
+    inner = PAIR.format(arguments="%a: tensor<8xf32>, %b: tensor<8xf32>, ", before="", operands="%a, %b")
+    text = f"""func.func public @main(%a: tensor<8xf32>, %b: tensor<8xf32>, %i: tensor<5x1xi32>, %u: tensor<5xf32>)
+        -> (tensor<8xf32>, tensor<8xf32>) {{
+      %k = stablehlo.optimization_barrier %b : tensor<8xf32>
+      %r:2 = func.call @pair({operands}, %i, %u, %u) : ({types}) -> (tensor<8xf32>, tensor<8xf32>)
+      return %r#0, %r#1 : tensor<8xf32>, tensor<8xf32>
+    }}
+    {inner.replace("public @main", "private @pair")}"""
+    assert ["corrupts memory" in why for why in why_xla_errs(mlir.parse_module(text))] == [wrong]
 
 
 @pytest.mark.parametrize(
@@ -213,9 +225,9 @@ def test_a_variadic_scatter_of_one_value_twice_is_not_run(arguments, before, ope
 )
 def test_where_xla_is_known_to_err(scatter_text, types, numbers, wrong):
     """The known errors are recognised, and their near misses are not."""
-    index = indexed(scatter_text(*types, numbers) if numbers else scatter_text(*types))
-    assert wrong in why_xla_errs(index, index.scatters[0])
-    assert bool(wrong) == bool(why_xla_errs(index, index.scatters[0]))
+    module = mlir.parse_module(scatter_text(*types, numbers) if numbers else scatter_text(*types))
+    assert wrong in why_xla_errs(module)[0]
+    assert bool(wrong) == bool(why_xla_errs(module)[0])
 
 
 def test_what_calls_back_into_python_is_not_run():

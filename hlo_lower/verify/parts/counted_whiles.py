@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.constant_folding import folded
+from hlo_lower.verify.counters import counter_at
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import LoopCounter, Position, RuntimeStart
 from hlo_lower.verify.program import Body, Op, Program, ValueId
@@ -24,13 +25,11 @@ class CountedWhile:
       op: the loop.
       counter: it, and how many iterations there are: at least one.
       place: where the counter is carried.
-      kept: places of what an iteration returns as it is.
     """
 
     op: Op
     counter: LoopCounter
     place: int
-    kept: frozenset[int]
 
     @property
     def body(self) -> Body:
@@ -69,33 +68,12 @@ class Scope:
             if body.returned[place] == argument:
                 self._aliases[argument] = self._aliases[op.results[place]] = op.inputs[place]
                 self._aliases[condition.arguments[place]] = op.inputs[place]
-        if len(condition.returned) != 1:
-            return
-        compared = self._program.makers[condition.returned[0]]
-        if compared is None or compared.name != "stablehlo.compare":
-            return
-        if mlir.enum_value(compared.raw.attributes["comparison_direction"]) != "LT":
-            return
-        counted, limit = compared.inputs
-        if counted not in condition.arguments:
-            return
-        place = condition.arguments.index(counted)
-        trips = self.integer(limit)
-        if self.integer(op.inputs[place]) != 0 or trips is None or trips < 1:
-            return
-        if not self._adds_one(body, place):
-            return
-        counter = LoopCounter(op.results[0], trips)
-        kept = frozenset(k for k, argument in enumerate(body.arguments) if body.returned[k] == argument)
-        self.loops[op] = CountedWhile(op, counter, place, kept)
-        self._counters[body.arguments[place]] = counter
-
-    def _adds_one(self, body: Body, place: int) -> bool:
-        added, counter = self._program.makers[body.returned[place]], body.arguments[place]
-        if added is None or added.name != "stablehlo.add" or counter not in added.inputs:
-            return False
-        [other] = [v for v in added.inputs if v != counter] or [counter]
-        return other != counter and self.integer(other) == 1
+        for place, argument in enumerate(body.arguments):
+            found = counter_at(self._program, self.integer, op, place)
+            if found is not None and found.start == 0 and found.step == 1 and found.trips:
+                counter = LoopCounter(op.results[0], found.trips)
+                self.loops[op] = CountedWhile(op, counter, place)
+                self._counters[argument] = counter
 
     # --- values ---
 
@@ -148,14 +126,9 @@ class Scope:
         if op is None or op.name != "stablehlo.clamp":
             return value
         low, high = self.integer(op.inputs[0]), self.integer(op.inputs[2])
-        element = self.element(value)
+        element = self._program.dtype_of(value)
         greatest = int(np.iinfo(element).max) if element is not None and element.kind in "iu" else last
         return op.inputs[1] if low == 0 and high == min(last, greatest) else value
-
-    def element(self, value: ValueId) -> np.dtype[Any] | None:
-        """The element type of a value."""
-        tensor = self._program.type_of(value)
-        return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
     def position(self, value: ValueId) -> Position | None:
         """A scalar integer as a position, where no step on the way wraps around."""
@@ -165,7 +138,7 @@ class Scope:
         return self._positions[value]
 
     def _fitting(self, value: ValueId, position: Position | None) -> Position | None:
-        element = self.element(value)
+        element = self._program.dtype_of(value)
         if position is None or element is None or element.kind not in "iu":
             return None
         low, high = position.bounds

@@ -17,7 +17,7 @@ def counted(program: Program, scope: Scope, value: ValueId) -> tuple[int, Positi
     if op is None or tensor is None or len(op.results) != 1 or not tensor.is_static:
         return None
     found = _counted_by(program, scope, op)
-    element = mlir.dtype_of(tensor.element_name)
+    element = program.dtype_of(value)
     if found is None or element is None or element.kind not in "iu":
         return None
     low, high = found[1].bounds

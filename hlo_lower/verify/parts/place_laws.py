@@ -1,42 +1,12 @@
 """Laws of ops that compute each element by itself, or move elements: elementwise ops, broadcasts, reshapes, sorts."""
 
+from collections.abc import Iterable
 from math import prod
 
 from hlo_lower import mlir
+from hlo_lower.verify.elementwise_ops import ELEMENTWISE
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 from hlo_lower.verify.parts.positions import ZERO
-
-EACH = (
-    frozenset(
-        f"stablehlo.{name}"
-        for name in (
-            *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine"),
-            *(
-                "count_leading_zeros",
-                "divide",
-                "exponential",
-                "exponential_minus_one",
-                "floor",
-                "imag",
-                "is_finite",
-                "log",
-            ),
-            *("log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power"),
-            *("real", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even", "rsqrt", "select"),
-            *("shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan"),
-            *("tanh", "xor"),
-        )
-    )
-    | {f"chlo.{name}" for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cosh", "digamma")}
-    | {
-        f"chlo.{name}"
-        for name in (
-            *("erf", "erf_inv", "erfc", "is_inf", "is_neg_inf", "is_pos_inf", "lgamma", "next_after", "polygamma"),
-            *("sinh", "square", "tan", "zeta", "bessel_i1e"),
-        )
-    }
-)
-"""Ops whose element p is computed from the elements p of their operands; a scalar operand is one for all."""
 
 
 def each(asked: OpParts) -> list[Goal] | None:
@@ -117,52 +87,42 @@ def groups(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[i
     return found
 
 
+def beside(asked: OpParts, taken: Iterable[int], count: int | None = None) -> list[Goal] | None:
+    """Along other dims than those that are taken whole, operands are cut as the result is: all, or the first ones."""
+    dims = set(taken)
+    if not asked.has_same_attributes() or not all(asked.takes_all(d) for d in dims):
+        return None
+    runs = {d: asked.run(d) for d in range(len(asked.result)) if d not in dims}
+    cut = len(asked.first.inputs) if count is None else count
+    return all_goals([asked.goal(k, runs if k < cut else None) for k in range(len(asked.first.inputs))])
+
+
 def concatenate(asked: OpParts) -> list[Goal] | None:
     """Along other dims than its own each operand is cut as the result is."""
-    along = mlir.integer_of(asked.first.raw.attributes["dimension"])
-    if not asked.has_same_attributes() or not asked.takes_all(along):
-        return None
-    if len(asked.first.inputs) != len(asked.second.inputs):
-        return None
-    runs = {d: asked.run(d) for d in range(len(asked.result)) if d != along}
-    return all_goals([asked.goal(k, runs) for k in range(len(asked.first.inputs))])
+    return beside(asked, [mlir.integer_of(asked.first.raw.attributes["dimension"])])
 
 
 def reverse(asked: OpParts) -> list[Goal] | None:
     """Dims that keep their order are cut alike."""
-    turned = integers(asked.first, "dimensions")
-    if not asked.has_same_attributes() or not all(asked.takes_all(d) for d in turned):
-        return None
-    return all_goals([asked.goal(0, {d: asked.run(d) for d in range(len(asked.result)) if d not in turned})])
+    return beside(asked, integers(asked.first, "dimensions"))
 
 
 def pad(asked: OpParts) -> list[Goal] | None:
     """Dims without padding are cut alike; the others are whole."""
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-    edges = list(zip(*(integers(asked.first, name) for name in names), strict=True))
-    padded = [d for d, edge in enumerate(edges) if any(edge)]
-    if not asked.has_same_attributes() or not all(asked.takes_all(d) for d in padded):
-        return None
-    runs = {d: asked.run(d) for d in range(len(edges)) if d not in padded}
-    return all_goals([asked.goal(0, runs), asked.goal(1)])
+    edges = zip(*(integers(asked.first, name) for name in names), strict=True)
+    return beside(asked, [d for d, edge in enumerate(edges) if any(edge)], 1)
 
 
 def sort(asked: OpParts) -> list[Goal] | None:
     """Each line along the sorted dim is sorted by itself."""
-    rank = len(asked.result)
-    along = mlir.integer_of(asked.first.raw.attributes["dimension"]) % rank
-    if not (asked.has_same_attributes() and asked.takes_all(along) and asked.is_same_body(0)):
-        return None
-    runs = {d: asked.run(d) for d in range(rank) if d != along}
-    return all_goals([asked.goal(k, runs) for k in range(len(asked.first.inputs))])
+    along = mlir.integer_of(asked.first.raw.attributes["dimension"]) % len(asked.result)
+    return beside(asked, [along]) if asked.is_same_body(0) else None
 
 
 def top_k(asked: OpParts) -> list[Goal] | None:
     """Each line along the last dim is searched by itself."""
-    last = len(asked.result) - 1
-    if not asked.has_same_attributes() or not asked.takes_all(last):
-        return None
-    return all_goals([asked.goal(0, {d: asked.run(d) for d in range(last)})])
+    return beside(asked, [len(asked.result) - 1])
 
 
 def whole(asked: OpParts) -> list[Goal] | None:
@@ -175,7 +135,7 @@ def whole(asked: OpParts) -> list[Goal] | None:
         return None
     if asked.types_of_results(0) != asked.types_of_results(1):
         return None
-    if len(asked.first.inputs) != len(asked.second.inputs) or len(asked.first.bodies) != len(asked.second.bodies):
+    if len(asked.first.bodies) != len(asked.second.bodies):
         return None
     if not all(asked.is_same_body(place) for place in range(len(asked.first.bodies))):
         return None
@@ -183,7 +143,7 @@ def whole(asked: OpParts) -> list[Goal] | None:
 
 
 PLACE_LAWS = {
-    **dict.fromkeys(sorted(EACH), each),
+    **dict.fromkeys(ELEMENTWISE, each),
     "stablehlo.broadcast_in_dim": broadcast_in_dim,
     "stablehlo.transpose": transpose,
     "stablehlo.reshape": reshape,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers, shape_of
+from hlo_lower.verify.parts.place_laws import beside
 from hlo_lower.verify.parts.positions import ZERO
 from hlo_lower.verify.program import Op, Program
 
@@ -82,10 +83,10 @@ def dot_general(asked: OpParts) -> list[Goal] | None:
 def convolution(asked: OpParts) -> list[Goal] | None:
     """Each image is convolved by itself; each feature of the output has its own part of the kernel."""
     numbers = mlir.convolution_dimension_numbers(asked.first.raw)
-    may_cut = {numbers.output_batch}
-    if integers_of_one(asked.first, "batch_group_count") != 1:
+    may_cut, given = {numbers.output_batch}, asked.first.raw.attributes
+    if mlir.integer_of(given["batch_group_count"]) != 1:
         may_cut = set[int]()
-    elif integers_of_one(asked.first, "feature_group_count") == 1:
+    elif mlir.integer_of(given["feature_group_count"]) == 1:
         may_cut.add(numbers.output_feature)
     if not asked.has_same_attributes():
         return None
@@ -98,26 +99,17 @@ def convolution(asked: OpParts) -> list[Goal] | None:
     return all_goals([asked.goal(0, images), asked.goal(1, kernel)])
 
 
-def integers_of_one(op: Op, name: str) -> int:
-    """An integer attribute."""
-    return mlir.integer_of(op.raw.attributes[name])
-
-
 def reduce_window(asked: OpParts) -> list[Goal] | None:
     """Along a dim of windows of one element that move by one, without dilation or padding, elements stay apart."""
-    if not (asked.has_same_attributes() and asked.is_same_body(0)):
-        return None
-    rank, count = len(asked.result), len(asked.first.results)
+    rank = len(asked.result)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     given = [integers(asked.first, name) for name in names if name in asked.first.raw.attributes]
     edges = [0] * (2 * rank)
     if "padding" in asked.first.raw.attributes:
         edges = list(mlir.dense_integers(asked.first.raw.attributes["padding"]))
     single = [d for d in range(rank) if all(values[d] == 1 for values in given) and not any(edges[2 * d : 2 * d + 2])]
-    if not all(asked.takes_all(d) for d in range(rank) if d not in single):
-        return None
-    runs = {d: asked.run(d) for d in single}
-    return all_goals([asked.goal(k, runs if k < count else None) for k in range(2 * count)])
+    others = set(range(rank)) - set(single)
+    return beside(asked, others, len(asked.first.results)) if asked.is_same_body(0) else None
 
 
 def outermost_position(program: Program, op: Op) -> int | None:

@@ -13,18 +13,11 @@ from hlo_lower import mlir
 
 def turn_products(module: mlir.RawModule) -> None:
     """Write the products of a module in one form; those that nothing reads any more are left in it."""
-    transposes: list[mlir.RawOperation] = []
-    dots: list[mlir.RawOperation] = []
-
-    def visit(op: mlir.RawOperation) -> None:
+    found, _ = mlir.named(module.operation, ("stablehlo.transpose", "stablehlo.dot_general"))
+    dots = [op for op in found if op.name == "stablehlo.dot_general"]
+    for op in found:
         if op.name == "stablehlo.transpose":
-            transposes.append(op)
-        if op.name == "stablehlo.dot_general":
-            dots.append(op)
-
-    mlir.walk(module.operation, visit)
-    for transpose in transposes:
-        _turn(transpose)
+            _turn(op)
     for dot in dots:
         _unbatch(dot)
 

@@ -33,24 +33,25 @@ def gather(asked: OpParts) -> list[Goal] | None:
 
 
 def dynamic_update_slice(asked: OpParts) -> list[Goal] | None:
-    """Dims that the update covers are cut alike; a start there is clamped to 0. The others are whole."""
-    operand, update = asked.shape(0), asked.shape(1)
-    covered = [d for d in range(len(operand)) if operand[d] == update[d]]
-    if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
-        return None
-    runs = {d: asked.run(d) for d in covered}
-    starts = [asked.start(d + 2, operand[d] - update[d]) for d in range(len(operand)) if d not in covered]
-    return all_goals([asked.goal(0, runs), asked.goal(1, runs), *starts])
+    """See `sliced`: of the operand and of the update."""
+    return sliced(asked, asked.shape(1), 2)
 
 
 def dynamic_slice(asked: OpParts) -> list[Goal] | None:
-    """Dims of which it takes everything are cut alike; a start there is clamped to 0. The others are whole."""
+    """See `sliced`: of the operand."""
+    return sliced(asked, asked.result, 1)
+
+
+def sliced(asked: OpParts, sizes: tuple[int, ...], count: int) -> list[Goal] | None:
+    """Dims that a slice of these sizes covers are cut alike, in so many operands; a start there is clamped to 0. The
+    others are whole."""
     operand = asked.shape(0)
-    covered = [d for d in range(len(operand)) if operand[d] == asked.result[d]]
+    covered = [d for d in range(len(operand)) if operand[d] == sizes[d]]
     if not all(asked.takes_all(d) for d in range(len(operand)) if d not in covered):
         return None
-    starts = [asked.start(d + 1, operand[d] - asked.result[d]) for d in range(len(operand)) if d not in covered]
-    return all_goals([asked.goal(0, {d: asked.run(d) for d in covered}), *starts])
+    runs = {d: asked.run(d) for d in covered}
+    starts = [asked.start(d + count, operand[d] - sizes[d]) for d in range(len(operand)) if d not in covered]
+    return all_goals([*(asked.goal(k, runs) for k in range(count)), *starts])
 
 
 WINDOW_LAWS = {

@@ -1,4 +1,4 @@
-"""Control flow: loops unrolled as long as they may go on, branches merged by their predicate, and calls.
+"""Control flow: loops unrolled as long as they may go on, branches merged by their predicate.
 
 A loop ends where its condition cannot hold any more, for any arguments; where that is not found within a number of
 rounds nothing is proved.
@@ -7,6 +7,7 @@ rounds nothing is proved.
 from collections.abc import Sequence
 
 from hlo_lower import mlir
+from hlo_lower.verify.program import CALLS
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import TRUTH, ElementType
 from hlo_lower.verify.proof.operation import Operation
@@ -24,12 +25,12 @@ def while_(op: Operation) -> list[Tensor]:
     """`while`."""
     current, alive, open_rounds = list(op.operands), True, 0
     for _ in range(MOST_ROUNDS):
-        [condition] = op.evaluator.block(op.region(0), current, op.scope)
+        [condition] = op.evaluator.body(op.region(0), current, op.scope)
         alive = simplified(both(alive, condition[()]), TRUTH)
         if not op.world.is_possible(alive):
             return current
         with op.world.under(alive):
-            following = op.evaluator.block(op.region(1), current, op.scope)
+            following = op.evaluator.body(op.region(1), current, op.scope)
         current = _merged(alive, following, current, op.elements)
         open_rounds += not is_known(alive)
         if open_rounds > MOST_OPEN_ROUNDS:
@@ -65,7 +66,7 @@ def _branches(op: Operation, conditions: Sequence[Term]) -> list[Tensor]:
         if condition is False:
             continue
         with op.world.under(condition):
-            own = op.evaluator.block(op.region(number), [], op.scope)
+            own = op.evaluator.body(op.region(number), [], op.scope)
         found = own if found is None else _merged(condition, own, found, elements)
     if found is None:
         raise Beyond("a branch that is never taken")
@@ -73,10 +74,6 @@ def _branches(op: Operation, conditions: Sequence[Term]) -> list[Tensor]:
 
 
 def call(op: Operation) -> list[Tensor]:
-    """`func.call`."""
-    return op.evaluator.call(mlir.symbol_name(op.raw.attributes["callee"]), op.operands)
-
-
-def composite(op: Operation) -> list[Tensor]:
-    """`composite`: its decomposition."""
-    return op.evaluator.call(mlir.symbol_name(op.raw.attributes["decomposition"]), op.operands)
+    """`func.call` or `composite`; those of functions that have a body are inlined."""
+    name = mlir.symbol_name(op.raw.attributes[CALLS[op.op.name]])
+    raise Beyond(f"@{name}, of which there is no body, or which calls itself")

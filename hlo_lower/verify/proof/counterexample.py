@@ -96,14 +96,3 @@ def _dtype(name: str) -> np.dtype[Any]:
     if found is None:
         raise Beyond(f"a number of type {name}")
     return found
-
-
-def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays are equal bit for bit, any NaN equal to any other."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind in "iub":
-        return bool(np.array_equal(a, b))
-    x, y = (np.ascontiguousarray(v).reshape(-1) for v in (a, b))
-    is_nan = (x != x) & (y != y)
-    return all(is_nan[k] or x[k].tobytes() == y[k].tobytes() for k in range(x.size))

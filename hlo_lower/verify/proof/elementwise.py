@@ -24,16 +24,6 @@ from hlo_lower.verify.proof.terms import (
 )
 from hlo_lower.verify.proof.uninterpreted import applied
 
-_ARITHMETIC = ("abs", "add", "clamp", "divide", "maximum", "minimum", "multiply", "negate", "remainder", "subtract")
-_ON_BITS = ("and", "not", "or", "popcnt", "shift_left", "shift_right_arithmetic", "shift_right_logical", "xor")
-_ROUNDING = ("ceil", "floor", "reduce_precision", "round_nearest_afz", "round_nearest_even", "sign", "is_finite")
-_CURVES = ("atan2", "cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic")
-_MORE_CURVES = ("power", "rsqrt", "sine", "sqrt", "tan", "tanh", "complex", "real", "imag", "count_leading_zeros")
-_CHLO = ("chlo.erf", "chlo.erf_inv", "chlo.erfc", "chlo.lgamma", "chlo.digamma")
-
-FLOAT_OPERATIONS = frozenset((*_ARITHMETIC, *_ON_BITS, *_ROUNDING, *_CURVES, *_MORE_CURVES, *_CHLO))
-"""Functions of one element of each operand; those that have no meaning of their own below are uninterpreted."""
-
 
 def differing(a: Term, b: Term) -> Term:
     """Whether one of two truths holds, and not the other."""
@@ -54,7 +44,7 @@ TRUTHS: Mapping[str, Callable[..., Term]] = {
 
 
 def elementwise(op: Operation) -> list[Tensor]:
-    """One of `FLOAT_OPERATIONS`, on whatever type."""
+    """One of `ELEMENTWISE`, on whatever type; those that have no meaning of their own below are uninterpreted."""
     elements = op.elements
     if elements[0].kind is ElementKind.TRUTH and op.name in TRUTHS:
         return [mapped(op.shape(), TRUTHS[op.name], *op.operands)]
@@ -64,10 +54,7 @@ def elementwise(op: Operation) -> list[Tensor]:
 
 
 def _uninterpreted(op: Operation, symbol: str, result: ElementType) -> Tensor:
-    elements = op.elements
-    attributes = op.raw.attributes
-    told = [str(attributes[name]) for name in sorted(attributes) if "." not in name]
-    return _mapped_symbol(op, " ".join((symbol, *told)), elements, result)
+    return _mapped_symbol(op, f"{symbol} {op.attributes}", op.elements, result)
 
 
 def _mapped_symbol(op: Operation, symbol: str, elements: Sequence[ElementType], result: ElementType) -> Tensor:

@@ -9,14 +9,15 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.errors import InputError
+from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import solver
 from hlo_lower.verify.proof.beyond import Beyond
-from hlo_lower.verify.proof.counterexample import DRAWS, Drawing, same_bits
+from hlo_lower.verify.proof.counterexample import DRAWS, Drawing
 from hlo_lower.verify.proof.proof_result import ProofResult
 from hlo_lower.verify.proof.query import Answer, ask
 from hlo_lower.verify.proof.world import World
-from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+from hlo_lower.verify.run import CannotRunError, Executable, Rounding, parse_or_refuse
 
 Array = NDArray[Any]
 
@@ -69,7 +70,7 @@ def _proved(
     before: str, after: str, timeout_s: float, oob: Literal["xla", "spec"], *, trust_flags: bool
 ) -> ProofResult:
     context = mlir.shared_context(len(before) + len(after))
-    first, second = (_parsed(text, context) for text in (before, after))
+    first, second = (_read(text, context) for text in (before, after))
     looks_at_bits = any("bitcast_convert" in text for text in (before, after))
     world = World(timeout_s, oob, trust_flags, floats_as_bits=looks_at_bits)
     answer = ask(first, second, world)
@@ -79,12 +80,11 @@ def _proved(
     return _confirmed(answer, before, after, is_ours=is_ours)
 
 
-def _parsed(text: str, context: mlir.RawContext) -> mlir.RawModule:
+def _read(text: str, context: mlir.RawContext) -> Program:
     try:
-        return mlir.parse_module(text, context)
-    except mlir.MlirSyntaxError as error:
-        first = error.diagnostics[0]
-        raise InputError(f"prove:{first.line}:{first.column}", first.message) from None
+        return Program(parse_or_refuse(text, "prove", context))
+    except TooLargeError as error:
+        raise Beyond(str(error)) from None
 
 
 def _confirmed(answer: Answer, before: str, after: str, *, is_ours: bool) -> ProofResult:
@@ -125,6 +125,6 @@ def scatters_into_a_scalar(text: str) -> bool:
 def _difference(expected: Sequence[Array | None], found: Sequence[Array]) -> str:
     """Where the first difference is, or ""."""
     for number, (a, b) in enumerate(zip(expected, found, strict=True)):
-        if a is not None and not same_bits(a, b):
+        if a is not None and first_difference([a], [b]) is not None:
             return f"result {number}: {a.tolist()} and {b.tolist()}"
     return ""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hlo_lower import mlir
+from hlo_lower.verify.moves import MOVES
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.operation import Operation
@@ -30,12 +31,7 @@ def literal(value: np.generic, element: ElementType) -> Term:
     if element.kind is ElementKind.INTEGER:
         return element.wrapped(int(value))
     bits = int.from_bytes(np.asarray(value).tobytes(), "little")
-    return bits if element.width else z3.Const(literal_name(bits, element), element.sort)
-
-
-def literal_name(bits: int, element: ElementType) -> str:
-    """The name of the constant that stands for a float of these bits."""
-    return f"{element.name} {bits:#x}"
+    return bits if element.width else z3.Const(f"{element.name} {bits:#x}", element.sort)
 
 
 def iota(op: Operation) -> list[Tensor]:
@@ -50,41 +46,9 @@ def iota(op: Operation) -> list[Tensor]:
     return [built(op.shape(), number)]
 
 
-def reshape(op: Operation) -> list[Tensor]:
-    """`reshape`."""
-    return [op.operands[0].reshape(op.shape())]
-
-
-def transpose(op: Operation) -> list[Tensor]:
-    """`transpose`."""
-    return [op.operands[0].transpose(op.integers("permutation"))]
-
-
-def reverse(op: Operation) -> list[Tensor]:
-    """`reverse`."""
-    return [np.flip(op.operands[0], op.integers("dimensions"))]
-
-
-def broadcast_in_dim(op: Operation) -> list[Tensor]:
-    """`broadcast_in_dim`."""
-    shape, value = op.shape(), op.operands[0]
-    spread = [1] * len(shape)
-    for source, target in enumerate(op.integers("broadcast_dimensions")):
-        spread[target] = value.shape[source]
-    dims = op.integers("broadcast_dimensions")
-    ordered = value.transpose(sorted(range(value.ndim), key=lambda d: dims[d]))
-    return [np.broadcast_to(ordered.reshape(spread), shape)]
-
-
-def slice_(op: Operation) -> list[Tensor]:
-    """`slice`."""
-    bounds = zip(op.integers("start_indices"), op.integers("limit_indices"), op.integers("strides"), strict=True)
-    return [op.operands[0][tuple(slice(start, limit, stride) for start, limit, stride in bounds)]]
-
-
-def concatenate(op: Operation) -> list[Tensor]:
-    """`concatenate`."""
-    return [np.concatenate(op.operands, op.integer("dimension"))]
+def moved(op: Operation) -> list[Tensor]:
+    """One of `MOVES`."""
+    return [MOVES[op.name](op.raw, op.operands, op.shape())]
 
 
 def pad(op: Operation) -> list[Tensor]:

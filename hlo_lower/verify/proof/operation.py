@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from hlo_lower import mlir
+from hlo_lower.verify.program import Body, Op, Program, ValueId
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.tensors import Tensor
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
 
-Scope = Mapping[Any, Tensor]
+Scope = Mapping[ValueId, Tensor]
 """What each value of the module stands for, as far as it has been evaluated."""
 
 
 class Evaluates(Protocol):
-    """What evaluates the blocks that an operation holds, and the functions that it calls."""
+    """What evaluates the bodies that an operation holds."""
 
     @property
     def world(self) -> World: ...
 
-    def block(self, block: mlir.RawBlock, arguments: Sequence[Tensor], scope: Scope, /) -> list[Tensor]: ...
+    @property
+    def program(self) -> Program: ...
 
-    def scalars(self, block: mlir.RawBlock, arguments: Sequence[Term], scope: Scope, /) -> list[Term]: ...
+    def body(self, body: Body, arguments: Sequence[Tensor], scope: Scope, /) -> list[Tensor]: ...
 
-    def call(self, name: str, arguments: Sequence[Tensor], /) -> list[Tensor]: ...
+    def scalars(self, body: Body, arguments: Sequence[Term], scope: Scope, /) -> list[Term]: ...
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,21 @@ class Operation:
     """An operation with evaluated operands.
 
     Attributes:
-      raw: the operation.
+      op: the operation.
       operands: its operands.
       scope: what its regions may refer to.
       evaluator: what evaluates those.
     """
 
-    raw: mlir.RawOperation
+    op: Op
     operands: tuple[Tensor, ...]
     scope: Scope
     evaluator: Evaluates
+
+    @property
+    def raw(self) -> mlir.RawOperation:
+        """The operation as jaxlib's bindings have it."""
+        return self.op.raw
 
     @property
     def world(self) -> World:
@@ -91,9 +98,15 @@ class Operation:
         attributes = self.raw.attributes
         return mlir.enum_value(attributes[name]) if name in attributes else ""
 
-    def region(self, number: int = 0) -> mlir.RawBlock:
-        """The one block of a region."""
-        return self.raw.regions[number].blocks[0]
+    @property
+    def attributes(self) -> str:
+        """The attributes that say what it computes, as text; those of other dialects (shardings) do not."""
+        given = mlir.attributes_of(self.raw)
+        return " ".join(f"{name} = {given[name]}" for name in sorted(given) if "." not in name)
+
+    def region(self, number: int = 0) -> Body:
+        """The body of a region."""
+        return self.op.bodies[number]
 
 
 def static_shape(raw_type: mlir.RawType) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hlo_lower import mlir
+from hlo_lower.verify.program import Body, Program, ValueId
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.evaluator import Evaluator
@@ -39,14 +39,14 @@ class Answer:
     model: Any
 
 
-def ask(before: mlir.RawModule, after: mlir.RawModule, world: World) -> Answer:
+def ask(before: Program, after: Program, world: World) -> Answer:
     """Look for arguments for which the results differ.
 
     Raises:
       Beyond: the signatures differ, a module holds what is not known, or the time is up.
     """
     arguments = _arguments(before, world)
-    own, others = (_types(_main(m).regions[0].blocks[0].arguments) for m in (before, after))
+    own, others = (_types(program, _main(program).arguments) for program in (before, after))
     if own != others:
         raise Beyond("arguments of other types")
     first = _results(before, arguments, world)
@@ -79,22 +79,21 @@ def _difference(first: Sequence[Typed], second: Sequence[Typed], world: World) -
     raise Beyond("a question that the solver gives up on")
 
 
-def _main(module: mlir.RawModule) -> mlir.RawOperation:
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    named = [f for f in functions if mlir.symbol_name(f.attributes["sym_name"]) == "main"]
-    if not named:
-        raise Beyond("a module without @main")
-    return named[0]
+def _main(program: Program) -> Body:
+    if "main" not in program.entries:
+        raise Beyond("a module without a public @main")
+    return program.entries["main"]
 
 
-def _types(values: Sequence[mlir.RawValue]) -> list[tuple[tuple[int, ...], str]]:
-    return [(static_shape(v.type), element_name(v.type)) for v in values]
+def _types(program: Program, values: Sequence[ValueId]) -> list[tuple[tuple[int, ...], str]]:
+    types = [program.types[value] for value in values]
+    return [(static_shape(one), element_name(one)) for one in types]
 
 
-def _arguments(module: mlir.RawModule, world: World) -> list[Typed]:
+def _arguments(program: Program, world: World) -> list[Typed]:
     """A variable for each element of each argument of @main."""
     found: list[Typed] = []
-    for number, (shape, name) in enumerate(_types(_main(module).regions[0].blocks[0].arguments)):
+    for number, (shape, name) in enumerate(_types(program, _main(program).arguments)):
         element = world.element(name)
         found.append(Typed(_variables(number, shape, element), element))
     return found
@@ -104,9 +103,8 @@ def _variables(number: int, shape: Sequence[int], element: ElementType) -> Tenso
     return built(shape, lambda at: z3.Const(f"argument {number} {list(at)}", element.sort))
 
 
-def _results(module: mlir.RawModule, arguments: Sequence[Typed], world: World) -> list[Typed]:
-    block = _main(module).regions[0].blocks[0]
-    returned = block.operations[len(block.operations) - 1].operation.operands
-    elements = [world.element(element_name(v.type)) for v in returned]
-    tensors = Evaluator(module, world).call("main", [a.tensor for a in arguments])
+def _results(program: Program, arguments: Sequence[Typed], world: World) -> list[Typed]:
+    main = _main(program)
+    elements = [world.element(name) for _, name in _types(program, main.returned)]
+    tensors = Evaluator(program, world).body(main, [a.tensor for a in arguments], {})
     return [Typed(tensor, element) for tensor, element in zip(tensors, elements, strict=True)]

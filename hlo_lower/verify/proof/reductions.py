@@ -15,8 +15,7 @@ from hlo_lower import mlir
 from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.elementwise import TRUTHS, converted
-from hlo_lower.verify.proof.fingerprint import fingerprint
-from hlo_lower.verify.proof.operation import Operation
+from hlo_lower.verify.proof.operation import Operation, element_name
 from hlo_lower.verify.proof.tensors import Place, Tensor, built
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.uninterpreted import of_tensors
@@ -30,7 +29,7 @@ Folding = Callable[[Term, Term], Term]
 def reduce(op: Operation) -> list[Tensor]:
     """`reduce`."""
     count = len(op.operands) // 2
-    foldings = _foldings(op.region(), [op.element(k) for k in range(count)])
+    foldings = _foldings(op.raw.regions[0].blocks[0], [op.element(k) for k in range(count)])
     if foldings is None:
         return whole(op)
     dims = op.integers("dimensions")
@@ -80,14 +79,14 @@ def _of_integers(name: str, element: ElementType) -> Folding:
 
 def whole(op: Operation) -> list[Tensor]:
     """An operation as an uninterpreted function of whole tensors."""
-    told, captured = fingerprint(op.raw)
-    outer = [(op.scope[v], op.world.element(_name_of(v))) for v in captured]
+    program, table, captured = op.evaluator.program, op.world.table, dict.fromkeys(op.op.captured.values())
+    around = {value: table.of(("captured", place)) for place, value in enumerate(captured)}
+    regions = [table.region(program, body, around, 0) for body in op.op.bodies]
+    types = [str(value.type) for value in (*op.raw.operands, *op.raw.results)]
+    outer = [(op.scope[v], op.world.element(element_name(program.types[v]))) for v in captured]
+    told = f"{op.name} {op.attributes} : {', '.join(types)} {regions}"
     operands = [*zip(op.operands, op.elements, strict=True), *outer]
     return [of_tensors(f"{told} result {k}", operands, op.shape(k), op.element(k)) for k in range(len(op.raw.results))]
-
-
-def _name_of(value: mlir.RawValue) -> str:
-    return mlir.tensor_element_name(value.type)
 
 
 def dot_general(op: Operation) -> list[Tensor]:

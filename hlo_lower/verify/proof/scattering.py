@@ -60,7 +60,7 @@ def scatter(op: Operation) -> list[Tensor]:
     count = len(op.raw.results)
     elements = [op.element(k) for k in range(count)]
     currents = [_promoted(op, k, op.element(k)) for k in range(count)]
-    region = [op.world.element(element_name(a.type)) for a in op.region().arguments]
+    region = [op.world.element(element_name(a.type)) for a in op.raw.regions[0].blocks[0].arguments]
     updates = [_promoted(op, count + 1 + k, region[count + k]) for k in range(count)]
     numbers = _Numbers.of(op.raw, currents[0].ndim, updates[0].ndim)
     writers: dict[Place, list[Term]] = {}

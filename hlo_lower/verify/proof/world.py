@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
+from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType, element_of
 from hlo_lower.verify.proof.solver import z3
@@ -25,6 +26,7 @@ class World:
       trusts_flags: whether `unique_indices = true` may be assumed of the scatters that are evaluated.
       floats_as_bits: whether floats are bit-vectors, not elements of uninterpreted sorts.
       assumptions: what holds of the arguments.
+      table: value numbers, by which regions of both modules are told apart.
     """
 
     timeout_s: float
@@ -32,6 +34,7 @@ class World:
     trusts_flags: bool = False
     floats_as_bits: bool = False
     assumptions: list[Any] = field(default_factory=list[Any])
+    table: Table = field(default_factory=Table)
     _path: list[Any] = field(default_factory=list[Any])
     _start: float = field(default_factory=perf_counter)
 

@@ -1,10 +1,9 @@
 """Evaluate a scatter's update computation with NumPy, for the reference.
 
-Each op rounds to its own type, as XLA does without excess precision: bfloat16 and the float8 types come from ml_dtypes,
-whose arithmetic rounds after each op.
+Each op rounds to its own type, as XLA does without excess precision (`rounded_arithmetic`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,69 +11,10 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.partitions import is_note
+from hlo_lower.verify.reference.rounded_arithmetic import BITWISE, FLOAT, UnsupportedRegionError, apply
 from hlo_lower.verify.reference.scatter import Combine
 
 Array = NDArray[Any]
-
-
-class UnsupportedRegionError(Exception):
-    """The region has an op that this evaluator does not know."""
-
-
-def _maximum(a: Array, b: Array) -> Array:
-    """IEEE 754 maximum: NaN wins, and +0 is greater than -0."""
-    if a.dtype.kind in "iub":
-        return np.maximum(a, b)
-    greater = np.where(a > b, a, b)
-    greater = np.where((a == b) & np.signbit(a), b, np.where(a == b, a, greater))
-    return np.where(a != a, a, np.where(b != b, b, greater))
-
-
-def _minimum(a: Array, b: Array) -> Array:
-    """IEEE 754 minimum: NaN wins, and -0 is less than +0."""
-    if a.dtype.kind in "iub":
-        return np.minimum(a, b)
-    less = np.where(a < b, a, b)
-    less = np.where((a == b) & np.signbit(a), a, np.where(a == b, b, less))
-    return np.where(a != a, a, np.where(b != b, b, less))
-
-
-def _divide(a: Array, b: Array) -> Array:
-    """Division; of integers towards zero (a divisor of 0 is implementation-defined, and refused)."""
-    if a.dtype.name.startswith(("int", "uint")):  # the narrow ones of ml_dtypes are of another kind
-        if np.any(b == 0):
-            raise UnsupportedRegionError("integer division by zero")
-        quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))
-        return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
-    return a / b
-
-
-_BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
-    "add": lambda a, b: a | b if a.dtype == np.bool_ else a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a & b if a.dtype == np.bool_ else a * b,
-    "divide": _divide,
-    "maximum": _maximum,
-    "minimum": _minimum,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
-
-_UNARY: Mapping[str, Callable[[Array], Array]] = {
-    "negate": lambda a: -a,
-    "abs": np.abs,
-    "not": lambda a: ~a,
-}
-
-_COMPARE: Mapping[str, Callable[[Array, Array], Array]] = {
-    "EQ": lambda a, b: a == b,
-    "NE": lambda a, b: a != b,
-    "LT": lambda a, b: a < b,
-    "LE": lambda a, b: a <= b,
-    "GT": lambda a, b: a > b,
-    "GE": lambda a, b: a >= b,
-}
 
 
 def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> Combine:
@@ -92,9 +32,10 @@ def combine_of(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOpera
     return combine
 
 
-_EXACT_OPS = frozenset(
-    {*_BINARY, *_UNARY, "compare", "select", "convert", "constant", "return", "divide", "sqrt", "sign"}
-)
+_APPLIED = frozenset({*FLOAT, *BITWISE, "select"})
+"""Ops that are computed on whole arrays."""
+
+_EXACT_OPS = _APPLIED | {"compare", "convert", "constant", "return", "sqrt", "sign"}
 
 
 def rounds_correctly(scatter: mlir.RawOperation, functions: Mapping[str, mlir.RawOperation]) -> bool:
@@ -168,14 +109,10 @@ def _results(
         return [_constant(op, shape)]
     if is_note(op):
         return inputs
-    if name in _BINARY:
-        return [_BINARY[name](inputs[0], inputs[1])]
-    if name in _UNARY:
-        return [_UNARY[name](inputs[0])]
     if name == "compare":
-        return [_COMPARE[mlir.enum_value(op.attributes["comparison_direction"])](inputs[0], inputs[1])]
-    if name == "select":
-        return [np.where(inputs[0], inputs[1], inputs[2])]
+        name = f"compare {mlir.enum_value(op.attributes['comparison_direction'])}"
+    if name in _APPLIED or name.startswith("compare "):
+        return [apply(name, inputs[-1].dtype, inputs)]
     if name == "convert":
         dtype = mlir.dtype_of(mlir.tensor_element_name(op.results[0].type))
         if dtype is None or (inputs[0].dtype.kind == "f" and dtype.kind in "iu"):

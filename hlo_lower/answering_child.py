@@ -5,16 +5,24 @@ leaves Python's lock to others, as XLA does; and at the limit of the request whe
 interpreter).
 """
 
+import atexit
 import faulthandler
 import os
 import pickle
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from math import inf
 from threading import Lock, Thread
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, Self, cast
+
+LENGTH_BYTES = 8
+"""In front of each request and of each answer."""
 
 GRACE = 1.0
 """Seconds behind a limit in which a parent that lives has ended its child."""
@@ -38,13 +46,18 @@ class AnsweringChild:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @classmethod
+    def shared(cls, *given: Any) -> Self:
+        """The one that this process has for these arguments; it serves whoever asks, and ends with the process."""
+        return cast(Self, _of_process(os.getpid(), cls, *given))
+
     def start(self) -> None:
         """Start the child, without waiting for it: it takes a second or two to be ready."""
         with self._lock:
             self._start()
 
-    def ask(self, request: Any, limit: float | None = None) -> tuple[bool, Any]:
-        """Whether the child can do what is asked, and its answer, in so many seconds.
+    def ask(self, request: Any, limit: float = inf) -> Any:
+        """The child's answer to what is asked, in so many seconds.
 
         Raises:
           TimeoutError: it did not answer in time, and was ended.
@@ -54,22 +67,18 @@ class AnsweringChild:
             child = self._start()
             assert child.stdin is not None
             assert child.stdout is not None
-            data = pickle.dumps((limit, request))
+            data, until = pickle.dumps((limit, request)), monotonic() + limit
             try:
-                child.stdin.write(len(data).to_bytes(8, "little") + data)
+                child.stdin.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
                 child.stdin.flush()
-                if limit is not None and not select.select([child.stdout], [], [], limit)[0]:
-                    raise TimeoutError
-                size = child.stdout.read(8)
-                if len(size) < 8:
-                    raise BrokenPipeError
-                return cast(tuple[bool, Any], pickle.loads(child.stdout.read(int.from_bytes(size, "little"))))
+                size = receive(child.stdout.fileno(), LENGTH_BYTES, until)
+                return pickle.loads(receive(child.stdout.fileno(), int.from_bytes(size, "little"), until))
             except TimeoutError:
                 self.close()
                 raise
-            except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self.close()
-                raise BrokenPipeError from None
+                raise BrokenPipeError(str(error)) from None
 
     def close(self) -> None:
         """End the child."""
@@ -94,20 +103,46 @@ class AnsweringChild:
         return self._child
 
 
-def answer_all(answer: Callable[[Any], tuple[bool, Any]]) -> None:
+@cache
+def _of_process(process: int, kind: Callable[..., AnsweringChild], *given: Any) -> AnsweringChild:
+    """One for each process: a fork must not share the pipes."""
+    child = kind(*given)
+    atexit.register(child.close)
+    return child
+
+
+def receive(file: int, size: int, until: float) -> bytes:
+    """Read so many bytes from a pipe.
+
+    Raises:
+      TimeoutError: they have not come until then, on the monotonic clock.
+      EOFError: the other side has closed it before.
+    """
+    data = bytearray()
+    while len(data) < size:
+        if until < inf and not select.select([file], [], [], max(until - monotonic(), 0))[0]:
+            raise TimeoutError
+        part = os.read(file, min(size - len(data), 1 << 20))
+        if not part:
+            raise EOFError("it ended")
+        data += part
+    return bytes(data)
+
+
+def answer_all(answer: Callable[[Any], Any]) -> None:
     """Answer requests on standard input until it ends. Nothing else is written to standard output."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
     parent = int(sys.argv[1])  # told, as it may be gone by now
     Thread(target=_end_with, args=(parent,), daemon=True).start()
-    while len(size := requests.read(8)) == 8:
+    while len(size := requests.read(LENGTH_BYTES)) == LENGTH_BYTES:
         limit, request = pickle.loads(requests.read(int.from_bytes(size, "little")))
-        if limit is not None:
+        if limit < inf:
             faulthandler.dump_traceback_later(limit + GRACE, exit=True)
         data = pickle.dumps(answer(request))
         faulthandler.cancel_dump_traceback_later()
-        answers.write(len(data).to_bytes(8, "little") + data)
+        answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
         answers.flush()
 
 
@@ -116,3 +151,12 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         sleep(GRACE)
     os._exit(0)
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, in words: code is negative for a signal."""
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return f"signal {signal.Signals(-code).name}"
+        return f"signal {-code}"
+    return f"exit code {code}"
