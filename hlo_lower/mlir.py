@@ -268,12 +268,7 @@ def _call_dynamic_composites(module: RawModule) -> None:
     """Write composites of dynamic shapes as calls of their decompositions, in place."""
     for op in named(module.operation, ("stablehlo.composite",))[0]:
         if not all(is_static(value.type) for value in (*op.operands, *op.results)):
-            types, callee = [result.type for result in op.results], {"callee": op.attributes["decomposition"]}
-            call = create_operation(
-                "func.call", list(op.operands), types, callee, location=op.location, insertion_point=insert_before(op)
-            )
-            for old, new in zip(op.results, call.results, strict=True):
-                old.replace_all_uses_with(new)
+            put_instead(op, "func.call", {"callee": op.attributes["decomposition"]})
             op.erase()
 
 
@@ -785,6 +780,24 @@ def string_attribute(text: str) -> RawAttribute:
     return cast(Any, ir.StringAttr).get(text)
 
 
+def plain_attribute(value: bool | int | float | str | Sequence[Any]) -> RawAttribute:
+    """A plain value as an export under `hl.named` has it: i64, f64, strings, and lists of these."""
+    if isinstance(value, bool):
+        return cast(Any, ir.BoolAttr).get(value)
+    if isinstance(value, int):
+        return i64_attribute(value)
+    if isinstance(value, float):
+        return cast(Any, ir.FloatAttr).get_f64(value)
+    if isinstance(value, str):
+        return string_attribute(value)
+    return cast(Any, ir.ArrayAttr).get([plain_attribute(one) for one in value])
+
+
+def dictionary_attribute(entries: Mapping[str, RawAttribute]) -> RawAttribute:
+    """A dictionary of attributes by name."""
+    return cast(Any, ir.DictAttr).get(dict(entries))
+
+
 def symbol_name(attribute: RawAttribute) -> str:
     """The name in a `@symbol` reference or a string attribute."""
     return str(attribute.value)
@@ -964,13 +977,6 @@ def float_text(value: float, element: str) -> str:
     return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
-def float_attribute_text(value: float, element: str = "") -> str:
-    """A float attribute as it is written: of an element type; by default f32 where that holds the number, else f64."""
-    with np.errstate(over="ignore"):
-        element = element or ("f32" if float(np.float32(value)) == value else "f64")
-    return f"{value:.17e} : {element}" if np.isfinite(value) else f"{float_text(value, element)} : {element}"
-
-
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
     """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
     if array.size == 0:
@@ -1076,6 +1082,31 @@ def create_operation(
         loc=location,
         ip=insertion_point,
     )
+
+
+def put_instead(operation: RawOperation, name: str, attributes: dict[str, RawAttribute]) -> RawOperation:
+    """Create an operation on the same operands before another one, and give its results to who takes those of that."""
+    types, point = [result.type for result in operation.results], insert_before(operation)
+    location, operands = operation.location, list(operation.operands)
+    found = create_operation(name, operands, types, attributes, location=location, insertion_point=point)
+    for old, new in zip(operation.results, found.results, strict=True):
+        old.replace_all_uses_with(new)
+    return found
+
+
+def private_function(
+    module: RawModule, name: str, types: Sequence[RawType], location: RawLocation
+) -> tuple[RawOperation, RawBlock]:
+    """Create a private function at the end of a module, and its block with arguments of these types; once that returns
+    what it gives, `set_signature` tells its type."""
+    attributes = {
+        "sym_name": string_attribute(name),
+        "function_type": parse_attribute("() -> ()"),
+        "sym_visibility": string_attribute("private"),
+    }
+    point = insert_at_end(module.body)
+    function = create_operation("func.func", [], [], attributes, regions=1, location=location, insertion_point=point)
+    return function, append_block(function, 0, types, location)
 
 
 def insert_before(operation: RawOperation) -> Any:

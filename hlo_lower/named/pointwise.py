@@ -41,8 +41,8 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
         array = term.node.constant()
         return None if array is None else array[places] if places else array.reshape(1)
     if term.op == "iota":
-        return places[term.node.integer("iota_dimension")].astype(mlir.dtype_of(term.element))
-    moved = _beneath(term, places)
+        return np.asarray(places[term.node.integer("iota_dimension")]).astype(mlir.dtype_of(term.element))
+    moved = beneath(term, places)
     if moved is not None:
         return value_at(term.operands[0], moved, depth - 1)
     if term.op not in ("convert", "compare", "select") and (
@@ -66,25 +66,33 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
         return _ELEMENTWISE[term.op](*values)
 
 
-def _beneath(term: Term, places: Places) -> Places | None:
-    """The places in the operand of an op that moves elements."""
+def beneath(term: Term, places: Any) -> Any:
+    """The places in the operand of an op that moves elements, coordinates of one place or arrays of many; None of
+    another op."""
+    shape = term.operands[0].shape if term.operands else ()
     if term.op == "broadcast_in_dim":
-        dims = term.integers("broadcast_dimensions")
-        shape = term.operands[0].shape
-        return tuple(places[d] if n != 1 else np.zeros_like(places[d]) for d, n in zip(dims, shape, strict=True))
+        return tuple(places[d] * (n != 1) for d, n in zip(term.integers("broadcast_dimensions"), shape, strict=True))
     if term.op == "transpose":
-        moved: list[np.ndarray[Any, Any]] = [places[0]] * len(places)
-        for i, d in enumerate(term.integers("permutation")):
-            moved[d] = places[i]
-        return tuple(moved)
+        moved = dict(zip(term.integers("permutation"), places, strict=True))
+        return tuple(moved[d] for d in range(len(places)))
     if term.op == "reshape":
-        shape = term.operands[0].shape
-        flat = np.ravel_multi_index(np.broadcast_arrays(*places), term.shape) if places else np.zeros(1, np.int64)
-        return tuple(np.unravel_index(flat, shape)) if shape else ()
+        flat, found = 0, list[Any]()
+        for coordinate, size in zip(places, term.shape, strict=True):
+            flat = flat * size + coordinate
+        for size in reversed(shape):
+            flat, within = divmod(flat, size)
+            found.append(within)
+        return tuple(reversed(found))
     if term.op == "slice":
         starts, strides = term.integers("start_indices"), term.integers("strides")
         return tuple(s + p * t for p, s, t in zip(places, starts, strides, strict=True))
     return None
+
+
+def all_of(term: Term) -> "np.ndarray[Any, Any] | None":
+    """All elements of a value of static shape that is made of iotas and constants; None of others."""
+    found = value_at(term, tuple(np.indices(term.shape, sparse=True)))
+    return None if found is None else np.broadcast_to(found, term.shape)
 
 
 def dims_looked_at(term: Term, depth: int = DEEPEST) -> frozenset[int] | None:

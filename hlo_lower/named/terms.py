@@ -5,7 +5,7 @@ predicate is a constant. A `Term` stands for the value beneath. Two values that 
 so matchers compare terms with `is`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -128,6 +128,23 @@ class Term:
         """The one of which nothing else takes it."""
         found = list(self.users)
         return found[0] if len(found) == 1 else None
+
+
+def above(term: Term, made_of: Callable[[Term], Iterable[Term]], steps: int) -> Iterator[Term]:
+    """A value and what it is made of, the nearest first, each once, of so many at most.
+
+    Args:
+      term: the value.
+      made_of: of what a value is made that is gone on to.
+      steps: how many are looked at.
+    """
+    pending, seen = [term], set[int]()
+    while pending and len(seen) < steps:
+        at = pending.pop(0)
+        if id(at) not in seen:
+            seen.add(id(at))
+            yield at
+            pending += made_of(at)
 
 
 def is_rounded(found: Any, number: float) -> bool:
