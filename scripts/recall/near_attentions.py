@@ -9,8 +9,8 @@ from recall.near_softmaxes import NEAR
 HEADS = f32(2, 4, 8, 8)
 """Batch, heads, positions, size of a head: as many positions as elements, so that shapes do not tell them apart."""
 
-NO_ATTENTION = (finds("attention"),)
-NOT_CAUSAL = (finds("attention", causal=True),)
+NO_ATTENTION = finds("attention")
+NOT_CAUSAL = finds("attention", causal=True)
 
 
 def scores_of(q, k):
@@ -86,13 +86,13 @@ def attention_causal_counted_from_the_end(q, k, v):
     return seen_where(q, k, v, jnp.arange(12)[None] <= jnp.arange(8)[:, None] + 4)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", window=4),))
+@NEAR.case(HEADS, HEADS, HEADS, refuses=finds("attention", window=4))
 def attention_window_off_by_one(q, k, v):
     far = jnp.arange(8)[:, None] - jnp.arange(8)[None]
     return seen_where(q, k, v, (far >= 0) & (far <= 4))
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", scale=0.0625), *NO_ATTENTION))
+@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", scale=0.0625), NO_ATTENTION))
 def attention_weights_scaled(q, k, v):
     return weighted(jax.nn.softmax(scores_of(q, k)) * 0.25 + 0.1, v)
 
@@ -102,7 +102,7 @@ def attention_scores_multiplied_by_the_mask(q, k, v, mask):
     return weighted(jax.nn.softmax(scores_of(q, k) * mask), v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, boolean(8, 8), refuses=(finds("attention", mask="boolean"),))
+@NEAR.case(HEADS, HEADS, HEADS, boolean(8, 8), refuses=finds("attention", mask="boolean"))
 def attention_masked_by_nought(q, k, v, mask):
     return weighted(jax.nn.softmax(jnp.where(mask, scores_of(q, k), 0.0)), v)
 
