@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hlo_lower.errors import InputError
+from hlo_lower.module_forms import MODULE_FORMS, form_for
 from hlo_lower.whole_files import STANDARD
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ def check_one_standard(what: str, names: Sequence[str]) -> None:
     """Check that the standard input, or output, is named at most once."""
     if names.count(STANDARD) > 1:
         raise InputError(STANDARD, f"standard {what} is named twice", next_step="name files")
+
+
+def checked_form(args: argparse.Namespace, how: str) -> str:
+    """The form of a module that was raised, or tiled, and is not written as an Exported."""
+    form = args.emit or form_for(args.output)
+    if form not in MODULE_FORMS:
+        facts, told = f"forms are {', '.join(MODULE_FORMS)}", f"a {how} module is not written as an Exported"
+        raise InputError(args.output, told, facts=facts, next_step="-o OUT.mlir, or --emit")
+    return form
 
 
 def check_distinct(output: str, report: str) -> None:

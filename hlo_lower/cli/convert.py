@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, options_from
 from hlo_lower.cli.common_options import (
-    add_accept_runs,
     add_bind,
+    add_emit,
     add_exactness,
     add_in_place,
-    add_jobs,
+    add_level,
     add_linalg,
     add_plain,
     add_policy,
     policy_given,
 )
 from hlo_lower.cli.convert_many import is_many, run_many
-from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of, tell_written
 from hlo_lower.errors import NotLoweredError
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
     from hlo_lower.verify import Verdict
 
-VERIFY_LEVELS = ("auto", "regions", "full", "off")
 PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
 
 
@@ -55,12 +53,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
     )
-    command.add_argument(
-        "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
-    )
-    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
-    add_accept_runs(command)
-    add_jobs(command)
+    add_level(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     add_in_place(command)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 from hlo_lower.named.found import AttributeValue, Match
-from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind, name_of
 from hlo_lower.vocabulary import BY_NAME, PREFIX, VERSION
 
 COMPOSITE = "stablehlo.composite"
@@ -79,7 +79,7 @@ class Outliner:
         """Put a composite in the place of a call, whose function is its decomposition."""
         composite = mlir.put_instead(call, COMPOSITE, self._attributes(match, Node(call).callee))
         place = order.place(call)
-        order.remove(call)
+        order.remove_all([name_of(call)])
         order.put(place, composite)
         self._gone.append(call)
         return composite
