@@ -79,16 +79,11 @@ def product_of(view: View) -> Product:
     """A `dot_general` opened: what its operands' axes are made of."""
     node = view.term.node
     numbers = mlir.dot_dimension_numbers(node.raw)
-    batch = [
-        (int(a), int(b)) for a, b in zip(numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions, strict=True)
-    ]
-    summed = [
-        (int(a), int(b))
-        for a, b in zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True)
-    ]
+    batch = list(zip(numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions, strict=True))
+    summed = list(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
     axes = iter(view.axes)
     shared = [next(axes) for _ in batch]
-    new = fresh(view.term.operands[0].shape[a] for a, _ in summed)
+    new = fresh(view.term.operands[0].shape[int(a)] for a, _ in summed)
     sides: list[View] = []
     for number, operand in enumerate(view.term.operands):
         own: dict[int, Axis] = {pair[number]: axis for pair, axis in zip(batch, shared, strict=True)}

@@ -7,7 +7,7 @@ so matchers compare terms with `is`.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -390,16 +390,11 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     return found is not None and found.dtype.kind in "fiuV" and bool(found == value)
 
 
-def _product_with_one(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return next((1 - n for n in (1, 0) if _is(terms, operation, frame, n, 1)), None)
-
-
-def _quotient_by_one(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return 0 if _is(terms, operation, frame, 1, 1) else None
-
-
-def _greater_than_everything(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return next((1 - n for n in (0, 1) if _is(terms, operation, frame, n, -np.inf)), None)
+def _beside(
+    value: float, places: tuple[int, ...], terms: Terms, operation: mlir.RawOperation, frame: Frame | None
+) -> int | None:
+    """The operand beside one that is a number everywhere, which is looked for at these places."""
+    return next((1 - n for n in places if _is(terms, operation, frame, n, value)), None)
 
 
 def _chosen(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
@@ -418,9 +413,9 @@ def _alone(_: Terms, operation: mlir.RawOperation, __: Frame | None) -> int | No
 
 
 _IDENTITIES = {
-    "stablehlo.multiply": _product_with_one,
-    "stablehlo.divide": _quotient_by_one,
-    "stablehlo.maximum": _greater_than_everything,
+    "stablehlo.multiply": partial(_beside, 1, (1, 0)),
+    "stablehlo.divide": partial(_beside, 1, (1,)),
+    "stablehlo.maximum": partial(_beside, -np.inf, (0, 1)),
     "stablehlo.select": _chosen,
     "stablehlo.convert": _of_its_own_type,
     "stablehlo.reshape": _of_its_own_type,

@@ -21,6 +21,11 @@ def weighted(weights, v):
     return jnp.einsum("bhqk,bhkd->bhqd", weights, v)
 
 
+def refused(name, function, *more, no=NO_ATTENTION):
+    """One of query, key and value."""
+    NEAR.add(name, function, HEADS, HEADS, HEADS, *more, refuses=no)
+
+
 def seen_where(q, k, v, seen):
     return weighted(jax.nn.softmax(jnp.where(seen, scores_of(q, k), -1e9)), v)
 
@@ -35,24 +40,14 @@ def attention_weights_multiplied_after_the_softmax(q, k, v, mask):
     return weighted(jax.nn.softmax(scores_of(q, k)) * mask, v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_softmax_over_queries(q, k, v):
-    return weighted(jax.nn.softmax(scores_of(q, k), axis=2), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_softmax_over_heads(q, k, v):
-    return weighted(jax.nn.softmax(scores_of(q, k), axis=1), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_weights_transposed(q, k, v):
-    return jnp.einsum("bhqk,bhqd->bhkd", jax.nn.softmax(scores_of(q, k)), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_values_of_queries(q, k, v):
-    return jnp.einsum("bhqk,bhqd->bhqd", jax.nn.softmax(scores_of(q, k)), v)
+refused("attention_softmax_over_queries", lambda q, k, v: weighted(jax.nn.softmax(scores_of(q, k), axis=2), v))
+refused("attention_softmax_over_heads", lambda q, k, v: weighted(jax.nn.softmax(scores_of(q, k), axis=1), v))
+refused(
+    "attention_weights_transposed", lambda q, k, v: jnp.einsum("bhqk,bhqd->bhkd", jax.nn.softmax(scores_of(q, k)), v)
+)
+refused(
+    "attention_values_of_queries", lambda q, k, v: jnp.einsum("bhqk,bhqd->bhqd", jax.nn.softmax(scores_of(q, k)), v)
+)
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
@@ -71,9 +66,9 @@ def attention_does_not_see_itself(q, k, v):
     return seen_where(q, k, v, jnp.tril(jnp.ones((8, 8), bool), k=-1))
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NOT_CAUSAL)
-def attention_sees_the_future(q, k, v):
-    return seen_where(q, k, v, jnp.triu(jnp.ones((8, 8), bool)))
+refused(
+    "attention_sees_the_future", lambda q, k, v: seen_where(q, k, v, jnp.triu(jnp.ones((8, 8), bool))), no=NOT_CAUSAL
+)
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NOT_CAUSAL)
@@ -112,9 +107,7 @@ def attention_softcap_of_two_constants(q, k, v):
     return weighted(jax.nn.softmax(30 * jnp.tanh(scores_of(q, k) / 50)), v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_by_sigmoid(q, k, v):
-    return weighted(jax.nn.sigmoid(scores_of(q, k)), v)
+refused("attention_by_sigmoid", lambda q, k, v: weighted(jax.nn.sigmoid(scores_of(q, k)), v))
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
