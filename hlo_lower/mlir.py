@@ -15,10 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, repeat
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import jax
 import numpy as np
@@ -451,6 +451,17 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
     return cast(Any, stablehlo).ScatterDimensionNumbers(attribute)
 
 
+Numbers = TypeVar("Numbers")
+
+
+def _fields_of(read: Any, kind: type[Numbers]) -> Numbers:
+    """Dimension numbers as a dataclass whose fields have the names of the specification; jaxlib's differ a little."""
+    names = [field.name for field in fields(cast(Any, kind))]
+    others = {"scatter_dims_to_operand_dims": "scattered_dims_to_operand_dims"}
+    values = [getattr(read, others.get(name, name)) for name in names]
+    return kind(*(value if isinstance(value, int) else tuple(value) for value in values))
+
+
 @dataclass(frozen=True)
 class ScatterNumbers:
     """The scatter dimension numbers, named as in the specification."""
@@ -465,15 +476,7 @@ class ScatterNumbers:
     @classmethod
     def of(cls, operation: RawOperation) -> "ScatterNumbers":
         """The dimension numbers of a `stablehlo.scatter`."""
-        read = scatter_dimension_numbers(operation)
-        return cls(
-            tuple(read.update_window_dims),
-            tuple(read.inserted_window_dims),
-            tuple(read.input_batching_dims),
-            tuple(read.scatter_indices_batching_dims),
-            tuple(read.scattered_dims_to_operand_dims),
-            int(read.index_vector_dim),
-        )
+        return _fields_of(scatter_dimension_numbers(operation), cls)
 
 
 @dataclass(frozen=True)
@@ -491,14 +494,7 @@ class GatherNumbers:
 def gather_dimension_numbers(operation: RawOperation) -> GatherNumbers:
     """The dimension numbers of a gather."""
     read = cast(Any, stablehlo).GatherDimensionNumbers(operation.attributes["dimension_numbers"])
-    return GatherNumbers(
-        tuple(read.offset_dims),
-        tuple(read.collapsed_slice_dims),
-        tuple(read.operand_batching_dims),
-        tuple(read.start_indices_batching_dims),
-        tuple(read.start_index_map),
-        int(read.index_vector_dim),
-    )
+    return _fields_of(read, GatherNumbers)
 
 
 def dot_dimension_numbers(operation: RawOperation) -> Any:
@@ -552,14 +548,7 @@ class ConvolutionNumbers:
 def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers:
     """The dimension numbers of a `stablehlo.convolution`."""
     read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
-    return ConvolutionNumbers(
-        int(read.input_batch_dimension),
-        int(read.kernel_output_feature_dimension),
-        int(read.output_batch_dimension),
-        int(read.output_feature_dimension),
-        int(read.input_feature_dimension),
-        int(read.kernel_input_feature_dimension),
-    )
+    return ConvolutionNumbers(*(int(getattr(read, f"{field.name}_dimension")) for field in fields(ConvolutionNumbers)))
 
 
 # --- locations --------------------------------------------------------------------------------------------------
@@ -634,38 +623,20 @@ def value_name(value: RawValue) -> str:
 
 _DTYPES: dict[str, Any] = {
     "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "ui8": np.uint8,
-    "ui16": np.uint16,
-    "ui32": np.uint32,
-    "ui64": np.uint64,
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
     "complex<f32>": np.complex64,
     "complex<f64>": np.complex128,
     "bf16": jax.numpy.bfloat16.dtype,
+    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
 }
-for _name, _mlir in {
-    "int2": "i2",
-    "uint2": "ui2",
-    "int4": "i4",
-    "uint4": "ui4",
-    "float4_e2m1fn": "f4E2M1FN",
-    "float8_e3m4": "f8E3M4",
-    "float8_e4m3": "f8E4M3",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
-    "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2": "f8E5M2",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-    "float8_e8m0fnu": "f8E8M0FNU",
-}.items():
-    if hasattr(jax.numpy, _name):
-        _DTYPES[_mlir] = getattr(jax.numpy, _name).dtype
+for _name in (
+    *("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3fn"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+):
+    if hasattr(jax.numpy, _name):  # "f8E4M3FN" is float8_e4m3fn, "ui4" uint4
+        _kind, _rest = re.fullmatch(r"(u?i|f)(?:nt|loat)(.*)", _name).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        _DTYPES[_kind + _rest.replace("_", "").upper()] = getattr(jax.numpy, _name).dtype
 
 
 def dtype_of(element_type: str) -> np.dtype[Any] | None:

@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hlo_lower.errors import InputError
 from hlo_lower.module_forms import MODULE_FORMS, form_for
@@ -11,6 +11,7 @@ from hlo_lower.whole_files import STANDARD
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
+    from hlo_lower.verify import Verdict
 
 
 def options_from(args: argparse.Namespace) -> "Options":
@@ -18,6 +19,16 @@ def options_from(args: argparse.Namespace) -> "Options":
     from hlo_lower.options import NAMES, Options
 
     return Options(**{name: value for name, value in vars(args).items() if name in NAMES})
+
+
+def judged(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Verdict":
+    """The verdict on two versions of a module at the level that is asked for, with progress on a terminal."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    how |= {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
+    with progress() as tell:
+        return hl.verify(before, after, progress=tell, **how)
 
 
 def check_inputs(inputs: str | None, level: str) -> None:

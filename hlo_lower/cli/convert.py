@@ -3,9 +3,9 @@
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, options_from
+from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, judged, options_from
 from hlo_lower.cli.common_options import (
     add_bind,
     add_emit,
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     source = module_source(args.input)
     from hlo_lower.converted import converted  # which imports JAX, before its clock runs
 
-    judge = None if args.verify == "off" else partial(_verified, args, source, inputs)
+    judge = None if args.verify == "off" else partial(judged, args, source, inputs=inputs)
     try:
         form, told = args.emit or form_for(args.output), args.report is not None
         found = converted(source, args.input, options, form, judge, with_texts=told)
@@ -112,16 +112,6 @@ def _check(args: argparse.Namespace) -> "Options":
         check_writable(args.report)
         check_distinct(args.output, args.report)
     return options
-
-
-def _verified(args: argparse.Namespace, source: Any, inputs: Any, lowered: "Lowered") -> "Verdict":
-    """The verdict, with progress on a terminal."""
-    import hlo_lower as hl
-    from hlo_lower.report.progress import progress
-
-    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
-    with progress() as tell:
-        return hl.verify(source, lowered, inputs=inputs, progress=tell, **how)
 
 
 def _in_words(verdict: "Verdict") -> str:

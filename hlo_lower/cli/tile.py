@@ -5,7 +5,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form
+from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form, judged
 from hlo_lower.cli.common_options import add_bind, add_in_place, add_level, add_module_emit, add_oob
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
@@ -70,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
         tell_written(args, args.report)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
-    verdict = _verified(args, graph, tiled)
+    is_judged = args.verify != "off" and tiled.is_changed
+    how: dict[str, Any] = {"float_mode": tiled.float_mode, "oob": args.oob}
+    verdict = judged(args, graph, tiled.text, **how) if is_judged else None
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {verdict.summary()}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in verdict.lines()))
@@ -110,18 +112,6 @@ def _by_hand(args: argparse.Namespace) -> "ByHand | None":
     import hlo_lower as hl
 
     return hl.ByHand(args.op, args.sizes[0], args.sizes[1], args.fuse) if args.op else None
-
-
-def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict | None":
-    """The verdict, or None where verification is off or nothing was changed."""
-    import hlo_lower as hl
-    from hlo_lower.report.progress import progress
-
-    if args.verify == "off" or not tiled.is_changed:
-        return None
-    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
-    with progress() as tell:
-        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, oob=args.oob, progress=tell, **how)
 
 
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:

@@ -178,9 +178,8 @@ def _scores(view: View) -> Scores:
             found.masks.append(mask)
             continue
         if (capped := _softcap(term)) is not None and not found.softcap and not scaled:
-            found.softcap, inner, rest = capped
-            found.scale *= rest
-            view, scaled = view.on(inner), rest != 1
+            found.softcap, inner = capped
+            view = view.on(inner)
             continue
         if (factor := _scale(term)) is not None:
             inner, number = factor
@@ -204,18 +203,14 @@ def _scale(term: Term) -> tuple[Term, float] | None:
     return None
 
 
-def _softcap(term: Term) -> tuple[float, Term, float] | None:
-    """The c, the value and what it is scaled by beside, of c * tanh(value / c)."""
+def _softcap(term: Term) -> tuple[float, Term] | None:
+    """The c and the value of c * tanh(value / c)."""
     found = with_constant(term, "multiply")
     if found is None or uncast(found[0]).op != "tanh":
         return None
     inner = _scale(uncast(found[0]).operands[0])
-    if inner is None:
-        return None
     c = float(found[1])
-    if abs(inner[1] * c - 1) > 1e-3:
-        return None
-    return c, inner[0], 1.0
+    return (c, inner[0]) if inner is not None and abs(inner[1] * c - 1) <= 1e-3 else None
 
 
 def _leads_to_product(view: View) -> bool:

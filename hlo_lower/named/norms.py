@@ -14,6 +14,7 @@ of it only where nothing else takes what comes before. Attributes are those of `
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast
@@ -286,10 +287,7 @@ def _match(found: Normalized) -> Found:
         attributes["axes"] = dims
     if root.kind == "layer" and found.channel:
         name = "group_norm"
-        groups = 1
-        for atom in leaves(found.channel):
-            groups *= 1 if atom in leaves(found.over) else atom.extent
-        attributes["num_groups"] = groups
+        attributes["num_groups"] = prod(a.extent for a in leaves(found.channel) if a not in leaves(found.over))
     if root.kind == "l2":
         attributes["guard"] = root.guard
     if name in ("layer_norm", "rms_norm"):

@@ -18,8 +18,7 @@ COMPOSITE = "stablehlo.composite"
 
 def written_attributes(match: Match) -> dict[str, AttributeValue]:
     """All attributes of an op's composite: those that were found, the defaults of others, the names of its operands."""
-    known = {attribute.name: attribute.default for attribute in BY_NAME[match.name].attributes}
-    defaults = {name: default for name, default in known.items() if default not in (None, "")}
+    defaults = {one.name: one.default for one in BY_NAME[match.name].attributes if one.default not in (None, "")}
     return {**defaults, **match.attributes, "operands": tuple(match.inputs)}  # pyright: ignore[reportReturnType]
 
 
