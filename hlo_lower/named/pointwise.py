@@ -4,7 +4,6 @@ Each op is followed from the places of its result to those of its operands. Plac
 columns, and what depends on one of them is computed for that one. What depends on an argument is unknown.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +37,10 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
     if not depth or -1 in term.shape:
         return None
     if term.op == "constant":
+        if term.scalar is not None:
+            return np.reshape(term.scalar, 1)
         array = term.node.constant()
-        return None if array is None else array[places] if places else array.reshape(1)
+        return None if array is None else array[places]
     if term.op == "iota":
         return np.asarray(places[term.node.integer("iota_dimension")]).astype(mlir.dtype_of(term.element))
     moved = beneath(term, places)
@@ -95,37 +96,13 @@ def all_of(term: Term) -> "np.ndarray[Any, Any] | None":
     return None if found is None else np.broadcast_to(found, term.shape)
 
 
-def dims_looked_at(term: Term, depth: int = DEEPEST) -> frozenset[int] | None:
-    """The dims along which a value made of iotas and constants can vary; None where it is not made of these."""
-    if not depth:
+def dims_looked_at(term: Term) -> frozenset[int] | None:
+    """The dims along which a value made of iotas and constants can vary; None where it is not made of these.
+
+    Looked at are its corners: along a dim on which no op depends they are computed for one place.
+    """
+    if any(size < 1 for size in term.shape):
         return None
-    if term.op == "constant":
-        return frozenset() if term.scalar is not None else frozenset(range(len(term.shape)))
-    if term.op == "iota":
-        return frozenset([term.node.integer("iota_dimension")])
-    if term.op == "broadcast_in_dim":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        places, shape = term.integers("broadcast_dimensions"), term.operands[0].shape
-        return None if inner is None else frozenset(places[d] for d in inner if shape[d] != 1)
-    if term.op == "transpose":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        permutation = term.integers("permutation")
-        return None if inner is None else frozenset(i for i, d in enumerate(permutation) if d in inner)
-    if term.op == "slice":
-        return dims_looked_at(term.operands[0], depth - 1)
-    if term.op == "reshape":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        return inner if inner is None or not inner else _long_dims(term.shape)
-    if term.op in ("convert", "compare", "select") or term.op in _ELEMENTWISE:
-        found: frozenset[int] = frozenset()
-        for operand in term.operands:
-            inner = dims_looked_at(operand, depth - 1)
-            if inner is None:
-                return None
-            found |= inner
-        return found
-    return None
-
-
-def _long_dims(shape: Sequence[int]) -> frozenset[int]:
-    return frozenset(d for d, size in enumerate(shape) if size > 1)
+    corners = np.ix_(*(sorted({0, size - 1}) for size in term.shape))
+    found = value_at(term, corners)
+    return None if found is None else frozenset(dim for dim, size in enumerate(found.shape) if size > 1)
