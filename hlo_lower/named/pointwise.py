@@ -10,23 +10,12 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_of
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import ARITHMETIC, LOGIC, Term
 
 Places = tuple["np.ndarray[Any, Any]", ...]
 """For each dim of a value the coordinates of the places, which are broadcast against each other."""
 
-_ELEMENTWISE: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.not_equal,
-    "not": np.logical_not,
-    "negate": np.negative,
-}
+_ELEMENTWISE = ARITHMETIC | LOGIC
 
 DEEPEST = 40
 """Most ops one above the other."""
@@ -47,7 +36,7 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
     if moved is not None:
         return value_at(term.operands[0], moved, depth - 1)
     if term.op not in ("convert", "compare", "select") and (
-        term.op not in _ELEMENTWISE or (term.op in ("and", "or", "xor", "not") and term.element != "i1")
+        term.op not in _ELEMENTWISE or (term.op in LOGIC and term.element != "i1")
     ):
         return None
     values: list[np.ndarray[Any, Any]] = []

@@ -161,17 +161,24 @@ def _inverse_root(x: Any) -> Any:
     return (1 / np.sqrt(x)).astype(x.dtype)
 
 
-_FOLDED: dict[str, Any] = {
+LOGIC: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "xor": np.not_equal}
+"""Ops on truth values."""
+
+ARITHMETIC: dict[str, Any] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
-    "divide": np.divide,
+    "negate": np.negative,
     "maximum": np.maximum,
     "minimum": np.minimum,
+}
+"""Ops on integers and floats that NumPy computes as StableHLO does."""
+
+_FOLDED = ARITHMETIC | {
+    "divide": np.divide,
     "power": np.power,
     "sqrt": np.sqrt,
     "rsqrt": _inverse_root,
-    "negate": np.negative,
     "exponential": np.exp,
     "log": np.log,
     "not": np.logical_not,
