@@ -15,10 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, repeat
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import jax
 import numpy as np
@@ -268,12 +268,7 @@ def _call_dynamic_composites(module: RawModule) -> None:
     """Write composites of dynamic shapes as calls of their decompositions, in place."""
     for op in named(module.operation, ("stablehlo.composite",))[0]:
         if not all(is_static(value.type) for value in (*op.operands, *op.results)):
-            types, callee = [result.type for result in op.results], {"callee": op.attributes["decomposition"]}
-            call = create_operation(
-                "func.call", list(op.operands), types, callee, location=op.location, insertion_point=insert_before(op)
-            )
-            for old, new in zip(op.results, call.results, strict=True):
-                old.replace_all_uses_with(new)
+            put_instead(op, "func.call", {"callee": op.attributes["decomposition"]})
             op.erase()
 
 
@@ -456,6 +451,17 @@ def scatter_dimension_numbers(operation: RawOperation) -> Any:
     return cast(Any, stablehlo).ScatterDimensionNumbers(attribute)
 
 
+Numbers = TypeVar("Numbers")
+
+
+def _fields_of(read: Any, kind: type[Numbers]) -> Numbers:
+    """Dimension numbers as a dataclass whose fields have the names of the specification; jaxlib's differ a little."""
+    names = [field.name for field in fields(cast(Any, kind))]
+    others = {"scatter_dims_to_operand_dims": "scattered_dims_to_operand_dims"}
+    values = [getattr(read, others.get(name, name)) for name in names]
+    return kind(*(value if isinstance(value, int) else tuple(value) for value in values))
+
+
 @dataclass(frozen=True)
 class ScatterNumbers:
     """The scatter dimension numbers, named as in the specification."""
@@ -470,15 +476,7 @@ class ScatterNumbers:
     @classmethod
     def of(cls, operation: RawOperation) -> "ScatterNumbers":
         """The dimension numbers of a `stablehlo.scatter`."""
-        read = scatter_dimension_numbers(operation)
-        return cls(
-            tuple(read.update_window_dims),
-            tuple(read.inserted_window_dims),
-            tuple(read.input_batching_dims),
-            tuple(read.scatter_indices_batching_dims),
-            tuple(read.scattered_dims_to_operand_dims),
-            int(read.index_vector_dim),
-        )
+        return _fields_of(scatter_dimension_numbers(operation), cls)
 
 
 @dataclass(frozen=True)
@@ -496,14 +494,7 @@ class GatherNumbers:
 def gather_dimension_numbers(operation: RawOperation) -> GatherNumbers:
     """The dimension numbers of a gather."""
     read = cast(Any, stablehlo).GatherDimensionNumbers(operation.attributes["dimension_numbers"])
-    return GatherNumbers(
-        tuple(read.offset_dims),
-        tuple(read.collapsed_slice_dims),
-        tuple(read.operand_batching_dims),
-        tuple(read.start_indices_batching_dims),
-        tuple(read.start_index_map),
-        int(read.index_vector_dim),
-    )
+    return _fields_of(read, GatherNumbers)
 
 
 def dot_dimension_numbers(operation: RawOperation) -> Any:
@@ -557,14 +548,7 @@ class ConvolutionNumbers:
 def convolution_dimension_numbers(operation: RawOperation) -> ConvolutionNumbers:
     """The dimension numbers of a `stablehlo.convolution`."""
     read = cast(Any, stablehlo).ConvDimensionNumbers(operation.attributes["dimension_numbers"])
-    return ConvolutionNumbers(
-        int(read.input_batch_dimension),
-        int(read.kernel_output_feature_dimension),
-        int(read.output_batch_dimension),
-        int(read.output_feature_dimension),
-        int(read.input_feature_dimension),
-        int(read.kernel_input_feature_dimension),
-    )
+    return ConvolutionNumbers(*(int(getattr(read, f"{field.name}_dimension")) for field in fields(ConvolutionNumbers)))
 
 
 # --- locations --------------------------------------------------------------------------------------------------
@@ -639,38 +623,20 @@ def value_name(value: RawValue) -> str:
 
 _DTYPES: dict[str, Any] = {
     "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "ui8": np.uint8,
-    "ui16": np.uint16,
-    "ui32": np.uint32,
-    "ui64": np.uint64,
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
     "complex<f32>": np.complex64,
     "complex<f64>": np.complex128,
     "bf16": jax.numpy.bfloat16.dtype,
+    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
 }
-for _name, _mlir in {
-    "int2": "i2",
-    "uint2": "ui2",
-    "int4": "i4",
-    "uint4": "ui4",
-    "float4_e2m1fn": "f4E2M1FN",
-    "float8_e3m4": "f8E3M4",
-    "float8_e4m3": "f8E4M3",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
-    "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2": "f8E5M2",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-    "float8_e8m0fnu": "f8E8M0FNU",
-}.items():
-    if hasattr(jax.numpy, _name):
-        _DTYPES[_mlir] = getattr(jax.numpy, _name).dtype
+for _name in (
+    *("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3fn"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+):
+    if hasattr(jax.numpy, _name):  # "f8E4M3FN" is float8_e4m3fn, "ui4" uint4
+        _kind, _rest = re.fullmatch(r"(u?i|f)(?:nt|loat)(.*)", _name).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        _DTYPES[_kind + _rest.replace("_", "").upper()] = getattr(jax.numpy, _name).dtype
 
 
 def dtype_of(element_type: str) -> np.dtype[Any] | None:
@@ -783,6 +749,24 @@ def i64_attribute(value: int) -> RawAttribute:
 def string_attribute(text: str) -> RawAttribute:
     """A string attribute of the active context, whatever letters the text has."""
     return cast(Any, ir.StringAttr).get(text)
+
+
+def plain_attribute(value: bool | int | float | str | Sequence[Any]) -> RawAttribute:
+    """A plain value as an export under `hl.named` has it: i64, f64, strings, and lists of these."""
+    if isinstance(value, bool):
+        return cast(Any, ir.BoolAttr).get(value)
+    if isinstance(value, int):
+        return i64_attribute(value)
+    if isinstance(value, float):
+        return cast(Any, ir.FloatAttr).get_f64(value)
+    if isinstance(value, str):
+        return string_attribute(value)
+    return cast(Any, ir.ArrayAttr).get([plain_attribute(one) for one in value])
+
+
+def dictionary_attribute(entries: Mapping[str, RawAttribute]) -> RawAttribute:
+    """A dictionary of attributes by name."""
+    return cast(Any, ir.DictAttr).get(dict(entries))
 
 
 def symbol_name(attribute: RawAttribute) -> str:
@@ -964,13 +948,6 @@ def float_text(value: float, element: str) -> str:
     return f"0x{int(bits.view(f'u{bits.itemsize}')):0{2 * bits.itemsize}X}"
 
 
-def float_attribute_text(value: float, element: str = "") -> str:
-    """A float attribute as it is written: of an element type; by default f32 where that holds the number, else f64."""
-    with np.errstate(over="ignore"):
-        element = element or ("f32" if float(np.float32(value)) == value else "f64")
-    return f"{value:.17e} : {element}" if np.isfinite(value) else f"{float_text(value, element)} : {element}"
-
-
 def dense_attribute(array: np.ndarray[Any, Any], raw_type: RawType) -> RawAttribute:
     """A dense elements attribute of this tensor type from an array, in the current context; one element is a splat."""
     if array.size == 0:
@@ -1076,6 +1053,31 @@ def create_operation(
         loc=location,
         ip=insertion_point,
     )
+
+
+def put_instead(operation: RawOperation, name: str, attributes: dict[str, RawAttribute]) -> RawOperation:
+    """Create an operation on the same operands before another one, and give its results to who takes those of that."""
+    types, point = [result.type for result in operation.results], insert_before(operation)
+    location, operands = operation.location, list(operation.operands)
+    found = create_operation(name, operands, types, attributes, location=location, insertion_point=point)
+    for old, new in zip(operation.results, found.results, strict=True):
+        old.replace_all_uses_with(new)
+    return found
+
+
+def private_function(
+    module: RawModule, name: str, types: Sequence[RawType], location: RawLocation
+) -> tuple[RawOperation, RawBlock]:
+    """Create a private function at the end of a module, and its block with arguments of these types; once that returns
+    what it gives, `set_signature` tells its type."""
+    attributes = {
+        "sym_name": string_attribute(name),
+        "function_type": parse_attribute("() -> ()"),
+        "sym_visibility": string_attribute("private"),
+    }
+    point = insert_at_end(module.body)
+    function = create_operation("func.func", [], [], attributes, regions=1, location=location, insertion_point=point)
+    return function, append_block(function, 0, types, location)
 
 
 def insert_before(operation: RawOperation) -> Any:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from hlo_lower.pipeline import Lowered
 
 FORMS = ("text", "bytecode", "portable", "exported")
+MODULE_FORMS = FORMS[:3]
+"""Those of a module that is not called from JAX."""
+
 FORM_BY_SUFFIX = {
     ".mlir": "text",
     ".mlirbc": "bytecode",

@@ -181,10 +181,6 @@ def _is_batched(_: Any) -> bool:
 
 def _one_axis_more(attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes where an axis stands before all others."""
-    moved = dict(attributes)
-    for key in ("axis", "channel_axis"):
-        if key in moved:
-            moved[key] += 1
-    if "axes" in moved:
-        moved["axes"] = tuple(axis + 1 for axis in moved["axes"])
-    return moved
+    moved = {key: attributes[key] + 1 for key in ("axis", "channel_axis") if key in attributes}
+    several = {"axes": tuple(axis + 1 for axis in attributes["axes"])} if "axes" in attributes else {}
+    return {**attributes, **moved, **several}

@@ -1,5 +1,6 @@
 """`hl.raise_named` and `hl.inline_named`: named ops put in the place of plain ones, and written out again."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from hlo_lower.graph import Graph, Source, Writable, read, to_bytecode
 from hlo_lower.named import find_named, matchers, raise_graph
 from hlo_lower.named.inline_named import inline_graph
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord, report_of
+from hlo_lower.short_forms import tally
 from hlo_lower.spelling import Spelling, closed, opened, spell_graph
 from hlo_lower.targets import TargetLike, target_of
 
@@ -46,24 +48,16 @@ class Raised(Writable):
 
     def summary(self) -> str:
         """How many of which: "14 named ops: 5 rms_norm, 2 attention, ..."."""
-        counts: dict[str, int] = {}
-        for one in self.named:
-            counts[one.name] = counts.get(one.name, 0) + 1
         if self.spelled:
             return self._told_of_target()
-        listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
+        listed = tally(Counter(one.name for one in self.named))
         return f"{len(self.named)} named op{'s' * (len(self.named) != 1)}" + (f": {listed}" if listed else "")
 
     def _told_of_target(self) -> str:
         """What was written for the target: "2 of 15 named ops: 2 odml.scaled_dot_product_attention (XNNPACK)"."""
-        written: dict[str, int] = {}
-        for one in self.spelled:
-            if one.composite:
-                told = f"{one.composite} ({one.delegate})" if one.delegate else one.composite
-                written[told] = written.get(told, 0) + 1
-        listed = ", ".join(f"{count} {told}" for told, count in sorted(written.items(), key=lambda c: (-c[1], c[0])))
-        count = sum(written.values())
-        return f"{count} of {len(self.spelled)} named ops written" + (f": {listed}" if listed else "")
+        found = [one for one in self.spelled if one.composite]
+        listed = tally(Counter(f"{o.composite} ({o.delegate})" if o.delegate else o.composite for o in found))
+        return f"{len(found)} of {len(self.spelled)} named ops written" + (f": {listed}" if listed else "")
 
 
 def raise_named(

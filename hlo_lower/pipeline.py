@@ -64,14 +64,13 @@ class PlainForm:
     with_floats: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class Lowered:
     """A module after lowering.
 
     Attributes:
       graph: the rewritten module.
-      scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
-      unsupported: those of them that no rule fits.
-      kept: those of them that the target takes as they are.
+      scatters: what became of its scatters.
       op_count: operations in the input.
       options: how it was lowered.
       registry: the rules that were given; None where they were those that are installed.
@@ -79,6 +78,10 @@ class Lowered:
       demotion: what making 64-bit integers 32 bits wide rests on; None where that was not asked for.
       floats: what floats of another precision rest on; None where none were asked for, or there are none.
       storage: what values are stored in whose element type the target takes nowhere; None where there are none.
+      given: what it was exported with before that, where it came as an `Exported`.
+      scatters_left: scatters that were not lowered (kept on request, or unsupported with `keep_unsupported`).
+      unsupported: those of them that no rule fits.
+      kept: those of them that the target takes as they are.
 
     Example:
       >>> lowered = hl.lower("decode.mlir")
@@ -86,36 +89,25 @@ class Lowered:
       (False, 'guarded_dynamic_update_slice')
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        scatters: LoweredScatters,
-        op_count: int,
-        options: Options,
-        *,
-        registry: CompositeLoweringRegistry | None = None,
-        changes: tuple[Change, ...] = (),
-        demotion: Demotion | None = None,
-        storage: Demotion | None = None,
-        floats: Demotion | None = None,
-        given: jax.export.Exported | None = None,
-    ) -> None:
-        self.options = options
-        self.changes = changes
-        self.demotion = demotion
-        self.storage = storage
-        self.floats = floats
-        self._given = given
-        self.registry = registry
-        self._scatters = scatters
-        self.unsupported, self.kept, self.scatters_left = scatters.unsupported, scatters.kept, scatters.left
-        self.graph = graph
-        self.op_count = op_count
+    graph: Graph
+    scatters: LoweredScatters
+    op_count: int
+    options: Options
+    registry: CompositeLoweringRegistry | None = None
+    changes: tuple[Change, ...] = ()
+    demotion: Demotion | None = None
+    storage: Demotion | None = None
+    floats: Demotion | None = None
+    given: jax.export.Exported | None = None
+
+    def __post_init__(self) -> None:
+        self.unsupported, self.kept = self.scatters.unsupported, self.scatters.kept
+        self.scatters_left = self.scatters.left
 
     @cached_property
     def records(self) -> Records:
         """One per scatter of the input, in program order; written when they are first asked for."""
-        return Records(self._scatters.records)
+        return Records(self.scatters.records)
 
     def __repr__(self) -> str:
         return f"<Lowered {self._told()}>"
@@ -247,9 +239,9 @@ class Lowered:
         Raises:
           InputError: as `exported`.
         """
-        if self.storage is None or self._given is None:
+        if self.storage is None or self.given is None:
             return self.exported
-        return replace(self._given, mlir_module_serialized=to_portable_artifact(read(self.as_given, contained=False)))
+        return replace(self.given, mlir_module_serialized=to_portable_artifact(read(self.as_given, contained=False)))
 
     def _refuse_linalg(self, form: str) -> None:
         if self.options.target.dialect != "stablehlo":
@@ -297,14 +289,9 @@ def _lower(
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")
-    made_plain: dict[str, Any] = {
-        "changes": (*changes, *became.changes),
-        "demotion": demotion,
-        "storage": became.storage,
-        "floats": floats,
-        "given": became.given,
-    }
-    return Lowered(graph, became.scatters, op_count, options, registry=registry, **made_plain)
+    all_changes = (*changes, *became.changes)
+    of_values = demotion, became.storage, floats, became.given
+    return Lowered(graph, became.scatters, op_count, options, registry, all_changes, *of_values)
 
 
 @dataclass(frozen=True)

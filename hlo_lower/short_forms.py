@@ -1,11 +1,23 @@
 """Counts, times and names as a reader expects them."""
 
+from collections.abc import Mapping
+
 NOT_MEASURED = "not measured"
 
 
 def plural(count: int, noun: str) -> str:
     """ "1 scatter", "5,449 ops"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts, the largest first, equal ones by name."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """ "5 rms_norm, 2 attention": as `by_count`."""
+    return ", ".join(f"{count} {name}" for name, count in by_count(counts).items())
 
 
 def seconds(value: float | None) -> str:

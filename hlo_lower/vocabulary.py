@@ -62,8 +62,18 @@ def _axes(meaning: str) -> AttributeOfOp:
     return AttributeOfOp("axes", int, f"{meaning}, from 0, ascending", several=True)
 
 
+def _flag(name: str, meaning: str) -> AttributeOfOp:
+    """True or False, False where it is left out."""
+    return AttributeOfOp(name, bool, meaning, default=False)
+
+
 def _epsilon(where: str) -> AttributeOfOp:
     return AttributeOfOp("epsilon", float, f"added {where}")
+
+
+def _choice(name: str, meaning: str, *choices: str) -> AttributeOfOp:
+    """A text, the first choice where it is left out."""
+    return AttributeOfOp(name, str, meaning, default=choices[0], choices=choices)
 
 
 _WEIGHT = AttributeOfOp(
@@ -74,26 +84,18 @@ _WEIGHT = AttributeOfOp(
     choices=("none", "plain", "one_plus"),
 )
 
-_EMPTY_ROWS = AttributeOfOp(
-    "empty_rows", str, "what a row of nothing but -inf gives", default="nan", choices=("nan", "zero")
-)
+_EMPTY_ROWS = _choice("empty_rows", "what a row of nothing but -inf gives", "nan", "zero")
 
 _ACCUMULATE = AttributeOfOp(
     "accumulate", str, "the element type that it is computed in, where that is another", default=""
 )
 
-_NEGATIVE = AttributeOfOp(
-    "negative",
-    str,
-    "what a position below 0 is: counted from the end, or outside",
-    default="outside",
-    choices=("outside", "from_end"),
-)
+_NEGATIVE = _choice("negative", "what a position below 0 is: counted from the end, or outside", "outside", "from_end")
 
 
 def _outside(meaning: str, *choices: str) -> AttributeOfOp:
     """What becomes of positions that are out of bounds, after those below 0 are counted from the end."""
-    return AttributeOfOp("outside", str, f"positions out of bounds: {meaning}", default=choices[0], choices=choices)
+    return _choice("outside", f"positions out of bounds: {meaning}", *choices)
 
 
 _FILLED = "moved to the nearest, or give NaN (integers: the lowest number, unsigned the largest)"
@@ -105,7 +107,7 @@ _ACCUMULATED = tuple(
         name,
         "x",
         f"result i is {of} of the elements of x up to and including i, along the axis",
-        (_axis(), AttributeOfOp("reverse", bool, "from the end on", default=False)),
+        (_axis(), _flag("reverse", "from the end on")),
     )
     for name, of in (
         ("cumsum", "the sum"),
@@ -130,11 +132,7 @@ NAMED_OPS: Final = (
         "logsumexp",
         "x",
         "log(sum(exp(x - m))) + m",
-        (
-            _axes("that are summed"),
-            AttributeOfOp("keepdims", bool, "they stay with size 1", default=False),
-            _ACCUMULATE,
-        ),
+        (_axes("that are summed"), _flag("keepdims", "they stay with size 1"), _ACCUMULATE),
     ),
     OpInVocabulary(
         "layer_norm",
@@ -171,12 +169,10 @@ NAMED_OPS: Final = (
         (
             _axes("of the sum"),
             AttributeOfOp("epsilon", float, "by which the root is held away from 0", default=0.0),
-            AttributeOfOp(
+            _choice(
                 "guard",
-                str,
                 "sqrt(sum), sqrt(sum + epsilon), sqrt(max(sum, epsilon)), max(sqrt(sum), epsilon), sqrt(sum) + epsilon",
-                default="none",
-                choices=("none", "add_inside", "max_inside", "max_outside", "add_outside"),
+                *("none", "add_inside", "max_inside", "max_outside", "add_outside"),
             ),
         ),
     ),
@@ -184,7 +180,7 @@ NAMED_OPS: Final = (
         "gelu",
         "x",
         "x * P(X <= x), X standard normal; tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))",
-        (AttributeOfOp("approximate", str, "as PyTorch calls it", default="none", choices=("none", "tanh")),),
+        (_choice("approximate", "as PyTorch calls it", "none", "tanh"),),
     ),
     OpInVocabulary("silu", "x", "x / (1 + exp(-x))"),
     OpInVocabulary("relu", "x", "max(x, 0)"),
@@ -212,19 +208,15 @@ NAMED_OPS: Final = (
         "softmax(scale * query @ key^T, masked) @ value, for each batch and head",
         (
             AttributeOfOp("scale", float, "of the scores", default=1.0),
-            AttributeOfOp("causal", bool, "no position sees a later one; counted from the first", default=False),
-            AttributeOfOp(
+            _flag("causal", "no position sees a later one; counted from the first"),
+            _choice(
                 "mask",
-                str,
                 "what the operand mask is: none, true where it is seen, or added to the scores",
-                default="none",
-                choices=("none", "boolean", "additive"),
+                *("none", "boolean", "additive"),
             ),
-            AttributeOfOp("mask_hides", bool, "a boolean mask is true where a position is hidden", default=False),
+            _flag("mask_hides", "a boolean mask is true where a position is hidden"),
             AttributeOfOp("layout", str, "axes of query, key, value, masks and result, as in an einsum", default=""),
-            AttributeOfOp(
-                "empty_rows", str, "what a row that sees nothing gives", default="nan", choices=("nan", "zero")
-            ),
+            _choice("empty_rows", "what a row that sees nothing gives", "nan", "zero"),
             AttributeOfOp("softcap", float, "c in c * tanh(scores / c); 0: none", default=0.0),
             AttributeOfOp("window", int, "how many positions back are seen, itself among them; 0: all", default=0),
         ),
@@ -237,13 +229,7 @@ NAMED_OPS: Final = (
             AttributeOfOp("k", int, "how many"),
             _axis(),
             AttributeOfOp("largest", bool, "else the smallest", default=True),
-            AttributeOfOp(
-                "gives",
-                str,
-                "which of the two are results",
-                default="both",
-                choices=("both", "values", "positions"),
-            ),
+            _choice("gives", "which of the two are results", "both", "values", "positions"),
         ),
     ),
     OpInVocabulary("argmax", "x", "position of the first maximum", (_axis(),)),
@@ -277,14 +263,7 @@ NAMED_OPS: Final = (
         "linear",
         "x, weight, bias",
         "x @ weight + bias; the axes that the weight adds are the bias', behind those of x that stay",
-        (
-            AttributeOfOp(
-                "transposed",
-                bool,
-                "the weight has the axes that are summed behind the others, as PyTorch keeps it",
-                default=False,
-            ),
-        ),
+        (_flag("transposed", "the weight has the axes that are summed behind the others, as PyTorch keeps it"),),
     ),
     OpInVocabulary("swiglu", "gate, up", "silu(gate) * up"),
     OpInVocabulary(
@@ -293,13 +272,11 @@ NAMED_OPS: Final = (
         "the cache with the new rows from the position on; new without the axis is one row",
         (
             _axis("of positions"),
-            AttributeOfOp(
+            _choice(
                 "position_of",
-                str,
                 "whose the position is: that of the first new row, of each new row, "
                 "or for each entry of axis 0 that of its first",
-                default="first",
-                choices=("first", "rows", "batch"),
+                *("first", "rows", "batch"),
             ),
             _NEGATIVE,
             _outside("the rows are moved to where they fit, or dropped", "clamp", "drop"),

@@ -3,13 +3,15 @@
 import argparse
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hlo_lower.errors import InputError
+from hlo_lower.module_forms import MODULE_FORMS, form_for
 from hlo_lower.whole_files import STANDARD
 
 if TYPE_CHECKING:
     from hlo_lower.options import Options
+    from hlo_lower.verify import Verdict
 
 
 def options_from(args: argparse.Namespace) -> "Options":
@@ -17,6 +19,16 @@ def options_from(args: argparse.Namespace) -> "Options":
     from hlo_lower.options import NAMES, Options
 
     return Options(**{name: value for name, value in vars(args).items() if name in NAMES})
+
+
+def judged(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Verdict":
+    """The verdict on two versions of a module at the level that is asked for, with progress on a terminal."""
+    import hlo_lower as hl
+    from hlo_lower.report.progress import progress
+
+    how |= {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
+    with progress() as tell:
+        return hl.verify(before, after, progress=tell, **how)
 
 
 def check_inputs(inputs: str | None, level: str) -> None:
@@ -33,6 +45,15 @@ def check_one_standard(what: str, names: Sequence[str]) -> None:
     """Check that the standard input, or output, is named at most once."""
     if names.count(STANDARD) > 1:
         raise InputError(STANDARD, f"standard {what} is named twice", next_step="name files")
+
+
+def checked_form(args: argparse.Namespace, how: str) -> str:
+    """The form of a module that was raised, or tiled, and is not written as an Exported."""
+    form = args.emit or form_for(args.output)
+    if form not in MODULE_FORMS:
+        facts, told = f"forms are {', '.join(MODULE_FORMS)}", f"a {how} module is not written as an Exported"
+        raise InputError(args.output, told, facts=facts, next_step="-o OUT.mlir, or --emit")
+    return form
 
 
 def check_distinct(output: str, report: str) -> None:

@@ -4,9 +4,12 @@ import argparse
 import shlex
 from typing import Any
 
+from hlo_lower.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
+
 DEFAULT_TARGET = "stablehlo"
 OOB_POLICIES = ("xla", "spec")
 FLOAT_MODES = ("exact", "reassociate")
+VERIFY_LEVELS = ("auto", "regions", "full", "off")
 
 
 def add_quiet(command: argparse.ArgumentParser) -> None:
@@ -84,6 +87,26 @@ def add_linalg(command: argparse.ArgumentParser) -> None:
     command.add_argument("--linalg-ops", choices=("named", "generic"), default="named", help=told)
     told = "for such a target: counted loops as scf.for, or as scf.forall where iterations do not meet; default: for"
     command.add_argument("--linalg-loops", choices=("for", "forall"), default="for", help=told)
+
+
+def add_emit(command: argparse.ArgumentParser) -> None:
+    """Add --emit."""
+    by_suffix = ", ".join(f"{suffix} {form}" for suffix, form in FORM_BY_SUFFIX.items())
+    command.add_argument("--emit", choices=FORMS, help=f"form of OUT; by default by its suffix: {by_suffix}")
+
+
+def add_module_emit(command: argparse.ArgumentParser) -> None:
+    """Add --emit of a module that is not called; see `hlo_lower.cli.checks.checked_form`."""
+    command.add_argument("--emit", choices=MODULE_FORMS, help="form of OUT; by default by its suffix")
+
+
+def add_level(command: argparse.ArgumentParser) -> None:
+    """Add --verify, --no-verify, --accept-runs and --jobs: how what is written is verified first."""
+    told = "the regions that changed, the module's runs, or both"
+    command.add_argument("--verify", choices=VERIFY_LEVELS, default="auto", help=told)
+    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
+    add_accept_runs(command)
+    add_jobs(command)
 
 
 def add_accept_runs(command: argparse.ArgumentParser) -> None:

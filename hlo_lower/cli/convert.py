@@ -3,22 +3,21 @@
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, options_from
+from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, judged, options_from
 from hlo_lower.cli.common_options import (
-    add_accept_runs,
     add_bind,
+    add_emit,
     add_exactness,
     add_in_place,
-    add_jobs,
+    add_level,
     add_linalg,
     add_plain,
     add_policy,
     policy_given,
 )
 from hlo_lower.cli.convert_many import is_many, run_many
-from hlo_lower.cli.emit import add_emit
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of, tell_written
 from hlo_lower.errors import NotLoweredError
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from hlo_lower.report import ModuleReport
     from hlo_lower.verify import Verdict
 
-VERIFY_LEVELS = ("auto", "regions", "full", "off")
 PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
 
 
@@ -55,12 +53,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-unsupported", action="store_true", help="write the module even if a scatter has no rule; exit 3 then"
     )
-    command.add_argument(
-        "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
-    )
-    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
-    add_accept_runs(command)
-    add_jobs(command)
+    add_level(command)
     command.add_argument("--inputs", metavar="X.npz", help="arguments that the module is verified with")
     add_emit(command)
     add_in_place(command)
@@ -79,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     source = module_source(args.input)
     from hlo_lower.converted import converted  # which imports JAX, before its clock runs
 
-    judge = None if args.verify == "off" else partial(_verified, args, source, inputs)
+    judge = None if args.verify == "off" else partial(judged, args, source, inputs=inputs)
     try:
         form, told = args.emit or form_for(args.output), args.report is not None
         found = converted(source, args.input, options, form, judge, with_texts=told)
@@ -119,16 +112,6 @@ def _check(args: argparse.Namespace) -> "Options":
         check_writable(args.report)
         check_distinct(args.output, args.report)
     return options
-
-
-def _verified(args: argparse.Namespace, source: Any, inputs: Any, lowered: "Lowered") -> "Verdict":
-    """The verdict, with progress on a terminal."""
-    import hlo_lower as hl
-    from hlo_lower.report.progress import progress
-
-    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
-    with progress() as tell:
-        return hl.verify(source, lowered, inputs=inputs, progress=tell, **how)
 
 
 def _in_words(verdict: "Verdict") -> str:

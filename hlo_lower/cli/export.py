@@ -2,8 +2,7 @@
 
 import argparse
 
-from hlo_lower.cli.common_options import setting
-from hlo_lower.cli.emit import add_emit
+from hlo_lower.cli.common_options import add_emit, setting
 from hlo_lower.errors import EXIT_OK
 from hlo_lower.module_forms import exported_bytes, form_for
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole

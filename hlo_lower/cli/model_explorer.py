@@ -69,23 +69,16 @@ def _of_scatter(record: Any) -> tuple[str, str]:
 
 def _drawn(block: "Block") -> Iterator[tuple[int, "Node"]]:
     """The ops of a function with the number of the drawn op that stands for each."""
+    from hlo_lower import mlir
+    from hlo_lower.graph import Node
+
     number = 0
     for node in block.nodes:
         yield number, node
         number += 1
-        for inner in node.blocks:
-            for child in inner.nodes:
-                yield number, child
-                for deeper in _within(child):
-                    yield number, deeper
-                number += 1
-
-
-def _within(node: "Node") -> Iterator["Node"]:
-    for block in node.blocks:
-        for child in block.nodes:
-            yield child
-            yield from _within(child)
+        for child in (child for inner in node.blocks for child in inner.nodes):
+            yield from ((number, Node(raw)) for raw in mlir.walked(child.raw))
+            number += 1
 
 
 def _types(node: "Node") -> set[str]:

@@ -4,18 +4,16 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
-from hlo_lower.cli.checks import check_not_input, check_one_standard
-from hlo_lower.cli.common_options import add_in_place
+from hlo_lower.cli.checks import check_not_input, check_one_standard, checked_form
+from hlo_lower.cli.common_options import add_in_place, add_module_emit
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
 from hlo_lower.errors import EXIT_OK, InputError
-from hlo_lower.module_forms import form_for, written_bytes
+from hlo_lower.module_forms import written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
     from hlo_lower.naming import Raised
-
-FORMS = ("text", "bytecode", "portable")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -25,7 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--only", metavar="NAMES", help="named ops, by commas: attention,rms_norm; default: all")
     command.add_argument("--target", metavar="T", help="write this target's composites; a name or a target file")
     command.add_argument("--inline", action="store_true", help="write the named ops out again: the inverse")
-    command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
+    add_module_emit(command)
     add_in_place(command)
 
 
@@ -35,10 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from hlo_lower.named.record import NamedReport
     from hlo_lower.naming import Raised
 
-    form = args.emit or form_for(args.output)
-    if form not in FORMS:
-        told = "a raised module is not written as an Exported"
-        raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
+    form = checked_form(args, "raised")
     check_one_standard("input", [args.input])
     check_not_input(args)
     check_writable(args.output)

@@ -5,13 +5,12 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard
-from hlo_lower.cli.common_options import add_accept_runs, add_bind, add_in_place, add_jobs, add_oob
-from hlo_lower.cli.convert import VERIFY_LEVELS
+from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form, judged
+from hlo_lower.cli.common_options import add_bind, add_in_place, add_level, add_module_emit, add_oob
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
 from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
-from hlo_lower.module_forms import form_for, written_bytes
+from hlo_lower.module_forms import written_bytes
 from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from hlo_lower.verify import Verdict
 
 FUSES = ("none", "producers", "all")
-FORMS = ("text", "bytecode", "portable")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -36,15 +34,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_oob(command)
     command.add_argument("--plan", action="store_true", help="show the loops, and write nothing")
-    command.add_argument(
-        "--verify", choices=VERIFY_LEVELS, default="auto", help="the regions that changed, the module's runs, or both"
-    )
-    command.add_argument("--no-verify", dest="verify", action="store_const", const="off", help="same as --verify off")
-    add_accept_runs(command)
-    add_jobs(command)
+    add_level(command)
     add_bind(command)
     add_in_place(command)
-    command.add_argument("--emit", choices=FORMS, help="form of OUT; by default by its suffix")
+    add_module_emit(command)
     command.add_argument(
         "--report", metavar="R", help="write the loops as JSON, with the verdict, or R.html with drawings"
     )
@@ -77,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
         tell_written(args, args.report)
         return EXIT_OK if tiled.reached else EXIT_NOT_LOWERED
     seconds = time.perf_counter() - start
-    verdict = _verified(args, graph, tiled)
+    is_judged = args.verify != "off" and tiled.is_changed
+    how: dict[str, Any] = {"float_mode": tiled.float_mode, "oob": args.oob}
+    verdict = judged(args, graph, tiled.text, **how) if is_judged else None
     if verdict is not None and not verdict.ok:
         complain(f"{args.input}: {verdict.summary()}; {args.output} was not written")
         complain("\n".join(f"  {line}" for line in verdict.lines()))
@@ -95,9 +90,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.plan == bool(args.output):
         what = "a plan is shown, not written" if args.plan else "no output is named"
         raise InputError("tile", what, next_step="-o OUT writes the module; --plan, without it, shows the loops")
-    if args.output and (args.emit or form_for(args.output)) not in FORMS:
-        told = "a tiled module is not written as an Exported"
-        raise InputError(args.output, told, facts=f"forms are {', '.join(FORMS)}", next_step="-o OUT.mlir, or --emit")
+    if args.output:
+        args.emit = checked_form(args, "tiled")
     if args.max_temp is not None:
         from hlo_lower.tile.byte_sizes import parsed_bytes
 
@@ -120,18 +114,6 @@ def _by_hand(args: argparse.Namespace) -> "ByHand | None":
     return hl.ByHand(args.op, args.sizes[0], args.sizes[1], args.fuse) if args.op else None
 
 
-def _verified(args: argparse.Namespace, graph: Any, tiled: "Tiled") -> "Verdict | None":
-    """The verdict, or None where verification is off or nothing was changed."""
-    import hlo_lower as hl
-    from hlo_lower.report.progress import progress
-
-    if args.verify == "off" or not tiled.is_changed:
-        return None
-    how: dict[str, Any] = {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
-    with progress() as tell:
-        return hl.verify(graph, tiled.text, float_mode=tiled.float_mode, oob=args.oob, progress=tell, **how)
-
-
 def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None") -> None:
     """Write the report that is asked for: a page, or JSON."""
     from hlo_lower.cli.plan_page import plan_page
@@ -148,7 +130,7 @@ def _report(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None")
 def _write(args: argparse.Namespace, tiled: "Tiled", verdict: "Verdict | None", seconds: float) -> None:
     """Write the module and the report, and tell of the loops where the module does not go."""
     _report(args, tiled, verdict)
-    write_whole(args.output, written_bytes(tiled, args.emit or form_for(args.output)))
+    write_whole(args.output, written_bytes(tiled, args.emit))
     checked = (
         f"verified: {verdict.summary()}" if verdict else "not verified" if tiled.is_changed else "nothing to verify"
     )

@@ -7,6 +7,7 @@ constraints are given to the scope in it; they come first because a scope reads 
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from operator import ge, gt, le, lt
 from typing import Any
 
 import jax
@@ -179,30 +180,13 @@ def _mirrored(written: Expression, left: Any, right: Any) -> str:
 
 def _never(left: Any, comparison: str, right: Any) -> bool:
     """Whether a comparison is false for all sizes, as far as JAX can tell."""
-    match comparison:
-        case "==":
-            return _holds(left, right, "<") or _holds(left, right, ">")
-        case ">=":
-            return _holds(left, right, "<")
-        case "<=":
-            return _holds(left, right, ">")
-        case ">":
-            return _holds(left, right, "<=")
-        case _:
-            return _holds(left, right, ">=")
+    opposite = {"==": ("<", ">"), ">=": ("<",), "<=": (">",), ">": ("<=",), "<": (">=",)}
+    return any(_holds(left, right, one) for one in opposite[comparison])
 
 
 def _holds(left: Any, right: Any, comparison: str) -> bool:
     """Whether a comparison is known to hold for all sizes."""
     try:
-        match comparison:
-            case ">=":
-                return bool(left >= right)
-            case "<=":
-                return bool(left <= right)
-            case "<":
-                return bool(left < right)
-            case _:
-                return bool(left > right)
+        return bool({">=": ge, "<=": le, "<": lt, ">": gt}[comparison](left, right))
     except Exception:  # inconclusive: JAX's class for it is private
         return False

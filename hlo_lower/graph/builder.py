@@ -90,14 +90,10 @@ class Builder:
 
     def _splat(self, text: str, raw_type: mlir.RawType) -> Value:
         """A constant with the same value everywhere; the same one again is the one that was built before."""
-        known = self._splats.get((text, raw_type))
-        if known is None:
-            known = self._splats[text, raw_type] = self._new_splat(text, raw_type)
-        return known
-
-    def _new_splat(self, text: str, raw_type: mlir.RawType) -> Value:
-        value = mlir.parse_attribute(f"dense<{text}> : {raw_type}")
-        return self._value("stablehlo.constant", [], raw_type, {"value": value})
+        if (text, raw_type) not in self._splats:
+            attributes = {"value": mlir.parse_attribute(f"dense<{text}> : {raw_type}")}
+            self._splats[text, raw_type] = self._value("stablehlo.constant", [], raw_type, attributes)
+        return self._splats[text, raw_type]
 
     def float_splat(self, value: float, shape: Sequence[int], element: str) -> Value:
         """A float constant with the same value everywhere; one that the type does not have is rounded to it."""
@@ -123,26 +119,22 @@ class Builder:
 
     def iota(self, shape: Sequence[int], dimension: int, element: str) -> Value:
         """`stablehlo.iota` along a dimension."""
-        return self._value(
-            "stablehlo.iota",
-            [],
-            mlir.tensor_type(shape, element),
-            {"iota_dimension": mlir.i64_attribute(dimension)},
-        )
+        attributes = {"iota_dimension": mlir.i64_attribute(dimension)}
+        return self._value("stablehlo.iota", [], mlir.tensor_type(shape, element), attributes)
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         """The same elements in row-major order under another shape."""
         if value.shape == tuple(shape):
             return value
-        return self._value("stablehlo.reshape", [value], mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)))
+        return self._value("stablehlo.reshape", [value], _of_shape(value, shape))
 
     def transpose(self, value: Value, permutation: Sequence[int]) -> Value:
         """Dim i of the result is dim permutation[i] of the operand."""
         if list(permutation) == list(range(len(permutation))):
             return value
         shape = [value.static_shape[d] for d in permutation]
-        raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
-        return self._value("stablehlo.transpose", [value], raw_type, {"permutation": mlir.dense_i64(permutation)})
+        attributes = {"permutation": mlir.dense_i64(permutation)}
+        return self._value("stablehlo.transpose", [value], _of_shape(value, shape), attributes)
 
     def reverse(self, value: Value, dims: Sequence[int]) -> Value:
         """The elements in opposite order along these dims."""
@@ -157,10 +149,8 @@ class Builder:
         if list(dims) != sorted(dims):  # the op allows it, but some consumers do not
             order = sorted(range(len(dims)), key=lambda i: dims[i])
             value, dims = self.transpose(value, order), sorted(dims)
-        raw_type = mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))
-        return self._value(
-            "stablehlo.broadcast_in_dim", [value], raw_type, {"broadcast_dimensions": mlir.dense_i64(dims)}
-        )
+        attributes = {"broadcast_dimensions": mlir.dense_i64(dims)}
+        return self._value("stablehlo.broadcast_in_dim", [value], _of_shape(value, shape), attributes)
 
     def convert(self, value: Value, element: mlir.RawType | str) -> Value:
         """The elements converted to another element type."""
@@ -180,23 +170,14 @@ class Builder:
         shape = [len(range(start, limit, step)) for start, limit, step in zip(starts, limits, steps, strict=True)]
         if value.shape == tuple(shape):
             return value
-        return self._value(
-            "stablehlo.slice",
-            [value],
-            mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)),
-            {
-                "start_indices": mlir.dense_i64(starts),
-                "limit_indices": mlir.dense_i64(limits),
-                "strides": mlir.dense_i64(steps),
-            },
-        )
+        bounds = {"start_indices": starts, "limit_indices": limits, "strides": steps}
+        attributes = {name: mlir.dense_i64(values) for name, values in bounds.items()}
+        return self._value("stablehlo.slice", [value], _of_shape(value, shape), attributes)
 
     def dynamic_slice(self, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
         """The part of these sizes at scalar starts, which the op clamps into the operand."""
-        raw_type = mlir.tensor_type(sizes, mlir.tensor_element(value.raw.type))
-        return self._value(
-            "stablehlo.dynamic_slice", [value, *starts], raw_type, {"slice_sizes": mlir.dense_i64(sizes)}
-        )
+        attributes = {"slice_sizes": mlir.dense_i64(sizes)}
+        return self._value("stablehlo.dynamic_slice", [value, *starts], _of_shape(value, sizes), attributes)
 
     def dynamic_update_slice(self, value: Value, update: Value, starts: Sequence[Value]) -> Value:
         """The operand with update written at scalar starts, which the op clamps."""
@@ -213,16 +194,9 @@ class Builder:
             lo + size + hi + max(size - 1, 0) * gap
             for lo, size, hi, gap in zip(low, value.static_shape, high, between, strict=True)
         ]
-        return self._value(
-            "stablehlo.pad",
-            [value, fill],
-            mlir.tensor_type(shape, mlir.tensor_element(value.raw.type)),
-            {
-                "edge_padding_low": mlir.dense_i64(low),
-                "edge_padding_high": mlir.dense_i64(high),
-                "interior_padding": mlir.dense_i64(between),
-            },
-        )
+        amounts = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": between}
+        attributes = {name: mlir.dense_i64(values) for name, values in amounts.items()}
+        return self._value("stablehlo.pad", [value, fill], _of_shape(value, shape), attributes)
 
     def concatenate(self, values: Sequence[Value], dim: int) -> Value:
         """Values one after the other along a dim; one value is given back."""
@@ -231,7 +205,7 @@ class Builder:
             return first
         size = sum(value.static_shape[dim] for value in values)
         shape = [size if d == dim else n for d, n in enumerate(first.static_shape)]
-        joined = mlir.tensor_type(shape, mlir.tensor_element(first.raw.type))
+        joined = _of_shape(first, shape)
         return self._value("stablehlo.concatenate", values, joined, {"dimension": mlir.i64_attribute(dim)})
 
     def gather_rows(self, value: Value, rows: Value, axis: int) -> Value:
@@ -239,32 +213,24 @@ class Builder:
         shape, count = value.static_shape, rows.static_shape[0]
         others = [d for d in range(len(shape)) if d != axis]
         numbers = f"offset_dims = {others}, collapsed_slice_dims = [{axis}], start_index_map = [{axis}]"
-        return self._value(
-            "stablehlo.gather",
-            [value, rows],
-            mlir.tensor_type(
-                [count if d == axis else n for d, n in enumerate(shape)], mlir.tensor_element(value.raw.type)
-            ),
-            {
-                "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}, index_vector_dim = 1>"),
-                "slice_sizes": mlir.dense_i64([1 if d == axis else n for d, n in enumerate(shape)]),
-            },
-        )
+        numbers += ", index_vector_dim = 1"
+        found = [count if d == axis else n for d, n in enumerate(shape)]
+        return self._gather(value, rows, numbers, [1 if d == axis else n for d, n in enumerate(shape)], found)
 
     def gather_window(self, value: Value, start: Value, dims: Sequence[int]) -> Value:
         """The window at a start [len(dims)] in these dims, of extent 1 there, which are left out; all of the others."""
         shape, others = value.static_shape, [d for d in range(len(value.static_shape)) if d not in dims]
         numbers = f"offset_dims = {list(range(len(others)))}, collapsed_slice_dims = {list(dims)}, "
         numbers += f"start_index_map = {list(dims)}, index_vector_dim = 0"
-        return self._value(
-            "stablehlo.gather",
-            [value, start],
-            mlir.tensor_type([shape[d] for d in others], mlir.tensor_element(value.raw.type)),
-            {
-                "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}>"),
-                "slice_sizes": mlir.dense_i64([1 if d in dims else n for d, n in enumerate(shape)]),
-            },
-        )
+        sizes = [1 if d in dims else n for d, n in enumerate(shape)]
+        return self._gather(value, start, numbers, sizes, [shape[d] for d in others])
+
+    def _gather(self, value: Value, indices: Value, numbers: str, sizes: Sequence[int], shape: Sequence[int]) -> Value:
+        attributes = {
+            "dimension_numbers": mlir.parse_attribute(f"#stablehlo.gather<{numbers}>"),
+            "slice_sizes": mlir.dense_i64(sizes),
+        }
+        return self._value("stablehlo.gather", [value, indices], _of_shape(value, shape), attributes)
 
     # --- elementwise ---
 
@@ -275,15 +241,11 @@ class Builder:
     def compare(self, left: Value, direction: str, right: Value) -> Value:
         """Compare integers or floats elementwise; direction is EQ, NE, GE, GT, LE or LT."""
         kind = {"u": "UNSIGNED", "f": "FLOAT", "b": "FLOAT"}.get(left.element_type[0], "SIGNED")
-        return self._value(
-            "stablehlo.compare",
-            [left, right],
-            mlir.tensor_type(left.shape, "i1"),
-            {
-                "comparison_direction": mlir.parse_attribute(f"#stablehlo<comparison_direction {direction}>"),
-                "compare_type": mlir.parse_attribute(f"#stablehlo<comparison_type {kind}>"),
-            },
-        )
+        attributes = {
+            "comparison_direction": mlir.parse_attribute(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": mlir.parse_attribute(f"#stablehlo<comparison_type {kind}>"),
+        }
+        return self._value("stablehlo.compare", [left, right], mlir.tensor_type(left.shape, "i1"), attributes)
 
     def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
         """Elementwise choice; the predicate may be a scalar."""
@@ -407,3 +369,8 @@ class Builder:
             self.built.append(copy)
             copies.update(zip(original.results, copy.results, strict=True))
         inner.op("stablehlo.return", [copies.get(returning, returning)], [])
+
+
+def _of_shape(value: Value, shape: Sequence[int]) -> mlir.RawType:
+    """The type of a tensor of this shape, with the elements of a value."""
+    return mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))

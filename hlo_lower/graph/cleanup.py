@@ -63,9 +63,10 @@ def erase_uncalled(graph: Graph, names: Iterable[str]) -> None:
         if not dead:
             return
         for name in dead:
-            function = graph.functions[name].node
-            pending |= {c for c in _called_in(function) if c not in dead and not graph.functions[c].is_public}
-            function.raw.erase()
+            function = graph.functions[name].node.raw
+            called = _called_in(mlir.walked(function))
+            pending |= {c for c in called if c not in dead and not graph.functions[c].is_public}
+            function.erase()
 
 
 def _named_in(graph: Graph) -> set[str]:
@@ -80,29 +81,18 @@ def _named_in(graph: Graph) -> set[str]:
     return named
 
 
-def _called_in(node: Node) -> set[str]:
-    """The functions that a node calls, itself or within its regions."""
-    called: set[str] = set()
-
-    def visit(raw: mlir.RawOperation) -> None:
-        if raw.name == "func.call":
-            called.add(Node(raw).callee)
-
-    if node.name == "func.call":
-        called.add(node.callee)
-    elif node.blocks:
-        mlir.walk(node.raw, visit)
-    return called
+def _called_in(operations: Iterable[mlir.RawOperation]) -> set[str]:
+    """The functions that operations call."""
+    return {Node(op).callee for op in operations if op.name == "func.call"}
 
 
 def _taken(raw: mlir.RawOperation) -> tuple[set[str], dict[mlir.RawValue, None]]:
     """The functions that an operation calls, and the values that it takes from around it: its operands, and what its
     regions capture, arguments of blocks left out."""
     inside = mlir.walked(raw)
-    called = {Node(op).callee for op in inside if op.name == "func.call"}
     taken = [value for op in inside[1:] for value in op.operands if not mlir.is_block_argument(value)]
     own = {result for op in inside for result in op.results} if taken else ()
-    return called, dict.fromkeys([*raw.operands, *(value for value in taken if value not in own)])
+    return _called_in(inside), dict.fromkeys([*raw.operands, *(value for value in taken if value not in own)])
 
 
 def _is_pure(graph: Graph, node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 import errno
 from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -165,20 +166,10 @@ def _circle_of_calls(graph: Graph) -> list[str]:
         for node in nodes:
             with suppress(ValueError):  # it stands in no function
                 callees.setdefault(graph.function_of(node).name, set()).add(callee)
-    done: set[str] = set()
-    for start in callees:
-        path = {start: iter(sorted(callees[start]))} if start not in done else {}
-        while path:
-            last = next(reversed(path))
-            callee = next(path[last], None)
-            if callee is None:
-                done.add(last)
-                path.popitem()
-            elif callee in path:
-                names = list(path)
-                return [*names[names.index(callee) :], callee]
-            elif callee not in done:
-                path[callee] = iter(sorted(callees.get(callee, ())))
+    try:
+        TopologicalSorter({name: sorted(called) for name, called in callees.items()}).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
     return []
 
 

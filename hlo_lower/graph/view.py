@@ -5,7 +5,7 @@ compares by it; so it stays valid while other operations come and go, and costs 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, cached_property
 from html import escape
 from pathlib import PurePath
@@ -280,6 +280,7 @@ class Function:
         return self.node.blocks[0]
 
 
+@dataclass(eq=False, repr=False)
 class Graph:
     """A module, read. Functions, calls and scatters are found in one walk, when first asked for.
 
@@ -298,14 +299,12 @@ class Graph:
       ('decode.mlir', 5)
     """
 
-    def __init__(
-        self, module: mlir.RawModule, name: str, *, has_locations: bool, exported: Any = None, has_shardy: bool = True
-    ) -> None:
-        self.module = module
-        self.name = name
-        self.has_locations = has_locations
-        self.exported = exported
-        self.has_shardy = has_shardy
+    module: mlir.RawModule
+    name: str
+    _: KW_ONLY
+    has_locations: bool
+    exported: Any = None
+    has_shardy: bool = True
 
     def __repr__(self) -> str:
         return f"<Graph {self._told()}>"

@@ -12,9 +12,9 @@ iotas is computed. Attributes: `axis`, `reverse`.
 import numpy as np
 
 from hlo_lower import mlir
-from hlo_lower.named.attention_masks import dims_looked_at, value_at
 from hlo_lower.named.found import Found, Match, matchers
-from hlo_lower.named.terms import Term
+from hlo_lower.named.pointwise import all_of, dims_looked_at
+from hlo_lower.named.terms import Term, above
 
 NAMES = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
@@ -22,6 +22,9 @@ NEUTRAL = {"cumsum": 0.0, "cumprod": 1.0, "cummax": -np.inf, "cummin": np.inf, "
 
 LONGEST = 4096
 """Longest axis of a scan that is followed, and largest side of a triangle."""
+
+MOST = 1000
+"""Most ops of a scan that are looked at for what is scanned."""
 
 
 @matchers.finds(*NEUTRAL, at=("stablehlo.reduce_window",))
@@ -105,10 +108,9 @@ def product_with_triangle(anchor: Term) -> Found:
     size = triangle.shape[0]
     if not 1 < size <= LONGEST or dims_looked_at(triangle) != frozenset((0, 1)):
         return None
-    found = value_at(triangle, tuple(np.indices(triangle.shape, sparse=True)))
-    if found is None:
+    ones = all_of(triangle)
+    if ones is None:
         return None
-    ones = np.broadcast_to(found, triangle.shape)
     ones = ones.T if list(numbers.rhs_contracting_dimensions) == [1] else ones
     for reverse, wanted in ((False, np.triu(np.ones(ones.shape))), (True, np.tril(np.ones(ones.shape)))):
         if np.array_equal(ones, wanted):
@@ -142,16 +144,10 @@ def scanned(anchor: Term) -> Found:
 
 def _scanned_value(result: Term) -> Term | None:
     """The value of the result's shape of which slices are taken."""
-    pending, seen = [result], set[int]()
-    while pending:
-        term = pending.pop()
-        if id(term) in seen:
-            continue
-        seen.add(id(term))
+    ops = ("slice", "pad", "concatenate", *NAMES, "or")
+    for term in above(result, lambda term: term.operands if term.op in ops else (), MOST):
         if term.op == "slice" and term.operands[0].shape == result.shape:
             return term.operands[0]
-        if term.op in ("slice", "pad", "concatenate", *NAMES, "or"):
-            pending += term.operands
     return None
 
 

@@ -176,6 +176,11 @@ def plus(term: Term, number: float) -> Term | None:
     return found[0] if found is not None and is_rounded(found[1], -number) else None
 
 
+def one_more(term: Term) -> Term | None:
+    """What takes a value and adds 1."""
+    return next((user for user in term.users if plus(user, 1) is term), None)
+
+
 def square_of(term: Term) -> Term | None:
     """What a value is the square of."""
     if term.op == "multiply" and term.operands[0] is term.operands[1]:

@@ -25,7 +25,7 @@ and value share (batch, heads), q, g, ... what only the query has, k positions o
 elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the outer. `empty_rows` is that of softmax.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -33,11 +33,11 @@ from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
 from hlo_lower.named.attention_masks import Mask, added_masks, causal_window, mask_of
-from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, are_same, fresh, leaves
+from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, are_same, dealt, fresh, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.rows import reduced
 from hlo_lower.named.softmax import shifted_of, softmax, through
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import Term, above
 
 OPERANDS = ("query", "key", "value")
 
@@ -79,16 +79,11 @@ def product_of(view: View) -> Product:
     """A `dot_general` opened: what its operands' axes are made of."""
     node = view.term.node
     numbers = mlir.dot_dimension_numbers(node.raw)
-    batch = [
-        (int(a), int(b)) for a, b in zip(numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions, strict=True)
-    ]
-    summed = [
-        (int(a), int(b))
-        for a, b in zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True)
-    ]
+    batch = list(zip(numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions, strict=True))
+    summed = list(zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True))
     axes = iter(view.axes)
     shared = [next(axes) for _ in batch]
-    new = fresh(view.term.operands[0].shape[a] for a, _ in summed)
+    new = fresh(view.term.operands[0].shape[int(a)] for a, _ in summed)
     sides: list[View] = []
     for number, operand in enumerate(view.term.operands):
         own: dict[int, Axis] = {pair[number]: axis for pair, axis in zip(batch, shared, strict=True)}
@@ -183,9 +178,8 @@ def _scores(view: View) -> Scores:
             found.masks.append(mask)
             continue
         if (capped := _softcap(term)) is not None and not found.softcap and not scaled:
-            found.softcap, inner, rest = capped
-            found.scale *= rest
-            view, scaled = view.on(inner), rest != 1
+            found.softcap, inner = capped
+            view = view.on(inner)
             continue
         if (factor := _scale(term)) is not None:
             inner, number = factor
@@ -209,18 +203,14 @@ def _scale(term: Term) -> tuple[Term, float] | None:
     return None
 
 
-def _softcap(term: Term) -> tuple[float, Term, float] | None:
-    """The c, the value and what it is scaled by beside, of c * tanh(value / c)."""
+def _softcap(term: Term) -> tuple[float, Term] | None:
+    """The c and the value of c * tanh(value / c)."""
     found = with_constant(term, "multiply")
     if found is None or uncast(found[0]).op != "tanh":
         return None
     inner = _scale(uncast(found[0]).operands[0])
-    if inner is None:
-        return None
     c = float(found[1])
-    if abs(inner[1] * c - 1) > 1e-3:
-        return None
-    return c, inner[0], 1.0
+    return (c, inner[0]) if inner is not None and abs(inner[1] * c - 1) <= 1e-3 else None
 
 
 def _leads_to_product(view: View) -> bool:
@@ -401,31 +391,21 @@ def _attention(
 
 def _is_shared(view: View) -> bool:
     """Whether a mask is used by more than one attention: then it stays outside."""
-    return any(term.has_several_users for term in _above(view))
+    made = above(view.term, lambda term: () if _is_constant(term) else term.operands, 40)
+    return any(term.has_several_users for term in made if term.surface is not None and not _is_constant(term))
 
 
-def _above(view: View) -> Iterator[Term]:
-    """A mask and what it is made of, constants left out."""
-    pending, steps = [view.term], 40
-    while pending and steps:
-        steps -= 1
-        term = pending.pop()
-        if term.op in ("constant", "iota", "argument") or term.scalar is not None:
-            continue
-        if term.surface is not None:
-            yield term
-        pending += term.operands
+def _is_constant(term: Term) -> bool:
+    return term.op in ("constant", "iota", "argument") or term.scalar is not None
 
 
 def _ended(view: View) -> View:
     """The result with its axes apart: a reshape that splits batch and heads again, or a conversion, belongs to it."""
     user = view.term.only_user
-    if user is not None and _splits(view.term, user):
-        above = View.of(user)
-        below = above.beneath()
-        if below is not None and all(len(a) == 1 or not a for a in above.axes):
-            return _matched(above, below, view)
-    return view
+    axes = dealt(view.atoms, user.shape) if user is not None and _splits(view.term, user) else None
+    if user is None or axes is None or any(len(leaves(axis)) > 1 for axis in axes):
+        return view
+    return View(user, axes)
 
 
 def _splits(term: Term, user: Term) -> bool:
@@ -433,18 +413,3 @@ def _splits(term: Term, user: Term) -> bool:
     if user.op not in ("reshape", "broadcast_in_dim") or len(user.shape) <= len(term.shape):
         return False
     return user.shape[-1:] == term.shape[-1:] and prod(user.shape) == prod(term.shape)
-
-
-def _matched(above: View, below: View, view: View) -> View:
-    """The reshaped result with the atoms of the product."""
-    for mine, its in zip(view.axes, below.axes, strict=True):
-        mine, its = list(reversed(leaves(mine))), list(reversed(leaves(its)))
-        while mine and its:
-            a, b = mine.pop(), its.pop()
-            if a.extent > b.extent and a.extent % b.extent == 0:
-                a.split(a.extent // b.extent)
-                mine.append(a.parts[1])
-    pairs = dict(zip(below.atoms, view.atoms, strict=False))
-    if len(below.atoms) != len(view.atoms):
-        return view
-    return View(above.term, tuple(tuple(pairs[atom] for atom in above.axis(d)) for d in range(len(above.axes))))

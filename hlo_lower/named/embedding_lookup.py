@@ -32,10 +32,7 @@ def embedding_lookup(anchor: Term) -> Found:
     if places is None or places.term.scalar is not None:
         return None
     result = filled(anchor)
-    attributes: dict[str, AttributeValue] = {
-        "negative": "from_end" if places.from_end else "outside",
-        "outside": "clamp" if result is None else "fill",
-    }
+    attributes = places.attributes("clamp" if result is None else "fill")
     return Match("embedding_lookup", {"table": table, "positions": places.term}, [result or anchor], attributes)
 
 
@@ -52,13 +49,8 @@ def _mapped(anchor: Term) -> Found:
     places = vector_of(columns[0], numbers.index_vector_dim, table.shape[0])
     if places is None or places.term.scalar is not None or result.shape != (*places.term.shape, table.shape[1]):
         return None
-    negative = "from_end" if places.from_end else "outside"
-    return Match(
-        "embedding_lookup",
-        {"table": table, "positions": places.term},
-        [result],
-        {"negative": negative, "outside": "clamp"},
-    )
+    inputs = {"table": table, "positions": places.term}
+    return Match("embedding_lookup", inputs, [result], places.attributes("clamp"))
 
 
 @matchers.finds("embedding_lookup", at=("stablehlo.dot_general",))

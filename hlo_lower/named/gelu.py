@@ -17,6 +17,7 @@ from hlo_lower.causes import Code
 from hlo_lower.named.arithmetic import (
     Product,
     is_product,
+    one_more,
     plus,
     product,
     products_above,
@@ -43,14 +44,14 @@ def gelu(anchor: Term) -> Found:
         return None if x is None or isinstance(x, NearMiss) else _finished(anchor, x, "tanh", 1)
     if anchor.op == "chlo.erfc":
         return _finished(anchor, scaled_from(argument, -sqrt(0.5)), "none")
-    one_more = next((user for user in anchor.users if plus(user, 1) is anchor), None)
-    if one_more is None:
+    total = one_more(anchor)
+    if total is None:
         return None
     if anchor.op == "chlo.erf":
-        chosen = next((user for user in one_more.users if _is_chosen(user, one_more, argument)), one_more)
+        chosen = next((user for user in total.users if _is_chosen(user, total, argument)), total)
         return _finished(chosen, _moved_by_nothing(scaled_from(argument, sqrt(0.5))), "none")
     x = _of_tanh(argument)
-    return x if isinstance(x, NearMiss) else _finished(one_more, x, "tanh")
+    return x if isinstance(x, NearMiss) else _finished(total, x, "tanh")
 
 
 def _is_chosen(term: Term, near: Term, z: Term) -> bool:

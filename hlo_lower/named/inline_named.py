@@ -43,14 +43,8 @@ def write_out(node: Node, function: Function) -> None:
     raw = node.raw
     if function.name.startswith(PREFIX):
         _, given = mlir.inlined(function.node.raw, list(raw.operands), raw)
+        for old, new in zip(raw.results, given, strict=True):
+            old.replace_all_uses_with(new)
     else:
-        callee = {"callee": raw.attributes["decomposition"]}
-        types = [result.type for result in raw.results]
-        place = mlir.insert_before(raw)
-        call = mlir.create_operation(
-            "func.call", list(raw.operands), types, callee, location=raw.location, insertion_point=place
-        )
-        given = list(call.results)
-    for old, new in zip(raw.results, given, strict=True):
-        old.replace_all_uses_with(new)
+        mlir.put_instead(raw, "func.call", {"callee": raw.attributes["decomposition"]})
     raw.erase()

@@ -18,10 +18,10 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.graph import Block
 from hlo_lower.named.axis_atoms import View
-from hlo_lower.named.found import AttributeValue, Found, Match, matchers
+from hlo_lower.named.found import Found, Match, matchers
 from hlo_lower.named.one_hot import compared_places
 from hlo_lower.named.positions import Positions, beneath_moves, columns_of, is_counting, unwrapped, vector_of
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import Term, above
 
 READS = frozenset({"dynamic_slice", "slice", "gather"})
 
@@ -168,12 +168,7 @@ def _match(
         return None
     if not _is_kept(cache, axis) or _is_made_of(new, cache):
         return None
-    attributes: dict[str, AttributeValue] = {
-        "axis": axis,
-        "position_of": position,
-        "negative": "from_end" if place.from_end else "outside",
-        "outside": outside,
-    }
+    attributes = {"axis": axis, "position_of": position, **place.attributes(outside)}
     return Match("kv_cache_update", {"cache": cache, "new": new, "position": place.term}, [anchor], attributes)
 
 
@@ -203,13 +198,4 @@ def _is_made_of(new: Term, cache: Term) -> bool:
     """Whether new rows are made of the rows that they overwrite: then something else takes the cache as well."""
     if cache.surface is not None and not cache.has_several_users:
         return False
-    pending, seen = [new], set[int]()
-    while pending and len(seen) < STEPS:
-        term = pending.pop(0)
-        if id(term) in seen:
-            continue
-        seen.add(id(term))
-        if term is cache:
-            return True
-        pending += term.operands
-    return False
+    return any(term is cache for term in above(new, lambda term: term.operands, STEPS))

@@ -7,12 +7,12 @@ or a residual is none; the result has x's axes before the weight's. Attribute: `
 axes that are contracted behind the others, as PyTorch keeps it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_lower import mlir
 from hlo_lower.named.arithmetic import uncast
-from hlo_lower.named.axis_atoms import Axis, View, are_same, leaves
+from hlo_lower.named.axis_atoms import Axis, View, are_same
 from hlo_lower.named.found import Found, Match, matchers
 from hlo_lower.named.terms import Term
 
@@ -97,11 +97,7 @@ def _vector(view: View, added: Axis, rank: int) -> Term | None:
     """The bias: beneath layout, of the axes that the weight adds and no other."""
     at: View | None = view
     while at is not None:
-        if len(at.term.shape) == rank and _is(at.axes, added):
+        if len(at.term.shape) == rank and are_same(at.atoms, added):
             return at.term if at.term.op not in ("constant", "iota") or at.term.scalar is None else None
         at = at.under()
     return None
-
-
-def _is(axes: Sequence[Axis], wanted: Axis) -> bool:
-    return leaves(atom for axis in axes for atom in axis) == leaves(wanted)

@@ -1,6 +1,7 @@
 """What norms are made of: means over rows, a mean of squares, and a product with what is left of a root."""
 
 from dataclasses import dataclass
+from math import prod
 
 from hlo_lower.named.arithmetic import square_of, uncast, with_constant
 from hlo_lower.named.axis_atoms import View, leaves
@@ -37,9 +38,7 @@ def mean_of(view: View) -> Mean | None:
     total = reduced(scaled, "add")
     if total is None:
         return None
-    elements = 1
-    for atom in leaves(total.new):
-        elements *= atom.extent
+    elements = prod(atom.extent for atom in leaves(total.new))
     if count is None:
         return Mean(total.operand, total, False)
     return Mean(total.operand, total, True) if abs(count - elements) <= 1e-3 * elements * _slack(root.term) else None

@@ -14,6 +14,7 @@ of it only where nothing else takes what comes before. Attributes are those of `
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast
@@ -196,7 +197,7 @@ def _grouped(found: Normalized) -> Normalized:
     batch = [0] if split[0] and x.axis(0) else []
     if channel[: len(groups)] != tuple(groups) or kept != batch:
         return found
-    return Normalized(found.product, found.root, x, found.over, channel=channel)
+    return replace(found, x=x, channel=channel)
 
 
 def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
@@ -207,16 +208,7 @@ def _weighted(found: Normalized, others: Iterable[Factor]) -> Normalized | None:
     if len(left) > 1 or left[0].divides or found.root.kind == "l2":
         return None
     weight = parameter(left[0].view, found.of_parameters, may_add_one=found.root.kind == "rms")
-    return None if weight is None else _with(found, found.product, weight=weight)
-
-
-def _with(
-    found: Normalized, product: View, weight: Parameter | None = None, bias: Parameter | None = None
-) -> Normalized:
-    return Normalized(
-        *(product, found.root, found.x, found.over, found.mean),
-        *(weight or found.weight, bias or found.bias, found.channel),
-    )
+    return None if weight is None else replace(found, weight=weight)
 
 
 def _grown(found: Normalized) -> Normalized:
@@ -241,7 +233,7 @@ def _grown(found: Normalized) -> Normalized:
     ends = [user for user in pending[:1] if user.op == "convert" and user.element == uncast(last.x.term).element]
     if last.channel and not last.weight and not last.bias and last.x.term.shape != last.product.term.shape:
         ends = [user for user in pending if user.shape == last.x.term.shape][:1]
-    return _with(last, View(ends[0], ())) if ends else last
+    return replace(last, product=View(ends[0], ())) if ends else last
 
 
 def _by_parameter(found: Normalized, user: Term, term: Term) -> Normalized | None:
@@ -262,7 +254,7 @@ def _by_parameter(found: Normalized, user: Term, term: Term) -> Normalized | Non
     part = parameter(whole.on(other), again.of_parameters, may_add_one=is_product and found.root.kind == "rms")
     if part is None:
         return None
-    return _with(again, whole, weight=part if is_product else None, bias=part if is_sum else None)
+    return replace(again, product=whole, **{"weight" if is_product else "bias": part})
 
 
 def _again(found: Normalized, product: View) -> Normalized | None:
@@ -273,7 +265,7 @@ def _again(found: Normalized, product: View) -> Normalized | None:
     again = _normalized(product, term, found.root)
     if not isinstance(again, Normalized):
         return None
-    return _with(again, product, weight=found.weight or again.weight)
+    return replace(again, weight=found.weight or again.weight)
 
 
 def _match(found: Normalized) -> Found:
@@ -295,10 +287,7 @@ def _match(found: Normalized) -> Found:
         attributes["axes"] = dims
     if root.kind == "layer" and found.channel:
         name = "group_norm"
-        groups = 1
-        for atom in leaves(found.channel):
-            groups *= 1 if atom in leaves(found.over) else atom.extent
-        attributes["num_groups"] = groups
+        attributes["num_groups"] = prod(a.extent for a in leaves(found.channel) if a not in leaves(found.over))
     if root.kind == "l2":
         attributes["guard"] = root.guard
     if name in ("layer_norm", "rms_norm"):

@@ -15,9 +15,9 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_direction
-from hlo_lower.named.attention_masks import dims_looked_at, value_at
 from hlo_lower.named.axis_atoms import View, are_same
 from hlo_lower.named.found import AttributeValue, Found, Match, matchers
+from hlo_lower.named.pointwise import all_of, dims_looked_at, value_at
 from hlo_lower.named.positions import filled, vector_of
 from hlo_lower.named.terms import Term
 
@@ -113,17 +113,11 @@ def rows_of_the_identity(anchor: Term) -> Found:
     if places is None:
         return None
     result = filled(anchor)
-    attributes: dict[str, AttributeValue] = {
-        "depth": table.shape[0],
-        "axis": len(anchor.shape) - 1,
-        "negative": "from_end" if places.from_end else "outside",
-        "outside": "clamp" if result is None else "fill",
-    }
+    attributes = {"depth": table.shape[0], "axis": len(anchor.shape) - 1}
+    attributes |= places.attributes("clamp" if result is None else "fill")
     return Match("one_hot", {"positions": places.term}, [result or anchor], attributes)
 
 
 def _is_identity(table: Term) -> bool:
-    if table.shape[0] > 1024:
-        return False
-    found = value_at(table, tuple(np.indices(table.shape, sparse=True)))
-    return found is not None and np.array_equal(np.broadcast_to(found, table.shape), np.eye(table.shape[0]))
+    found = all_of(table) if table.shape[0] <= 1024 else None
+    return found is not None and np.array_equal(found, np.eye(table.shape[0]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hlo_lower import mlir
 from hlo_lower.graph import Graph, Node
 from hlo_lower.named.found import AttributeValue, Match
-from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind
+from hlo_lower.named.region import BlockOrder, RawOperation, RawValue, Region, moved_behind, name_of
 from hlo_lower.vocabulary import BY_NAME, PREFIX, VERSION
 
 COMPOSITE = "stablehlo.composite"
@@ -18,8 +18,7 @@ COMPOSITE = "stablehlo.composite"
 
 def written_attributes(match: Match) -> dict[str, AttributeValue]:
     """All attributes of an op's composite: those that were found, the defaults of others, the names of its operands."""
-    known = {attribute.name: attribute.default for attribute in BY_NAME[match.name].attributes}
-    defaults = {name: default for name, default in known.items() if default not in (None, "")}
+    defaults = {one.name: one.default for one in BY_NAME[match.name].attributes if one.default not in (None, "")}
     return {**defaults, **match.attributes, "operands": tuple(match.inputs)}  # pyright: ignore[reportReturnType]
 
 
@@ -77,16 +76,9 @@ class Outliner:
 
     def name_call(self, call: RawOperation, match: Match, order: BlockOrder) -> RawOperation:
         """Put a composite in the place of a call, whose function is its decomposition."""
-        operands, types = list(call.operands), [result.type for result in call.results]
-        attributes = self._attributes(match, Node(call).callee)
-        point = mlir.insert_before(call)
-        composite = mlir.create_operation(
-            COMPOSITE, operands, types, attributes, location=call.location, insertion_point=point
-        )
-        for old, new in zip(call.results, composite.results, strict=True):
-            old.replace_all_uses_with(new)
+        composite = mlir.put_instead(call, COMPOSITE, self._attributes(match, Node(call).callee))
         place = order.place(call)
-        order.remove(call)
+        order.remove_all([name_of(call)])
         order.put(place, composite)
         self._gone.append(call)
         return composite
@@ -114,23 +106,8 @@ class Outliner:
     def _function(self, region: Region, name: str) -> tuple[RawOperation, Mapping[RawValue, RawValue]]:
         """A private function of the region's operations, which are moved into it; constants that stay are copied."""
         location = region.operations[-1].location
-        types = "(" + ", ".join(str(v.type) for v in region.inputs) + ") -> ("
-        types += ", ".join(str(v.type) for v in region.results) + ")"
-        attributes = {
-            "sym_name": mlir.string_attribute(name),
-            "function_type": mlir.parse_attribute(types),
-            "sym_visibility": mlir.string_attribute("private"),
-        }
-        function = mlir.create_operation(
-            "func.func",
-            [],
-            [],
-            attributes,
-            regions=1,
-            location=location,
-            insertion_point=mlir.insert_at_end(self.graph.module.body),
-        )
-        block = mlir.append_block(function, 0, [value.type for value in region.inputs], location)
+        types = [value.type for value in region.inputs]
+        function, block = mlir.private_function(self.graph.module, name, types, location)
         instead = dict(zip(region.inputs, block.arguments, strict=True))
         instead.update({other: instead[value] for other, value in region.aliases.items() if value in instead})
         for operation, is_own in zip(region.operations, region.are_own, strict=True):
@@ -145,17 +122,17 @@ class Outliner:
                         inner.operands[number] = instead[operand]
         returned = [instead.get(value, value) for value in region.results]
         mlir.create_operation("func.return", returned, [], location=location, insertion_point=mlir.insert_at_end(block))
+        mlir.set_signature(function)
         return function, instead
 
     def _attributes(self, match: Match, function: str) -> dict[str, mlir.RawAttribute]:
         """The attributes of a composite, made once for all that have the same function."""
         known = self._made.get(function)
         if known is None:
-            entries = written_attributes(match)
-            told = ", ".join(f"{name} = {_text(entries[name])}" for name in sorted(entries))
+            entries = {name: mlir.plain_attribute(value) for name, value in written_attributes(match).items()}
             known = self._made[function] = {
                 "name": mlir.string_attribute(f"{PREFIX}{match.name}"),
-                "composite_attributes": mlir.parse_attribute(f"{{{told}}}"),
+                "composite_attributes": mlir.dictionary_attribute(entries),
                 "decomposition": mlir.parse_attribute(f'@"{function}"'),
                 "version": mlir.parse_attribute(f"{VERSION} : i32"),
             }
@@ -187,21 +164,6 @@ def _move_behind(after: Sequence[RawOperation], composite: RawOperation) -> None
     for operation in after:
         mlir.move_after(operation, last)
         last = operation
-
-
-def _text(value: AttributeValue) -> str:
-    """An attribute as MLIR writes it, and as an export under `hl.named` has it: f64, i64, strings and lists of them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value} : i64"
-    if isinstance(value, float):
-        return mlir.float_attribute_text(value, "f64")
-    if isinstance(value, str):
-        return f'"{value}"'
-    if value and isinstance(value[0], str):
-        return "[" + ", ".join(f'"{item}"' for item in value) + "]"
-    return "[" + ", ".join(f"{item} : i64" for item in value) + "]"
 
 
 def _key(region: Region) -> Hashable:

@@ -4,30 +4,18 @@ Each op is followed from the places of its result to those of its operands. Plac
 columns, and what depends on one of them is computed for that one. What depends on an argument is unknown.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_of
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import ARITHMETIC, LOGIC, Term
 
 Places = tuple["np.ndarray[Any, Any]", ...]
 """For each dim of a value the coordinates of the places, which are broadcast against each other."""
 
-_ELEMENTWISE: dict[str, Any] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.not_equal,
-    "not": np.logical_not,
-    "negate": np.negative,
-}
+_ELEMENTWISE = ARITHMETIC | LOGIC
 
 DEEPEST = 40
 """Most ops one above the other."""
@@ -38,15 +26,17 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
     if not depth or -1 in term.shape:
         return None
     if term.op == "constant":
+        if term.scalar is not None:
+            return np.reshape(term.scalar, 1)
         array = term.node.constant()
-        return None if array is None else array[places] if places else array.reshape(1)
+        return None if array is None else array[places]
     if term.op == "iota":
-        return places[term.node.integer("iota_dimension")].astype(mlir.dtype_of(term.element))
-    moved = _beneath(term, places)
+        return np.asarray(places[term.node.integer("iota_dimension")]).astype(mlir.dtype_of(term.element))
+    moved = beneath(term, places)
     if moved is not None:
         return value_at(term.operands[0], moved, depth - 1)
     if term.op not in ("convert", "compare", "select") and (
-        term.op not in _ELEMENTWISE or (term.op in ("and", "or", "xor", "not") and term.element != "i1")
+        term.op not in _ELEMENTWISE or (term.op in LOGIC and term.element != "i1")
     ):
         return None
     values: list[np.ndarray[Any, Any]] = []
@@ -66,58 +56,42 @@ def value_at(term: Term, places: Places, depth: int = DEEPEST) -> "np.ndarray[An
         return _ELEMENTWISE[term.op](*values)
 
 
-def _beneath(term: Term, places: Places) -> Places | None:
-    """The places in the operand of an op that moves elements."""
+def beneath(term: Term, places: Any) -> Any:
+    """The places in the operand of an op that moves elements, coordinates of one place or arrays of many; None of
+    another op."""
+    shape = term.operands[0].shape if term.operands else ()
     if term.op == "broadcast_in_dim":
-        dims = term.integers("broadcast_dimensions")
-        shape = term.operands[0].shape
-        return tuple(places[d] if n != 1 else np.zeros_like(places[d]) for d, n in zip(dims, shape, strict=True))
+        return tuple(places[d] * (n != 1) for d, n in zip(term.integers("broadcast_dimensions"), shape, strict=True))
     if term.op == "transpose":
-        moved: list[np.ndarray[Any, Any]] = [places[0]] * len(places)
-        for i, d in enumerate(term.integers("permutation")):
-            moved[d] = places[i]
-        return tuple(moved)
+        moved = dict(zip(term.integers("permutation"), places, strict=True))
+        return tuple(moved[d] for d in range(len(places)))
     if term.op == "reshape":
-        shape = term.operands[0].shape
-        flat = np.ravel_multi_index(np.broadcast_arrays(*places), term.shape) if places else np.zeros(1, np.int64)
-        return tuple(np.unravel_index(flat, shape)) if shape else ()
+        flat, found = 0, list[Any]()
+        for coordinate, size in zip(places, term.shape, strict=True):
+            flat = flat * size + coordinate
+        for size in reversed(shape):
+            flat, within = divmod(flat, size)
+            found.append(within)
+        return tuple(reversed(found))
     if term.op == "slice":
         starts, strides = term.integers("start_indices"), term.integers("strides")
         return tuple(s + p * t for p, s, t in zip(places, starts, strides, strict=True))
     return None
 
 
-def dims_looked_at(term: Term, depth: int = DEEPEST) -> frozenset[int] | None:
-    """The dims along which a value made of iotas and constants can vary; None where it is not made of these."""
-    if not depth:
+def all_of(term: Term) -> "np.ndarray[Any, Any] | None":
+    """All elements of a value of static shape that is made of iotas and constants; None of others."""
+    found = value_at(term, tuple(np.indices(term.shape, sparse=True)))
+    return None if found is None else np.broadcast_to(found, term.shape)
+
+
+def dims_looked_at(term: Term) -> frozenset[int] | None:
+    """The dims along which a value made of iotas and constants can vary; None where it is not made of these.
+
+    Looked at are its corners: along a dim on which no op depends they are computed for one place.
+    """
+    if any(size < 1 for size in term.shape):
         return None
-    if term.op == "constant":
-        return frozenset() if term.scalar is not None else frozenset(range(len(term.shape)))
-    if term.op == "iota":
-        return frozenset([term.node.integer("iota_dimension")])
-    if term.op == "broadcast_in_dim":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        places, shape = term.integers("broadcast_dimensions"), term.operands[0].shape
-        return None if inner is None else frozenset(places[d] for d in inner if shape[d] != 1)
-    if term.op == "transpose":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        permutation = term.integers("permutation")
-        return None if inner is None else frozenset(i for i, d in enumerate(permutation) if d in inner)
-    if term.op == "slice":
-        return dims_looked_at(term.operands[0], depth - 1)
-    if term.op == "reshape":
-        inner = dims_looked_at(term.operands[0], depth - 1)
-        return inner if inner is None or not inner else _long_dims(term.shape)
-    if term.op in ("convert", "compare", "select") or term.op in _ELEMENTWISE:
-        found: frozenset[int] = frozenset()
-        for operand in term.operands:
-            inner = dims_looked_at(operand, depth - 1)
-            if inner is None:
-                return None
-            found |= inner
-        return found
-    return None
-
-
-def _long_dims(shape: Sequence[int]) -> frozenset[int]:
-    return frozenset(d for d, size in enumerate(shape) if size > 1)
+    corners = np.ix_(*(sorted({0, size - 1}) for size in term.shape))
+    found = value_at(term, corners)
+    return None if found is None else frozenset(dim for dim, size in enumerate(found.shape) if size > 1)

@@ -13,8 +13,9 @@ from hlo_lower import mlir
 from hlo_lower.analysis.interval import type_range
 from hlo_lower.analysis.transfer import comparison_direction
 from hlo_lower.named.arithmetic import plus
-from hlo_lower.named.attention_masks import value_at
 from hlo_lower.named.axis_atoms import LAYOUT, View, are_same
+from hlo_lower.named.found import AttributeValue
+from hlo_lower.named.pointwise import all_of
 from hlo_lower.named.rows import reduced
 from hlo_lower.named.terms import Term
 
@@ -33,6 +34,10 @@ class Positions:
 
     term: Term
     from_end: bool
+
+    def attributes(self, outside: str) -> dict[str, AttributeValue]:
+        """What is told of them, and of what becomes of those that are out of bounds."""
+        return {"negative": "from_end" if self.from_end else "outside", "outside": outside}
 
 
 def unwrapped(term: Term, size: int) -> Positions:
@@ -88,7 +93,7 @@ def is_counting(term: Term, dim: int) -> bool:
     term = unwrapped(term, term.shape[dim]).term
     if term.op == "iota":
         return term.node.integer("iota_dimension") == dim
-    found = value_at(term, tuple(np.indices(term.shape, sparse=True)))
+    found = all_of(term)
     return found is not None and bool((found == np.indices(term.shape, sparse=True)[dim]).all())
 
 
@@ -161,5 +166,5 @@ def _is_inside(test: Term, indices: Term, gather: Term) -> bool:
 def _is_last(bound: Term, last: list[int], dim: int) -> bool:
     if len(set(last)) == 1:
         return bound.is_number(last[0])
-    found = value_at(bound, tuple(np.indices(bound.shape, sparse=True)))
-    return found is not None and bool((np.moveaxis(np.broadcast_to(found, bound.shape), dim, -1) == last).all())
+    found = all_of(bound)
+    return found is not None and bool((np.moveaxis(found, dim, -1) == last).all())

@@ -1,8 +1,8 @@
 """Raise a module: find its named ops, choose the largest where they overlap, and take each out (`outline`)."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from hlo_lower import mlir
 from hlo_lower.graph import Function, Functional, Graph, Node
@@ -83,7 +83,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
       matchers: which ops are known.
       only: the names of those that are looked for; None for all.
     """
-    terms, is_function = Terms(graph), Functional(graph)
+    search = _Search(matchers, only, Terms(graph), Functional(graph))
     found: list[tuple[Function, BlockOrder, list[Named]]] = []
     misses: list[NearMiss] = []
     taken_whole: dict[str, Named] = {}
@@ -93,7 +93,7 @@ def find_named(graph: Graph, matchers: Matchers, only: Collection[str] | None = 
             listing = None if number else listing_of(function.node.raw, order.operations)
             if listing is not None:
                 listings[function.name] = listing
-            named, missed = _in_block(order, listing, terms, matchers, only, is_function)
+            named, missed = search.in_block(order, listing)
             misses += missed
             found.append((function, order, named))
             whole = (
@@ -189,58 +189,54 @@ IDENTITY = "identity "
 """How an anchor begins that is an op which does nothing, as a product with 1."""
 
 
-def _in_block(
-    order: BlockOrder,
-    listing: Listing | None,
-    terms: Terms,
-    matchers: Matchers,
-    only: Collection[str] | None,
-    is_function: Functional,
-) -> tuple[list[Named], list[NearMiss]]:
-    """The matches of a block whose regions can be taken out."""
+@dataclass(frozen=True)
+class _Search:
+    """What is looked for, and with what.
 
-    def find(operation: RawOperation, given: Terms) -> list[Region | NearMiss]:
-        return list(_found_at(operation, order, given, matchers, only, is_function))
+    Attributes:
+      matchers, only: as in `find_named`.
+      terms: of the module.
+      is_function: whether an op is a function of its operands.
+    """
 
-    begun = {"func.call", *(name.removeprefix(IDENTITY) for name in matchers.by_anchor)}
-    if listing is None:
-        seen = [one for operation in order.operations if operation.name in begun for one in find(operation, terms)]
-    else:
-        seen = Twins(listing, order, terms).found(begun, find)
-    named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
-    return named, [one for one in seen if isinstance(one, NearMiss)]
+    matchers: Matchers
+    only: Collection[str] | None
+    terms: Terms
+    is_function: Functional
 
+    def in_block(self, order: BlockOrder, listing: Listing | None) -> tuple[list[Named], list[NearMiss]]:
+        """The matches of a block whose regions can be taken out."""
+        begun = {"func.call", *(name.removeprefix(IDENTITY) for name in self.matchers.by_anchor)}
+        find = partial(self._found_at, order)
+        if listing is None:
+            seen = [one for op in order.operations if op.name in begun for one in find(op, self.terms)]
+        else:
+            seen = Twins(listing, order, self.terms).found(begun, find)
+        named = [Named(one.match, one) for one in seen if isinstance(one, Region)]
+        return named, [one for one in seen if isinstance(one, NearMiss)]
 
-def _found_at(
-    operation: RawOperation,
-    order: BlockOrder,
-    terms: Terms,
-    matchers: Matchers,
-    only: Collection[str] | None,
-    is_function: Functional,
-) -> Iterator[Region | NearMiss]:
-    """What is found at an operation."""
-    name = operation.name
-    tried = matchers.by_anchor.get(name, [])
-    if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
-        made_by = _made_by(terms.of(operation.results[0]))
-        tried = [*matchers.by_anchor.get(made_by, ()), *matchers.by_anchor.get(f"func.call {made_by}", ())]
-    of_identity = matchers.by_anchor.get(f"{IDENTITY}{name}", [])
-    if not tried and not of_identity:
-        return
-    anchor = terms.of(operation.results[0])
-    if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
-        tried, anchor = of_identity, Term(terms, operation.results[0], None, "", operation.results[0])
-    for matcher in tried:
-        if only is not None and not set(only) & set(matchers.names[matcher]):
-            continue
-        found = matcher(anchor)
-        if isinstance(found, NearMiss):
-            yield found
-        elif found is not None and (only is None or found.name in only):
-            region = region_of(found, order, is_function)
-            if region is not None:
-                yield region
+    def _found_at(self, order: BlockOrder, operation: RawOperation, terms: Terms) -> list[Region | NearMiss]:
+        """What is found at an operation."""
+        name, by_anchor = operation.name, self.matchers.by_anchor
+        tried = by_anchor.get(name, [])
+        if name == "func.call" and len(operation.results):  # what it gives may be what a larger op begins with
+            made_by = _made_by(terms.of(operation.results[0]))
+            tried = [*by_anchor.get(made_by, ()), *by_anchor.get(f"func.call {made_by}", ())]
+        of_identity = by_anchor.get(f"{IDENTITY}{name}", [])
+        if not tried and not of_identity:
+            return []
+        anchor = terms.of(operation.results[0])
+        if anchor.surface != operation.results[0]:  # it does nothing, as maximum(x, -inf)
+            tried, anchor = of_identity, Term(terms, operation.results[0], None, "", operation.results[0])
+        wanted = [one for one in tried if self.only is None or set(self.only) & set(self.matchers.names[one])]
+        seen: list[Region | NearMiss] = []
+        for found in (matcher(anchor) for matcher in wanted):
+            if isinstance(found, Match) and (self.only is None or found.name in self.only):
+                region = region_of(found, order, self.is_function)
+                seen += [] if region is None else [region]
+            elif isinstance(found, NearMiss):
+                seen.append(found)
+        return seen
 
 
 def _made_by(term: Term) -> str:

@@ -4,6 +4,7 @@ They can where they stand in one block, take nothing from outside but the inputs
 one of them. What else is used outside becomes a further result; a constant, or a constant broadcast, is copied.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,13 +42,13 @@ class BlockOrder:
     def __init__(self, operations: Sequence[RawOperation]) -> None:
         self.names = list(map(name_of, operations))
         self._places: dict[RawValue | RawOperation, float] = dict(zip(self.names, range(len(operations)), strict=True))
-        self._operations: list[RawOperation | None] = list(operations)
-        self._behind: dict[int, dict[float, RawOperation]] = {}
+        self._standing: dict[float, RawOperation] = dict(enumerate(operations))
+        self._ascending: list[float] = list(range(len(operations)))  # at some of them nothing stands any more
 
     @property
     def operations(self) -> list[RawOperation]:
         """Those that stand there now."""
-        return self.between(0, len(self._operations))
+        return self.between(0, len(self.names))
 
     def holds(self, operation: RawOperation) -> bool:
         """Whether an operation stands in the block itself."""
@@ -66,46 +67,23 @@ class BlockOrder:
 
     def between(self, first: float, last: float) -> list[RawOperation]:
         """Those whose places lie between two, the two included."""
-        stands = self._operations[int(first) : int(last) + 1]
-        if not self._behind:
-            return [operation for operation in stands if operation is not None]
-        found: list[RawOperation] = []
-        for place, operation in enumerate(stands, int(first)):
-            if operation is not None and place >= first:
-                found.append(operation)
-            if place in self._behind:
-                found += [operation for at, operation in self._behind[place].items() if first <= at <= last]
-        return found
-
-    def remove(self, operation: RawOperation) -> None:
-        """It is about to be taken out."""
-        self.remove_all([name_of(operation)])
+        places = self._ascending[bisect_left(self._ascending, first) : bisect_right(self._ascending, last)]
+        return [operation for operation in map(self._standing.get, places) if operation is not None]
 
     def remove_all(self, names: Iterable[RawValue | RawOperation]) -> None:
         """Those that are known by these are about to be taken out."""
         for name in names:
-            place = self._places.pop(name)
-            if (whole := int(place)) == place:
-                self._operations[whole] = None
-            else:
-                del self._behind[whole][place]
+            del self._standing[self._places.pop(name)]
 
     def put(self, place: float, operation: RawOperation, behind: Sequence[RawOperation] = ()) -> None:
         """An operation stands at a place that was left, and before what follows it others that stood elsewhere."""
-        self._put(place, operation)
         self.remove_all(map(name_of, behind))
-        if behind:
-            following = min((at for at in self._behind.get(int(place), ()) if at > place), default=int(place) + 1)
-            for number, other in enumerate(behind, 1):
-                self._put(place + (following - place) * number / (len(behind) + 1), other)
-
-    def _put(self, place: float, operation: RawOperation) -> None:
-        whole = int(place)
-        self._places[name_of(operation)] = place
-        if place == whole:
-            self._operations[whole] = operation
-        else:
-            self._behind[whole] = dict(sorted({**self._behind.get(whole, {}), place: operation}.items()))
+        at = bisect_right(self._ascending, place)
+        following = self._ascending[at] if at < len(self._ascending) else place + 1
+        places = [place + (following - place) * number / (len(behind) + 1) for number in range(len(behind) + 1)]
+        self._ascending[at:at] = places[1:]
+        for own, other in zip(places, (operation, *behind), strict=True):
+            self._places[name_of(other)], self._standing[own] = own, other
 
 
 def name_of(operation: RawOperation) -> RawValue | RawOperation:

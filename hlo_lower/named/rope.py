@@ -27,8 +27,9 @@ from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
 from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Found, Match, NearMiss, matchers
+from hlo_lower.named.pointwise import beneath
 from hlo_lower.named.softmax import through
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import Term, above
 
 Place = tuple[int, ...]
 Table = tuple[Term, Place, str]
@@ -86,19 +87,13 @@ def _results(anchor: Term) -> Iterator[Term]:
 
 def _turned(result: Term) -> Term | None:
     """The value of which slices are taken: x, if it is a rotation."""
-    pending, steps = [result], 40
-    while pending and steps:
-        steps -= 1
-        term = pending.pop(0)
+    for term in above(result, lambda term: term.operands if term.op in WALKED else (), 40):
         if term.op == "slice":
             x = term.operands[0]
             if x.op == "reshape" and x.operands[0].shape == result.shape:
                 x = x.operands[0]
             if x.shape == result.shape:
                 return uncast(x)
-            continue
-        if term.op in WALKED:
-            pending += term.operands
     return None
 
 
@@ -158,8 +153,7 @@ def _parts(term: Term, place: Place, x: Term, depth: int = 24) -> list[Part] | N
         return [Part(1, place)]
     if not depth:
         return None
-    moved = _moved(term, place)
-    if moved is not None:
+    if (moved := _moved(term, place)) is not None:
         return _parts(*moved, x, depth - 1)
     if term.op in ("add", "subtract"):
         first, second = (_parts(operand, place, x, depth - 1) for operand in term.operands)
@@ -244,10 +238,7 @@ def _complex_parts(term: Term, place: Place, x: Term, depth: int) -> tuple[list[
 
 
 def _complex_table(term: Term, place: Place) -> tuple[tuple[int, Table], tuple[int, Table]]:
-    for _ in range(24):
-        moved = _moved(term, place)
-        if moved is None:
-            break
+    while (moved := _moved(term, place)) is not None:
         term, place = moved
     if term.op == "complex":
         return _table(term.operands[0], place), _table(term.operands[1], place)
@@ -256,42 +247,18 @@ def _complex_table(term: Term, place: Place) -> tuple[tuple[int, Table], tuple[i
 
 def _moved(term: Term, place: Place) -> tuple[Term, Place] | None:
     """The operand, and the place in it, of an op that moves elements."""
-    match term.op:
-        case "convert":
-            return term.operands[0], place
-        case "broadcast_in_dim":
-            dims, operand = term.integers("broadcast_dimensions"), term.operands[0]
-            return operand, tuple(place[d] if n != 1 else 0 for d, n in zip(dims, operand.shape, strict=True))
-        case "transpose":
-            permutation = term.integers("permutation")
-            moved = dict(zip(permutation, place, strict=True))
-            return term.operands[0], tuple(moved[d] for d in range(len(place)))
-        case "slice":
-            starts, strides = term.integers("start_indices"), term.integers("strides")
-            return term.operands[0], tuple(s + p * t for p, s, t in zip(place, starts, strides, strict=True))
-        case "reshape":
-            return term.operands[0], _reshaped(place, term.shape, term.operands[0].shape)
-        case "concatenate":
-            dim = term.node.integer("dimension")
-            offset = place[dim]
-            for operand in term.operands:
-                if offset < operand.shape[dim]:
-                    return operand, (*place[:dim], offset, *place[dim + 1 :])
-                offset -= operand.shape[dim]
-            return None
-        case _:
-            return None
-
-
-def _reshaped(place: Place, shape: tuple[int, ...], before: tuple[int, ...]) -> Place:
-    flat = 0
-    for coordinate, size in zip(place, shape, strict=True):
-        flat = flat * size + coordinate
-    found: list[int] = []
-    for size in reversed(before):
-        flat, within = divmod(flat, size)
-        found.append(within)
-    return tuple(reversed(found))
+    if term.op == "convert":
+        return term.operands[0], place
+    if term.op != "concatenate":
+        moved = beneath(term, place)
+        return None if moved is None else (term.operands[0], moved)
+    dim = term.node.integer("dimension")
+    offset = place[dim]
+    for operand in term.operands:
+        if offset < operand.shape[dim]:
+            return operand, (*place[:dim], offset, *place[dim + 1 :])
+        offset -= operand.shape[dim]
+    return None
 
 
 def _with_the_rest(found: Match) -> Match:

@@ -10,7 +10,7 @@ It is silu and nothing else: both factors are the same value, and the sigmoid is
 from collections.abc import Iterator
 
 from hlo_lower.causes import Code
-from hlo_lower.named.arithmetic import grown, is_product, plus, scaled_from
+from hlo_lower.named.arithmetic import grown, is_product, one_more, plus, scaled_from
 from hlo_lower.named.found import Found, Match, NearMiss, matchers
 from hlo_lower.named.terms import Term
 
@@ -78,10 +78,10 @@ def quotients_of(power: Term) -> Iterator[Term]:
 
 def _of_tanh(anchor: Term) -> Found:
     x = scaled_from(anchor.operands[0], 0.5)
-    one_more = next((user for user in anchor.users if plus(user, 1) is anchor), None)
-    if x is None or one_more is None:
+    total = one_more(anchor)
+    if x is None or total is None:
         return None
-    products = (found for found in grown(one_more) if found is not one_more and is_product(found, [one_more, x], 0.5))
+    products = (found for found in grown(total) if found is not total and is_product(found, [total, x], 0.5))
     result = next(products, None)
     return None if result is None else Match("silu", {"x": x}, [result])
 

@@ -11,12 +11,10 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.analysis.transfer import comparison_of
 from hlo_lower.graph import Node
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import LOGIC, Term
 
 NUMBERS = (-np.inf, -1.0, 0.0, 1.0, np.inf)
 """Numbers in all orders that two of them can have."""
-
-_LOGIC: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "xor": np.not_equal}
 
 
 def ordered_only(term: Term, arguments: "list[np.ndarray[Any, Any]]") -> "list[np.ndarray[Any, Any]] | None":
@@ -47,7 +45,7 @@ def _computed(name: str, raw: mlir.RawOperation, values: "list[Any]") -> Any:
         return comparison_of(Node(raw))(*values)
     if name == "select":
         return cast(Any, np).where(*values)
-    return _LOGIC[name](*values) if name in _LOGIC and values[0].dtype == bool else None
+    return LOGIC[name](*values) if name in LOGIC and values[0].dtype == bool else None
 
 
 def order_of(sort: Term) -> int:

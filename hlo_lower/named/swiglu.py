@@ -11,7 +11,7 @@ from hlo_lower.named.axis_atoms import LAYOUT
 from hlo_lower.named.found import Found, Match, matchers
 from hlo_lower.named.positions import beneath_moves
 from hlo_lower.named.silu import silu, silu_of
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import Term, above
 
 WAY = LAYOUT | {"convert", "slice", "add", "gather", "dynamic_slice", "multiply", "composite"}
 """What may stand between a projection and its gate."""
@@ -51,7 +51,7 @@ def _products(activated: Term) -> Iterator[Term]:
 def _is_of_one_value(gate: Term, up: Term) -> bool:
     """Whether two projections have a factor in common."""
     factors = [
-        {id(beneath_moves(factor)) for above in _above(term) if above.op == "dot_general" for factor in above.operands}
+        {id(beneath_moves(factor)) for at in _above(term) if at.op == "dot_general" for factor in at.operands}
         for term in (gate, up)
     ]
     return bool(factors[0] & factors[1])
@@ -63,14 +63,8 @@ def _is_of(term: Term, activated: Term) -> bool:
 
 def _is_projected(term: Term) -> bool:
     """Whether a product stands above, beneath layout, parts and a bias."""
-    return any(above.op == "dot_general" for above in _above(term))
+    return any(at.op == "dot_general" for at in _above(term))
 
 
-def _above(term: Term, steps: int = 12) -> Iterator[Term]:
-    pending = [term]
-    while pending and steps:
-        steps -= 1
-        term = pending.pop(0)
-        yield term
-        if term.op in WAY:
-            pending += term.operands[:2]
+def _above(term: Term) -> Iterator[Term]:
+    return above(term, lambda at: at.operands[:2] if at.op in WAY else (), 12)

@@ -10,7 +10,7 @@ lowest number, of unsigned ones the largest). Positions without the axis are tho
 """
 
 from hlo_lower import mlir
-from hlo_lower.named.found import AttributeValue, Found, Match, matchers
+from hlo_lower.named.found import Found, Match, matchers
 from hlo_lower.named.positions import Positions, columns_of, filled, is_counting, unwrapped, vector_of
 from hlo_lower.named.terms import Term
 
@@ -48,15 +48,11 @@ def take_along_axis(anchor: Term) -> Found:
     if len(places.term.shape) != len(others) + (not is_single) or (not is_single and batching != others):
         return None
     result = filled(anchor)
-    attributes: dict[str, AttributeValue] = {
-        "axis": axis,
-        "negative": "from_end" if places.from_end else "outside",
-        "outside": "clamp" if result is None else "fill",
-    }
+    attributes = {"axis": axis, **places.attributes("clamp" if result is None else "fill")}
     result = _without_axis(result or anchor, places.term.shape)
-    return (
-        None if result is None else Match("take_along_axis", {"x": x, "positions": places.term}, [result], attributes)
-    )
+    if result is None:
+        return None
+    return Match("take_along_axis", {"x": x, "positions": places.term}, [result], attributes)
 
 
 def _beside_counting(x: Term, indices: Term, vector: int) -> tuple[int, Positions] | None:
@@ -90,6 +86,4 @@ def _without_axis(result: Term, shape: tuple[int, ...]) -> Term | None:
         return result
     user = result.only_user
     is_squeezed = user is not None and user.op == "reshape" and user.shape == shape
-    return (
-        user if is_squeezed and tuple(n for n in result.shape if n != 1) == tuple(n for n in shape if n != 1) else None
-    )
+    return user if is_squeezed and [n for n in result.shape if n != 1] == [n for n in shape if n != 1] else None

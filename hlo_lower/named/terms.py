@@ -5,9 +5,9 @@ predicate is a constant. A `Term` stands for the value beneath. Two values that 
 so matchers compare terms with `is`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -130,6 +130,23 @@ class Term:
         return found[0] if len(found) == 1 else None
 
 
+def above(term: Term, made_of: Callable[[Term], Iterable[Term]], steps: int) -> Iterator[Term]:
+    """A value and what it is made of, the nearest first, each once, of so many at most.
+
+    Args:
+      term: the value.
+      made_of: of what a value is made that is gone on to.
+      steps: how many are looked at.
+    """
+    pending, seen = [term], set[int]()
+    while pending and len(seen) < steps:
+        at = pending.pop(0)
+        if id(at) not in seen:
+            seen.add(id(at))
+            yield at
+            pending += made_of(at)
+
+
 def is_rounded(found: Any, number: float) -> bool:
     """Whether a NumPy scalar is a number as its type rounds it, at once or from f32."""
     dtype = found.dtype
@@ -144,17 +161,24 @@ def _inverse_root(x: Any) -> Any:
     return (1 / np.sqrt(x)).astype(x.dtype)
 
 
-_FOLDED: dict[str, Any] = {
+LOGIC: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "xor": np.not_equal}
+"""Ops on truth values."""
+
+ARITHMETIC: dict[str, Any] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
-    "divide": np.divide,
+    "negate": np.negative,
     "maximum": np.maximum,
     "minimum": np.minimum,
+}
+"""Ops on integers and floats that NumPy computes as StableHLO does."""
+
+_FOLDED = ARITHMETIC | {
+    "divide": np.divide,
     "power": np.power,
     "sqrt": np.sqrt,
     "rsqrt": _inverse_root,
-    "negate": np.negative,
     "exponential": np.exp,
     "log": np.log,
     "not": np.logical_not,
@@ -373,16 +397,11 @@ def _is(terms: Terms, operation: mlir.RawOperation, frame: Frame | None, number:
     return found is not None and found.dtype.kind in "fiuV" and bool(found == value)
 
 
-def _product_with_one(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return next((1 - n for n in (1, 0) if _is(terms, operation, frame, n, 1)), None)
-
-
-def _quotient_by_one(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return 0 if _is(terms, operation, frame, 1, 1) else None
-
-
-def _greater_than_everything(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
-    return next((1 - n for n in (0, 1) if _is(terms, operation, frame, n, -np.inf)), None)
+def _beside(
+    value: float, places: tuple[int, ...], terms: Terms, operation: mlir.RawOperation, frame: Frame | None
+) -> int | None:
+    """The operand beside one that is a number everywhere, which is looked for at these places."""
+    return next((1 - n for n in places if _is(terms, operation, frame, n, value)), None)
 
 
 def _chosen(terms: Terms, operation: mlir.RawOperation, frame: Frame | None) -> int | None:
@@ -401,9 +420,9 @@ def _alone(_: Terms, operation: mlir.RawOperation, __: Frame | None) -> int | No
 
 
 _IDENTITIES = {
-    "stablehlo.multiply": _product_with_one,
-    "stablehlo.divide": _quotient_by_one,
-    "stablehlo.maximum": _greater_than_everything,
+    "stablehlo.multiply": partial(_beside, 1, (1, 0)),
+    "stablehlo.divide": partial(_beside, 1, (1,)),
+    "stablehlo.maximum": partial(_beside, -np.inf, (0, 1)),
     "stablehlo.select": _chosen,
     "stablehlo.convert": _of_its_own_type,
     "stablehlo.reshape": _of_its_own_type,

@@ -8,7 +8,7 @@ it differs. The same modules give the same text.
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from hlo_lower.causes import Cause
 from hlo_lower.change import Change
@@ -29,48 +29,32 @@ LINES = 3
 """How deep in the data a container has lines of its own; a record or a step of the evidence is one line."""
 
 
-class _Causes:
-    """Causes by number: each once, in the order in which they were first asked for."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Cause, int] = {}
-
-    def numbers(self, causes: Iterable[Cause]) -> list[int]:
-        """The numbers of causes."""
-        return [self._numbers.setdefault(cause, len(self._numbers)) for cause in causes]
-
-    def data(self) -> list[dict[str, Any]]:
-        """The table."""
-        return [cause.to_json() for cause in self._numbers]
+Shared = TypeVar("Shared", bound=Hashable)
 
 
-class _Rejections:
-    """The rules that were not chosen, by number: what several records share is there once."""
+class Numbered(dict[Shared, int]):
+    """Things by number: each once, in the order in which they were first asked for."""
 
-    def __init__(self) -> None:
-        self.reasons = _Causes()
-        self._numbers: dict[tuple[Rejection, ...], int] = {}
+    def __missing__(self, thing: Shared) -> int:
+        self[thing] = len(self)
+        return self[thing]
 
-    def number(self, rejections: tuple[Rejection, ...]) -> int:
-        """The number of what was not chosen, and why."""
-        return self._numbers.setdefault(rejections, len(self._numbers))
-
-    def data(self) -> list[dict[str, list[int]]]:
-        """The table: for each rule the numbers of its reasons."""
-        return [{rule_name(r.rule): self.reasons.numbers(r.reasons) for r in some} for some in self._numbers]
+    def all(self, things: Iterable[Shared]) -> list[int]:
+        """The numbers of several."""
+        return [self[thing] for thing in things]
 
 
 def report_data(reports: Sequence[ModuleReport]) -> dict[str, Any]:
     """The modules, their records and the totals as plain data."""
-    rejections = _Rejections()
+    rejections, reasons = Numbered[tuple[Rejection, ...]](), Numbered[Cause]()
     modules = [_module(report, rejections) for report in reports]
     rules = {record.rule: record.form for report in reports for record in report.records if record.rule}
     return {
         "version": VERSION,
         "modules": modules,
         "rules": dict(sorted(rules.items())),
-        "rejections": rejections.data(),
-        "reasons": rejections.reasons.data(),
+        "rejections": [{rule_name(r.rule): reasons.all(r.reasons) for r in some} for some in rejections],
+        "reasons": [cause.to_json() for cause in reasons],
         "totals": _totals(totals(reports)),
         "groups": [{"group": name, "totals": _totals(totals(members))} for name, members in folders(reports)],
     }
@@ -97,8 +81,8 @@ def _lines(value: Any, depth: int) -> list[str]:
     return [*parts, "\n", " " * depth, closed]
 
 
-def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
-    evidence = _Causes()
+def _module(report: ModuleReport, rejections: "Numbered[tuple[Rejection, ...]]") -> dict[str, Any]:
+    evidence = Numbered[Cause]()
     records: list[dict[str, Any]] = []
     first: dict[Hashable, tuple[int, dict[str, Any]]] = {}
     for record in report.records:
@@ -111,51 +95,39 @@ def _module(report: ModuleReport, rejections: _Rejections) -> dict[str, Any]:
             other = {name: told.get(name) for name in (*told, *like) if name in OWN or told.get(name) != like.get(name)}
             records.append({"number": record.number, "like": number, **other})
     return {
-        "file": report.file,
-        "group": report.group,
-        "op_count": report.op_count,
-        "scatters_left": report.scatters_left,
-        "target": report.target,
-        "oob": report.oob,
+        **{name: getattr(report, name) for name in ("file", "group", "op_count", "scatters_left", "target", "oob")},
         "verdict": None if report.verdict is None else dict(report.verdict),
-        "convert_seconds": report.convert_seconds,
-        "verify_seconds": report.verify_seconds,
-        "error": report.error,
+        **{name: getattr(report, name) for name in ("convert_seconds", "verify_seconds", "error")},
         "notes": list(report.notes),
         "changes": [_change(change) for change in report.changes],
         "refused": _refused(report.refused),
         "exit_code": report.exit_code,
         "is_resumed": report.is_resumed,
         "memory": [curve.to_json() for curve in report.memory],
-        "evidence": evidence.data(),
+        "evidence": [cause.to_json() for cause in evidence],
         "records": records,
     }
 
 
-def _record(record: ScatterRecord, evidence: _Causes, rejections: _Rejections) -> dict[str, Any]:
+def _record(
+    record: ScatterRecord, evidence: Numbered[Cause], rejections: "Numbered[tuple[Rejection, ...]]"
+) -> dict[str, Any]:
     """A record in full; fields that hold nothing are left out."""
     own = {f.name for f in fields(record)} | OPTIONS
     said = {fact.name: fact.value for fact in record.facts if fact.name not in own}
-    proofs = {fact.name: evidence.numbers(fact.evidence) for fact in record.facts}
+    proofs = {fact.name: evidence.all(fact.evidence) for fact in record.facts}
     told = {
-        "number": record.number,
-        "function": record.function,
-        "location": record.location,
-        "scope": record.scope,
-        "kind": record.kind,
-        "subset": record.subset,
+        **{name: getattr(record, name) for name in (*OWN, "kind", "subset")},
         "writes": {"counts": list(record.writes.counts), "index": list(record.writes.index)},
         "combiner": record.combiner,
-        "operand_shape": list(record.operand_shape),
-        "indices_shape": list(record.indices_shape),
-        "updates_shape": list(record.updates_shape),
+        **{name: list(getattr(record, name)) for name in ("operand_shape", "indices_shape", "updates_shape")},
         "dtype": record.dtype,
         "in_bounds": record.in_bounds,
         "bounds": record.bounds.to_json(),
         "unique": record.unique,
         "rule": record.rule,
         "why": record.why and record.why.to_json(),
-        "why_not": rejections.number(record.why_not),
+        "why_not": rejections[record.why_not],
         "facts": said,
         "evidence": {name: steps for name, steps in proofs.items() if steps},
         "claims": _claims(record),

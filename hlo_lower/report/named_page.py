@@ -1,12 +1,14 @@
 """The report of named ops as one HTML page: its JSON, words of what was almost one, and tables of the same kind."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from hlo_lower.english import told
 from hlo_lower.named.record import NamedReport
 from hlo_lower.report.html import page_of
-from hlo_lower.short_forms import plural
+from hlo_lower.report.json_report import Numbered
+from hlo_lower.short_forms import plural, tally
 
 
 def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()) -> str:
@@ -16,8 +18,8 @@ def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()
       reports: what was found in each module.
       groups: the folder of each, where they are of several.
     """
-    texts: dict[str, int] = {"": 0}
-    misses = [[texts.setdefault(told(miss.why), len(texts)) for miss in report.misses] for report in reports]
+    texts = Numbered[str]({"": 0})
+    misses = [texts.all(told(miss.why) for miss in report.misses) for report in reports]
     folders = groups or [""] * len(reports)
     modules = [{**one.to_json(), "group": group} for one, group in zip(reports, folders, strict=True)]
     words: dict[str, Any] = {"texts": list(texts), "modules": misses, "open": []}
@@ -40,8 +42,7 @@ PLAIN = 20
 
 
 def _tally(report: NamedReport) -> str:
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for one in report.named:
-        counts[one.name] = counts.get(one.name, 0) + one.times
-    told = (f"{count} {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-    return report.error.split("\n")[0] or ", ".join(told) or "none"
+        counts[one.name] += one.times
+    return report.error.split("\n")[0] or tally(counts) or "none"

@@ -8,7 +8,7 @@ from hlo_lower.english import told_kind
 from hlo_lower.report.headline import counted, counted_rules, guards_told
 from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
 from hlo_lower.report.row import rule_name
-from hlo_lower.short_forms import printable
+from hlo_lower.short_forms import by_count, printable
 
 FEW = 8
 """As many modules are shown with all their scatters; of more there is a row each, unless everything is asked for."""
@@ -54,7 +54,7 @@ def kinds_and_rules(report: ModuleReport) -> str:
             rule_name(rule) + (f" ({told_kind(refusal_cause(record))})" if rule == NO_RULE else "")
             for record, rule in ((record, rule_of(record)) for record in report.records if record.kind == kind)
         )
-        told.append(f"{kind}: {counted(dict(sorted(rules.items(), key=lambda item: (-item[1], item[0]))))}")
+        told.append(f"{kind}: {counted(by_count(rules))}")
     return printable("; ".join(told))
 
 

@@ -16,6 +16,7 @@ from hlo_lower.english import told, told_kind
 from hlo_lower.refused import RefusedOps
 from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
+from hlo_lower.report.json_report import Numbered
 from hlo_lower.report.module import NO_RULE, ModuleReport, guard_cause, refusal_cause, rule_of
 from hlo_lower.report.picture import svg_of
 from hlo_lower.report.place import where
@@ -41,23 +42,18 @@ RECORD = (
 
 
 class _Texts:
-    """Texts by number; the first one is empty."""
+    """Texts, and blocks of lines, by number; the first ones are empty."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {"": 0}
-
-        self._blocks: dict[tuple[int, ...], int] = {(): 0}
+        self.texts = Numbered[str]({"": 0})
+        self.blocks = Numbered[tuple[int, ...]]({(): 0})
 
     def __call__(self, text: str) -> int:
-        return self._numbers.setdefault(printable(text, keep="\t"), len(self._numbers))
+        return self.texts[printable(text, keep="\t")]
 
     def block(self, lines: Iterable[str]) -> int:
         """The number of a block of lines."""
-        return self._blocks.setdefault(tuple(map(self, lines)), len(self._blocks))
-
-    def all(self) -> dict[str, list[Any]]:
-        """The texts and the blocks in the order of their numbers."""
-        return {"texts": list(self._numbers), "blocks": list(self._blocks)}
+        return self.blocks[tuple(map(self, lines))]
 
 
 def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +72,8 @@ def words_of(reports: Sequence[ModuleReport], data: dict[str, Any]) -> dict[str,
         "estimate": ESTIMATE,
         "reasons": [texts(told(reason)) for reason in reasons],
         "modules": modules,
-        **texts.all(),
+        "texts": list(texts.texts),
+        "blocks": list(texts.blocks),
     }
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +11,7 @@ from hlo_lower.report.columns import GAP, column_widths
 from hlo_lower.report.headline import total_headline
 from hlo_lower.report.module import ModuleReport, folders, totals
 from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, base_name, folder_rows, module_row
-from hlo_lower.report.page import print_hanging, print_summary
+from hlo_lower.report.page import new_grid, print_hanging, print_summary
 from hlo_lower.short_forms import plural, printable
 
 LONGEST_SHARE = 0.4  # of the page, for a module's name
@@ -57,7 +56,7 @@ def print_folders(page: Console, reports: Sequence[ModuleReport]) -> None:
 
 
 def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table = new_grid()
     for number, (header, width) in enumerate(zip(FOLDER_HEADERS, widths, strict=True)):
         table.add_column(header, overflow="fold", width=width, justify="right" if 0 < number <= COUNTS else "left")
     for row in rows:

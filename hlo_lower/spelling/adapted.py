@@ -143,20 +143,8 @@ def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.Raw
 def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: str) -> list[mlir.RawType]:
     """Make the new decomposition; the types of what it gives."""
     location = found.node.raw.location
-    function = mlir.create_operation(
-        "func.func",
-        [],
-        [],
-        {
-            "sym_name": mlir.string_attribute(name),
-            "function_type": mlir.parse_attribute("() -> ()"),
-            "sym_visibility": mlir.string_attribute("private"),
-        },
-        regions=1,
-        location=location,
-        insertion_point=mlir.insert_at_end(found.graph.module.body),
-    )
-    block = mlir.append_block(function, 0, [value.raw.type for value in operands], location)
+    taken = [value.raw.type for value in operands]
+    function, block = mlir.private_function(found.graph.module, name, taken, location)
     build = Builder(mlir.insert_at_end(block), location)
     given = adapted.recovered(build, [Value(argument) for argument in block.arguments])
     last = mlir.create_operation("func.return", [], [], location=location, insertion_point=mlir.insert_at_end(block))

@@ -53,7 +53,8 @@ def opened(graph: Graph) -> OtherNames:
         if users[node.body_name] == 1:
             found.by_function[node.body_name] = attributes
         mark = {"callee": attributes["decomposition"], MARK: mlir.i64_attribute(number)}
-        _instead(node, "func.call", mark)
+        mlir.put_instead(node.raw, "func.call", mark)
+        node.raw.erase()
     if found.composites:
         graph.forget()
     return found
@@ -66,23 +67,11 @@ def closed(graph: Graph, found: OtherNames) -> None:
     for node in list(graph.callers):
         mark = node.attribute(MARK)
         if mark is not None:
-            _instead(node, COMPOSITE, found.composites[mlir.integer_of(mark)])
+            as_it_was(node, found.composites[mlir.integer_of(mark)])
     graph.forget()
 
 
 def as_it_was(node: Node, attributes: dict[str, mlir.RawAttribute]) -> None:
-    """Give a composite of ours the name and the attributes back that it had."""
-    _instead(node, COMPOSITE, attributes)
-
-
-def _instead(node: Node, name: str, attributes: dict[str, mlir.RawAttribute]) -> None:
-    """Another op on the same operands, with the same results."""
-    raw = node.raw
-    types = [result.type for result in raw.results]
-    place = mlir.insert_before(raw)
-    new = mlir.create_operation(
-        name, list(raw.operands), types, attributes, location=raw.location, insertion_point=place
-    )
-    for old, result in zip(raw.results, new.results, strict=True):
-        old.replace_all_uses_with(result)
-    raw.erase()
+    """Give a composite of ours, or a call, the name and the attributes back that it had."""
+    mlir.put_instead(node.raw, COMPOSITE, attributes)
+    node.raw.erase()

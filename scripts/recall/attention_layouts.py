@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from recall.attention_patterns import ADDED, HALF_ROWS, PATTERNS, QUARTER, ROWS, heads_first
 from recall.case import bf16, boolean, f16, f32, finds
 
-CAUSAL = (finds("attention", scale=0.25, causal=True),)
-UNSCALED = (finds("attention", scale=1.0, mask="additive"),)
+CAUSAL = finds("attention", scale=0.25, causal=True)
+UNSCALED = finds("attention", scale=1.0, mask="additive")
 
 
 @PATTERNS.case(HALF_ROWS, HALF_ROWS, HALF_ROWS, f16(2, 1, 1, 8), finds=ADDED)
@@ -20,7 +20,7 @@ def bert_half_softmax_in_f32(q, k, v, mask):
     return weights.astype(jnp.float16) @ v
 
 
-@PATTERNS.case(ROWS, ROWS, ROWS, f32(2, 8), finds=(finds("attention", scale=0.25, mask="boolean"),))
+@PATTERNS.case(ROWS, ROWS, ROWS, f32(2, 8), finds=finds("attention", scale=0.25, mask="boolean"))
 def distilbert_mask_of_numbers(q, k, v, seen):
     q, k, v = heads_first(q, k, v)
     scores = jnp.matmul(q / math.sqrt(16), jnp.swapaxes(k, 2, 3))
@@ -39,7 +39,7 @@ def gpt2(q, k, v):
     return jax.nn.softmax(scores, axis=-1) @ v
 
 
-@PATTERNS.case(ROWS, ROWS, ROWS, f32(2, 1, 1, 8), finds=(finds("attention", scale=0.25, causal=True, mask="additive"),))
+@PATTERNS.case(ROWS, ROWS, ROWS, f32(2, 1, 1, 8), finds=finds("attention", scale=0.25, causal=True, mask="additive"))
 def gpt2_padded(q, k, v, padding):
     q, k, v = heads_first(q, k, v)
     scores = (q @ jnp.swapaxes(k, -1, -2)) / jnp.full((), 4.0, jnp.float32)
@@ -102,7 +102,7 @@ def vit_one_projection(qkv):
 CHUNKS = f32(2, 4, 3, 8, 16)
 
 
-@PATTERNS.case(CHUNKS, CHUNKS, CHUNKS, boolean(2, 1, 3, 8, 8), finds=(finds("attention", scale=0.25, mask="boolean"),))
+@PATTERNS.case(CHUNKS, CHUNKS, CHUNKS, boolean(2, 1, 3, 8, 8), finds=finds("attention", scale=0.25, mask="boolean"))
 def reformer_within_chunks(q, k, v, seen):
     scores = jnp.einsum("bhcqd,bhckd->bhcqk", q, k / 4.0)
     scores = jnp.where(seen, scores, -1e9)

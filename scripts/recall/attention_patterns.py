@@ -20,8 +20,8 @@ ROWS = f32(2, 8, 4, 16)
 """Batch, positions, heads, size of a head: what projections give."""
 
 HALF_ROWS = f16(2, 8, 4, 16)
-QUARTER = (finds("attention", scale=0.25, causal=False, mask="none"),)
-ADDED = (finds("attention", scale=0.25, mask="additive"),)
+QUARTER = finds("attention", scale=0.25, causal=False, mask="none")
+ADDED = finds("attention", scale=0.25, mask="additive")
 
 
 def heads_first(*tensors):
@@ -35,18 +35,18 @@ def divided(q, k, v):
     return jax.nn.softmax(scores, axis=-1) @ v
 
 
-@PATTERNS.case(HEADS, HEADS, HEADS, finds=(finds("attention", scale=0.3),))
+@PATTERNS.case(HEADS, HEADS, HEADS, finds=finds("attention", scale=0.3))
 def multiplied(q, k, v):
     scores = jnp.matmul(q, jnp.swapaxes(k, -2, -1)) * 0.3
     return jnp.matmul(jax.nn.softmax(scores, axis=-1), v)
 
 
-@PATTERNS.case(HEADS, f32(2, 4, 16, 8), HEADS, finds=(finds("attention", scale=0.5),))
+@PATTERNS.case(HEADS, f32(2, 4, 16, 8), HEADS, finds=finds("attention", scale=0.5))
 def divided_key_transposed_already(q, kt, v):
     return jnp.matmul(jax.nn.softmax(jnp.matmul(q, kt) / 2.0), v)
 
 
-@PATTERNS.case(HEADS, HEADS, HEADS, finds=(finds("attention", scale=0.4),))
+@PATTERNS.case(HEADS, HEADS, HEADS, finds=finds("attention", scale=0.4))
 def multiplied_einsum(q, k, v):
     scores = 0.4 * jnp.einsum("bhqd,bhkd->bhqk", q, k)
     return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores), v)
@@ -94,7 +94,7 @@ def query_multiplied_before_it_is_transposed(q, k, v):
     return jax.nn.softmax(q @ jnp.swapaxes(k, -2, -1), axis=-1) @ v
 
 
-@PATTERNS.case(ROWS, ROWS, ROWS, finds=(finds("attention", scale=0.125),))
+@PATTERNS.case(ROWS, ROWS, ROWS, finds=finds("attention", scale=0.125))
 def rows_divided(q, k, v):
     q, k, v = heads_first(q, k, v)
     out = jax.nn.softmax((q @ jnp.swapaxes(k, 2, 3)) / 8.0, axis=-1) @ v
@@ -109,7 +109,7 @@ def query_and_key_scaled_each(q, k, v):
     return jax.nn.softmax(scores, axis=-1) @ v
 
 
-@PATTERNS.case(f32(8, 8, 16), f32(8, 8, 16), f32(8, 8, 16), finds=(finds("attention", scale=1.0, mask="none"),))
+@PATTERNS.case(f32(8, 8, 16), f32(8, 8, 16), f32(8, 8, 16), finds=finds("attention", scale=1.0, mask="none"))
 def three_axes_unscaled(q, k, v):
     scores = jax.lax.batch_matmul(q, jnp.transpose(k, (0, 2, 1)))
     return jax.lax.batch_matmul(jax.nn.softmax(scores, axis=-1), v)
@@ -122,7 +122,7 @@ def bert(q, k, v, mask):
     return jnp.transpose(weights @ v, (0, 2, 1, 3)).reshape(2, 8, 64)
 
 
-@PATTERNS.case(ROWS, ROWS, ROWS, boolean(2, 8), finds=(finds("attention", scale=0.25, mask="boolean"),))
+@PATTERNS.case(ROWS, ROWS, ROWS, boolean(2, 8), finds=finds("attention", scale=0.25, mask="boolean"))
 def distilbert(q, k, v, seen):
     q, k, v = heads_first(q, k, v)
     scores = (q / 4.0) @ jnp.transpose(k, (0, 1, 3, 2))

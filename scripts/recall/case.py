@@ -73,14 +73,20 @@ def boolean(*shape: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, jnp.bool_)
 
 
+Findings = Finding | tuple[Finding, ...]
+"""One, or several."""
+
+
 class Suite:
     """Cases of one source in the order in which they are written.
 
     Example:
       >>> suite = Suite("jax.nn")
-      >>> @suite.case(f32(2, 8), finds=(finds("relu"),))
-      ... def relu(x):
-      ...     return jax.nn.relu(x)
+      >>> suite.add("relu", lambda x: jax.nn.relu(x), f32(2, 8), finds=finds("relu"))
+      >>> @suite.case(f32(2, 8), finds=finds("softmax", axis=1))
+      ... def softmax_by_hand(x):
+      ...     e = jnp.exp(x - x.max(-1, keepdims=True))
+      ...     return e / e.sum(-1, keepdims=True)
     """
 
     def __init__(self, source: str) -> None:
@@ -90,14 +96,26 @@ class Suite:
     def case(
         self,
         *arguments: Any,
-        finds: tuple[Finding, ...] = (),
-        refuses: tuple[Finding, ...] = (),
+        finds: Findings = (),
+        refuses: Findings = (),
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Add the function below as a case of its name."""
 
-        def add(function: Callable[..., Any]) -> Callable[..., Any]:
-            name = f"{self.source}/{function.__name__}"
-            self.cases.append(Case(name, self.source, function, arguments, finds, refuses))
+        def added(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.add(function.__name__, function, *arguments, finds=finds, refuses=refuses)
             return function
 
-        return add
+        return added
+
+    def add(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        finds: Findings = (),
+        refuses: Findings = (),
+    ) -> None:
+        """Add a function, mostly an expression, as a case of this name."""
+        function.__name__ = name
+        expected, refused = ((one,) if isinstance(one, Finding) else one for one in (finds, refuses))
+        self.cases.append(Case(f"{self.source}/{name}", self.source, function, arguments, expected, refused))

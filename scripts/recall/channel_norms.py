@@ -13,11 +13,11 @@ TORCH = Suite("torch.export")
 
 IMAGES, CHANNELS_FIRST = f32(2, 4, 4, 8), f32(2, 8, 4, 4)
 C = f32(8)
-GROUPS = (finds("group_norm", num_groups=4, epsilon=1e-5),)
-BATCH = (finds("batch_norm", epsilon=1e-5),)
+GROUPS = finds("group_norm", num_groups=4, epsilon=1e-5)
+BATCH = finds("batch_norm", epsilon=1e-5)
 
 
-@LINEN.case(IMAGES, C, C, finds=(finds("group_norm", num_groups=4, epsilon=1e-6, channel_axis=3),))
+@LINEN.case(IMAGES, C, C, finds=finds("group_norm", num_groups=4, epsilon=1e-6, channel_axis=3))
 def group_norm_statistics_repeated(x, scale, bias):
     grouped = x.reshape(2, 4, 4, 4, 2)
     mean = grouped.mean((1, 2, 4))
@@ -54,7 +54,7 @@ def group_norm_of_decomposed_native(x, weight, bias):
     return normed * weight.reshape(1, 8, 1, 1) + bias.reshape(1, 8, 1, 1)
 
 
-@NUMPY.case(bf16(2, 8, 6), bf16(8), bf16(8), finds=(finds("group_norm", num_groups=2, epsilon=1e-5),))
+@NUMPY.case(bf16(2, 8, 6), bf16(8), bf16(8), finds=finds("group_norm", num_groups=2, epsilon=1e-5))
 def group_norm_in_f32(x, g, b):
     wide = x.astype(jnp.float32).reshape(2, 2, 4, 6)
     mean, variance = wide.mean((2, 3), keepdims=True), wide.var((2, 3), keepdims=True)
@@ -62,7 +62,7 @@ def group_norm_in_f32(x, g, b):
     return normed * g[:, None] + b[:, None]
 
 
-@LINEN.case(IMAGES, C, C, C, C, finds=(finds("batch_norm", epsilon=1e-5, channel_axis=3),))
+@LINEN.case(IMAGES, C, C, C, C, finds=finds("batch_norm", epsilon=1e-5, channel_axis=3))
 def batch_norm(x, scale, bias, mean, variance):
     mean, variance = mean.reshape(1, 1, 1, 8), variance.reshape(1, 1, 1, 8)
     factor = lax.rsqrt(variance + 1e-5) * scale.reshape(1, 1, 1, 8)
@@ -75,13 +75,13 @@ def batch_norm_inverse_first(x, scale, offset, mean, variance):
     return (x - mean) * inverse + offset
 
 
-@EQUINOX.case(f32(8, 4, 4), C, C, C, C, finds=(finds("batch_norm", epsilon=1e-5, channel_axis=0),))
+@EQUINOX.case(f32(8, 4, 4), C, C, C, C, finds=finds("batch_norm", epsilon=1e-5, channel_axis=0))
 def batch_norm_of_one_image(x, weight, bias, mean, variance):
     normed = (x - mean[:, None, None]) / jnp.sqrt(variance[:, None, None] + 1e-5)
     return normed * weight[:, None, None] + bias[:, None, None]
 
 
-@TORCH.case(CHANNELS_FIRST, C, C, C, C, finds=(finds("batch_norm", epsilon=1e-5, channel_axis=1),))
+@TORCH.case(CHANNELS_FIRST, C, C, C, C, finds=finds("batch_norm", epsilon=1e-5, channel_axis=1))
 def batch_norm_of_decomposed_no_training(x, weight, bias, mean, variance):
     def expand(s):
         return s[:, None][:, :, None]
@@ -90,7 +90,7 @@ def batch_norm_of_decomposed_no_training(x, weight, bias, mean, variance):
     return (x - expand(mean)) * expand(inverse) * expand(weight) + expand(bias)
 
 
-@NUMPY.case(f16(4, 8), f16(8), f16(8), finds=(finds("batch_norm", epsilon=1e-3),))
+@NUMPY.case(f16(4, 8), f16(8), f16(8), finds=finds("batch_norm", epsilon=1e-3))
 def batch_norm_rows_without_weight(x, mean, variance):
     return (x - mean) / jnp.sqrt(variance + 1e-3)
 

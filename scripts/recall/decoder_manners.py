@@ -16,7 +16,6 @@ from recall.decoder_variants import (
     F32,
     GATED,
     HEADS,
-    HIDDEN,
     LENGTH,
     LOOKUP,
     PLAIN,
@@ -147,12 +146,7 @@ def heads_merged_into_the_batch(p, tokens):
     return x @ p["table"].T
 
 
-OUTSIDE = {
-    "cq": (WIDTH, HEADS, SIZE),
-    "ck": (WIDTH, HEADS, SIZE),
-    "cv": (WIDTH, HEADS, SIZE),
-    "co": (HEADS, SIZE, WIDTH),
-}
+OUTSIDE = dict.fromkeys(("cq", "ck", "cv"), (WIDTH, HEADS, SIZE)) | {"co": (HEADS, SIZE, WIDTH)}
 
 
 @VARIANTS.case(
@@ -318,6 +312,3 @@ def one_array_of_caches_in_a_ring(p, tokens, cache, at):
         y = rms(x, w["n2"])
         x = x + (jax.nn.silu(y @ w["gate"]) * (y @ w["up"])) @ w["down"]
     return rms(x[:, 0], p["n"]) @ p["table"].T, cache
-
-
-assert HIDDEN

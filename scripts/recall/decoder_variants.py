@@ -34,6 +34,9 @@ def weights(layer, dtype=F32, **more):
 
 TOKENS = spec(BATCH, LENGTH, dtype=jnp.int32)
 LOOKUP = finds("embedding_lookup")
+NORMS = finds("rms_norm", 5), finds("swiglu", 2), LOOKUP
+HALVES = *NORMS, finds("rope", 4, pairs="halves")
+"""What most with gates have beside their attention."""
 
 
 def rms(x, w, eps=1e-6):
@@ -164,13 +167,7 @@ def queries_keys_and_values_interleaved_by_heads(p, tokens):
 @VARIANTS.case(
     weights(GATED | {"k": (WIDTH, SIZE), "v": (WIDTH, SIZE)}),
     TOKENS,
-    finds=(
-        finds("attention", 2, causal=True),
-        finds("rms_norm", 5),
-        finds("rope", 4, pairs="halves"),
-        finds("swiglu", 2),
-        LOOKUP,
-    ),
+    finds=(finds("attention", 2, causal=True), *HALVES),
 )
 def one_head_of_keys(p, tokens):
     x = p["table"][tokens]
@@ -191,13 +188,7 @@ def one_head_of_keys(p, tokens):
 @VARIANTS.case(
     weights(GATED, BF16),
     TOKENS,
-    finds=(
-        finds("attention", 2, causal=True, window=3),
-        finds("rms_norm", 5),
-        finds("rope", 4, pairs="halves"),
-        finds("swiglu", 2),
-        LOOKUP,
-    ),
+    finds=(finds("attention", 2, causal=True, window=3), *HALVES),
 )
 def a_window_in_bf16_accumulated_in_f32(p, tokens):
     wide = {"preferred_element_type": F32}
@@ -249,14 +240,7 @@ CACHES = [(spec(BATCH, CACHE, 2, SIZE), spec(BATCH, CACHE, 2, SIZE))] * 2
     ROWS,
     CACHES,
     ROWS,
-    finds=(
-        finds("attention", 2),
-        finds("kv_cache_update", 4, axis=1),
-        finds("rms_norm", 5),
-        finds("rope", 4, pairs="halves"),
-        finds("swiglu", 2),
-        LOOKUP,
-    ),
+    finds=(finds("attention", 2), finds("kv_cache_update", 4, axis=1), *HALVES),
 )
 def rows_at_places_of_their_own(p, tokens, caches, at):
     x = p["table"][tokens]
@@ -282,14 +266,7 @@ def rows_at_places_of_their_own(p, tokens, caches, at):
     spec(1, dtype=jnp.int32),
     [(spec(HEADS // 2, CACHE, SIZE), spec(HEADS // 2, CACHE, SIZE))] * 2,
     spec(dtype=jnp.int32),
-    finds=(
-        finds("attention", 2),
-        finds("kv_cache_update", 4, axis=1),
-        finds("rms_norm", 5),
-        finds("rope", 4, pairs="halves"),
-        finds("swiglu", 2),
-        LOOKUP,
-    ),
+    finds=(finds("attention", 2), finds("kv_cache_update", 4, axis=1), *HALVES),
 )
 def one_row_written_by_a_scatter(p, token, caches, at):
     x = p["table"][token]
@@ -313,13 +290,7 @@ def one_row_written_by_a_scatter(p, token, caches, at):
 @VARIANTS.case(
     weights(GATED),
     TOKENS,
-    finds=(
-        finds("attention", 2, causal=True),
-        finds("rms_norm", 5),
-        finds("rope", 4, pairs="interleaved"),
-        finds("swiglu", 2),
-        LOOKUP,
-    ),
+    finds=(finds("attention", 2, causal=True), *NORMS, finds("rope", 4, pairs="interleaved")),
 )
 def rotations_by_complex_numbers(p, tokens):
     def turned(x, rotation):

@@ -1,7 +1,5 @@
 """The one place that knows how this project's recognisers are asked."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,21 +9,8 @@ from hlo_lower.graph import read, to_text
 from recall.case import Finding
 
 
-@dataclass(frozen=True)
-class FoundOp:
-    """A named op that a recogniser found.
-
-    Attributes:
-      op: its name, without the prefix.
-      attributes: as the recogniser gives them, numbers as Python's.
-    """
-
-    op: str
-    attributes: Mapping[str, Any]
-
-
-def find(module: str) -> list[FoundOp]:
-    """The named ops of a module, each call of a function counted.
+def find(module: str) -> list[Finding]:
+    """The named ops of a module, each call of a function counted; their attributes with Python's numbers.
 
     Raises:
       ImportError: this version of the project has no recognisers.
@@ -33,12 +18,12 @@ def find(module: str) -> list[FoundOp]:
     from hlo_lower.named import find as find_named
 
     return [
-        FoundOp(match.name, {key: _plain(value) for key, value in match.attributes.items()})
+        Finding(match.name, {key: _plain(value) for key, value in match.attributes.items()})
         for match in find_named(module)
     ]
 
 
-def fits(found: FoundOp, wanted: Finding) -> bool:
+def fits(found: Finding, wanted: Finding) -> bool:
     """Whether it is the op that is wanted, with all attributes that are asked of it."""
     return found.op == wanted.op and all(
         _same(found.attributes.get(name), value) for name, value in wanted.attributes.items()

@@ -9,8 +9,8 @@ from recall.near_softmaxes import NEAR
 HEADS = f32(2, 4, 8, 8)
 """Batch, heads, positions, size of a head: as many positions as elements, so that shapes do not tell them apart."""
 
-NO_ATTENTION = (finds("attention"),)
-NOT_CAUSAL = (finds("attention", causal=True),)
+NO_ATTENTION = finds("attention")
+NOT_CAUSAL = finds("attention", causal=True)
 
 
 def scores_of(q, k):
@@ -19,6 +19,11 @@ def scores_of(q, k):
 
 def weighted(weights, v):
     return jnp.einsum("bhqk,bhkd->bhqd", weights, v)
+
+
+def refused(name, function, *more, no=NO_ATTENTION):
+    """One of query, key and value."""
+    NEAR.add(name, function, HEADS, HEADS, HEADS, *more, refuses=no)
 
 
 def seen_where(q, k, v, seen):
@@ -35,24 +40,14 @@ def attention_weights_multiplied_after_the_softmax(q, k, v, mask):
     return weighted(jax.nn.softmax(scores_of(q, k)) * mask, v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_softmax_over_queries(q, k, v):
-    return weighted(jax.nn.softmax(scores_of(q, k), axis=2), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_softmax_over_heads(q, k, v):
-    return weighted(jax.nn.softmax(scores_of(q, k), axis=1), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_weights_transposed(q, k, v):
-    return jnp.einsum("bhqk,bhqd->bhkd", jax.nn.softmax(scores_of(q, k)), v)
-
-
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_values_of_queries(q, k, v):
-    return jnp.einsum("bhqk,bhqd->bhqd", jax.nn.softmax(scores_of(q, k)), v)
+refused("attention_softmax_over_queries", lambda q, k, v: weighted(jax.nn.softmax(scores_of(q, k), axis=2), v))
+refused("attention_softmax_over_heads", lambda q, k, v: weighted(jax.nn.softmax(scores_of(q, k), axis=1), v))
+refused(
+    "attention_weights_transposed", lambda q, k, v: jnp.einsum("bhqk,bhqd->bhkd", jax.nn.softmax(scores_of(q, k)), v)
+)
+refused(
+    "attention_values_of_queries", lambda q, k, v: jnp.einsum("bhqk,bhqd->bhqd", jax.nn.softmax(scores_of(q, k)), v)
+)
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
@@ -71,9 +66,9 @@ def attention_does_not_see_itself(q, k, v):
     return seen_where(q, k, v, jnp.tril(jnp.ones((8, 8), bool), k=-1))
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NOT_CAUSAL)
-def attention_sees_the_future(q, k, v):
-    return seen_where(q, k, v, jnp.triu(jnp.ones((8, 8), bool)))
+refused(
+    "attention_sees_the_future", lambda q, k, v: seen_where(q, k, v, jnp.triu(jnp.ones((8, 8), bool))), no=NOT_CAUSAL
+)
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NOT_CAUSAL)
@@ -86,13 +81,13 @@ def attention_causal_counted_from_the_end(q, k, v):
     return seen_where(q, k, v, jnp.arange(12)[None] <= jnp.arange(8)[:, None] + 4)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", window=4),))
+@NEAR.case(HEADS, HEADS, HEADS, refuses=finds("attention", window=4))
 def attention_window_off_by_one(q, k, v):
     far = jnp.arange(8)[:, None] - jnp.arange(8)[None]
     return seen_where(q, k, v, (far >= 0) & (far <= 4))
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", scale=0.0625), *NO_ATTENTION))
+@NEAR.case(HEADS, HEADS, HEADS, refuses=(finds("attention", scale=0.0625), NO_ATTENTION))
 def attention_weights_scaled(q, k, v):
     return weighted(jax.nn.softmax(scores_of(q, k)) * 0.25 + 0.1, v)
 
@@ -102,7 +97,7 @@ def attention_scores_multiplied_by_the_mask(q, k, v, mask):
     return weighted(jax.nn.softmax(scores_of(q, k) * mask), v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, boolean(8, 8), refuses=(finds("attention", mask="boolean"),))
+@NEAR.case(HEADS, HEADS, HEADS, boolean(8, 8), refuses=finds("attention", mask="boolean"))
 def attention_masked_by_nought(q, k, v, mask):
     return weighted(jax.nn.softmax(jnp.where(mask, scores_of(q, k), 0.0)), v)
 
@@ -112,9 +107,7 @@ def attention_softcap_of_two_constants(q, k, v):
     return weighted(jax.nn.softmax(30 * jnp.tanh(scores_of(q, k) / 50)), v)
 
 
-@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
-def attention_by_sigmoid(q, k, v):
-    return weighted(jax.nn.sigmoid(scores_of(q, k)), v)
+refused("attention_by_sigmoid", lambda q, k, v: weighted(jax.nn.sigmoid(scores_of(q, k)), v))
 
 
 @NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)

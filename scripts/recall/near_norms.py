@@ -7,11 +7,11 @@ from recall.case import f32, finds
 from recall.near_softmaxes import NEAR
 
 X, W = f32(8, 8), f32(8)
-NO_LAYER_NORM = (finds("layer_norm"),)
-NO_RMS_NORM = (finds("rms_norm"),)
-NO_GROUP_NORM = (finds("group_norm"),)
-NO_BATCH_NORM = (finds("batch_norm"),)
-NO_L2_NORM = (finds("l2_norm"),)
+NO_LAYER_NORM = finds("layer_norm")
+NO_RMS_NORM = finds("rms_norm")
+NO_GROUP_NORM = finds("group_norm")
+NO_BATCH_NORM = finds("batch_norm")
+NO_L2_NORM = finds("l2_norm")
 
 
 def mean(x, axis=-1):
@@ -47,7 +47,7 @@ def layer_norm_unbiased(x):
     return (x - mean(x)) * lax.rsqrt(x.var(-1, ddof=1, keepdims=True) + 1e-5)
 
 
-@NEAR.case(X, refuses=(*NO_LAYER_NORM, *NO_RMS_NORM))
+@NEAR.case(X, refuses=(NO_LAYER_NORM, NO_RMS_NORM))
 def layer_norm_not_centred(x):
     return x * lax.rsqrt(mean((x - mean(x)) ** 2) + 1e-5)
 
@@ -69,9 +69,7 @@ def layer_norm_mean_of_two_axes_variance_of_one(x):
     return (x - m) * lax.rsqrt(mean((x - m) ** 2) + 1e-5)
 
 
-@NEAR.case(X, refuses=NO_RMS_NORM)
-def rms_norm_of_absolute_values(x):
-    return x * lax.rsqrt(mean(jnp.abs(x)) + 1e-6)
+NEAR.add("rms_norm_of_absolute_values", lambda x: x * lax.rsqrt(mean(jnp.abs(x)) + 1e-6), X, refuses=NO_RMS_NORM)
 
 
 @NEAR.case(X, refuses=NO_RMS_NORM)
@@ -79,24 +77,12 @@ def rms_norm_sum_instead_of_mean(x):
     return x * lax.rsqrt(jnp.square(x).sum(-1, keepdims=True) + 1e-6)
 
 
-@NEAR.case(X, X, refuses=NO_RMS_NORM)
-def rms_norm_of_a_product(x, y):
-    return x * lax.rsqrt(mean(x * y) + 1e-6)
-
-
-@NEAR.case(X, X, refuses=NO_RMS_NORM)
-def rms_norm_applied_to_another_tensor(x, y):
-    return y * lax.rsqrt(mean(x * x) + 1e-6)
-
-
-@NEAR.case(X, refuses=NO_RMS_NORM)
-def rms_norm_without_a_root(x):
-    return x / (mean(x * x) + 1e-6)
-
-
-@NEAR.case(X, refuses=NO_RMS_NORM)
-def rms_norm_epsilon_outside_of_the_root(x):
-    return x / (jnp.sqrt(mean(x * x)) + 1e-6)
+NEAR.add("rms_norm_of_a_product", lambda x, y: x * lax.rsqrt(mean(x * y) + 1e-6), X, X, refuses=NO_RMS_NORM)
+NEAR.add(
+    "rms_norm_applied_to_another_tensor", lambda x, y: y * lax.rsqrt(mean(x * x) + 1e-6), X, X, refuses=NO_RMS_NORM
+)
+NEAR.add("rms_norm_without_a_root", lambda x: x / (mean(x * x) + 1e-6), X, refuses=NO_RMS_NORM)
+NEAR.add("rms_norm_epsilon_outside_of_the_root", lambda x: x / (jnp.sqrt(mean(x * x)) + 1e-6), X, refuses=NO_RMS_NORM)
 
 
 @NEAR.case(X, refuses=NO_RMS_NORM)
@@ -104,19 +90,15 @@ def rms_norm_divided_by_one_less(x):
     return x * lax.rsqrt((x * x).sum(-1, keepdims=True) / 7 + 1e-6)
 
 
-@NEAR.case(X, W, refuses=(finds("rms_norm", weight="one_plus"),))
+@NEAR.case(X, W, refuses=finds("rms_norm", weight="one_plus"))
 def rms_norm_two_plus_weight(x, w):
     return x * lax.rsqrt(mean(x * x) + 1e-6) * (2 + w)
 
 
-@NEAR.case(X, refuses=NO_RMS_NORM)
-def rms_norm_multiplied_by_the_root(x):
-    return x * jnp.sqrt(mean(x * x) + 1e-6)
-
-
-@NEAR.case(X, refuses=NO_RMS_NORM)
-def rms_norm_of_the_other_rows(x):
-    return x * lax.rsqrt((x * x).mean(-1) + 1e-6)[None, :]
+NEAR.add("rms_norm_multiplied_by_the_root", lambda x: x * jnp.sqrt(mean(x * x) + 1e-6), X, refuses=NO_RMS_NORM)
+NEAR.add(
+    "rms_norm_of_the_other_rows", lambda x: x * lax.rsqrt((x * x).mean(-1) + 1e-6)[None, :], X, refuses=NO_RMS_NORM
+)
 
 
 @NEAR.case(f32(2, 4, 4, 8), refuses=NO_GROUP_NORM)
@@ -150,9 +132,7 @@ def batch_norm_without_a_root(x, scale, bias, m, variance):
     return (x - m) * (scale / (variance + 1e-5)) + bias
 
 
-@NEAR.case(X, refuses=NO_L2_NORM)
-def l2_norm_of_absolute_values(x):
-    return x / jnp.abs(x).sum(-1, keepdims=True)
+NEAR.add("l2_norm_of_absolute_values", lambda x: x / jnp.abs(x).sum(-1, keepdims=True), X, refuses=NO_L2_NORM)
 
 
 @NEAR.case(X, X, refuses=NO_L2_NORM)
@@ -160,6 +140,4 @@ def l2_norm_of_another_tensor(x, y):
     return x * lax.rsqrt((y * y).sum(-1, keepdims=True) + 1e-12)
 
 
-@NEAR.case(X, refuses=NO_L2_NORM)
-def l2_norm_without_a_root(x):
-    return x / (x * x).sum(-1, keepdims=True)
+NEAR.add("l2_norm_without_a_root", lambda x: x / (x * x).sum(-1, keepdims=True), X, refuses=NO_L2_NORM)

@@ -6,7 +6,7 @@ from recall.case import f32, finds
 from recall.near_softmaxes import NEAR
 
 X, TABLE, HALF = f32(2, 4, 8, 16), f32(8, 16), f32(8, 8)
-NO_ROPE = (finds("rope"),)
+NO_ROPE = finds("rope")
 
 
 def halves(x):

@@ -28,13 +28,7 @@ FILES_OF_HITS = (
     *(activations, rotations, lookups, layers),
 )
 FILES_OF_MISSES = (
-    near_softmaxes,
-    near_norms,
-    near_activations,
-    near_rotations,
-    near_attentions,
-    near_lookups,
-    near_caches,
+    *(near_softmaxes, near_norms, near_activations, near_rotations, near_attentions, near_lookups, near_caches),
     near_rewritten,
 )
 

@@ -15,8 +15,8 @@ X = f32(2, 8, 4, 16)
 FIRST = f32(2, 4, 8, 16)
 """With heads before positions."""
 
-HALVES = (finds("rope", pairs="halves"),)
-INTERLEAVED = (finds("rope", pairs="interleaved"),)
+HALVES = finds("rope", pairs="halves")
+INTERLEAVED = finds("rope", pairs="interleaved")
 
 
 def turned(x):
@@ -89,7 +89,7 @@ def rope_by_complex_numbers(x, cos, sin):
     return jnp.stack([lax.real(out), lax.imag(out)], -1).reshape(x.shape)
 
 
-@TORCH.case(FIRST, f32(8, 8), f32(8, 8), finds=(finds("rope", pairs="halves", size=8),))
+@TORCH.case(FIRST, f32(8, 8), f32(8, 8), finds=finds("rope", pairs="halves", size=8))
 def rope_partial_neox(x, cos, sin):
     part, rest = x[..., :8], x[..., 8:]
     return jnp.concatenate([part * cos + turned(part) * sin, rest], axis=-1)
@@ -103,7 +103,7 @@ def rope_decode_row_of_table(x, cos, sin, position):
     return jnp.concatenate((a * cos - b * sin, a * sin + b * cos), axis=-1)
 
 
-@TORCH.case(FIRST, f32(8, 8), f32(8, 8), finds=(finds("rope", pairs="interleaved_to_halves"),))
+@TORCH.case(FIRST, f32(8, 8), f32(8, 8), finds=finds("rope", pairs="interleaved_to_halves"))
 def rope_deepseek(x, cos, sin):
     even, odd = x[..., 0::2], x[..., 1::2]
     return jnp.concatenate([even * cos - odd * sin, odd * cos + even * sin], axis=-1)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recall.case import Case, Finding
-from recall.finder import FoundOp, fits
+from recall.finder import fits
 
-Finder = Callable[[str], list[FoundOp]]
+Finder = Callable[[str], list[Finding]]
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Recall:
         """Look at a program for what it holds."""
         self.add_found(case.name, case.source, case.expected, find(case.text()))
 
-    def add_found(self, name: str, source: str, expected: Sequence[Finding], found: Sequence[FoundOp]) -> None:
+    def add_found(self, name: str, source: str, expected: Sequence[Finding], found: Sequence[Finding]) -> None:
         """What was found of what there is."""
         for wanted in expected:
             score = _score(wanted, found)
@@ -83,7 +83,7 @@ class Recall:
             if any(fits(found, refused) for refused in case.refused):
                 self.false_positives.append((case.name, _shown(found)))
 
-    def add_counted(self, name: str, source: str, expected: Sequence[Finding], found: Sequence[FoundOp]) -> None:
+    def add_counted(self, name: str, source: str, expected: Sequence[Finding], found: Sequence[Finding]) -> None:
         """A module with counts: what is missing, and what is too many of the ops that were counted."""
         self.add_found(name, source, expected, found)
         times = Counter(op.op for op in found)
@@ -102,13 +102,13 @@ def recall_of(hits: Iterable[Case], near_misses: Iterable[Case], find: Finder) -
     return recall
 
 
-def _score(wanted: Finding, found: Sequence[FoundOp]) -> Score:
+def _score(wanted: Finding, found: Sequence[Finding]) -> Score:
     named = sum(op.op == wanted.op for op in found)
     exact = sum(fits(op, wanted) for op in found)
     return Score(wanted.times, min(named, wanted.times), min(exact, wanted.times))
 
 
-def _told(wanted: Finding, score: Score, found: Sequence[FoundOp]) -> str:
+def _told(wanted: Finding, score: Score, found: Sequence[Finding]) -> str:
     asked = ", ".join(f"{name}={value!r}" for name, value in wanted.attributes.items())
     same = sorted({_shown(op) for op in found if op.op == wanted.op})
     others = sorted({op.op for op in found if op.op != wanted.op})
@@ -116,5 +116,5 @@ def _told(wanted: Finding, score: Score, found: Sequence[FoundOp]) -> str:
     return f"{wanted.op}({asked}) {score.exact} of {wanted.times}: {given}"
 
 
-def _shown(op: FoundOp) -> str:
+def _shown(op: Finding) -> str:
     return f"{op.op}({', '.join(f'{name}={value!r}' for name, value in sorted(op.attributes.items()))})"

@@ -65,6 +65,7 @@ def attributes_in(text):
         return str(composite.attributes["composite_attributes"]), str(composite.attributes["version"])
 
 
+PROGRAMS = {case.name.split("/")[1]: case.function for case in HITS}
 X, ROW = f32(4, 8), f32(8)
 
 
@@ -101,17 +102,17 @@ CACHE = f32(2, 8, 4, 3), f32(2, 2, 4, 3), i32(2)
 WRONG = (
     (
         "embedding_lookup",
-        lookups.embedding_lookup_by_take,
+        PROGRAMS["embedding_lookup_by_take"],
         (f32(8, 4), i32(6)),
         'outside = "fill"',
         'outside = "clamp"',
     ),
-    ("take_along_axis", lookups.take_along_axis, (X, i32(4, 3)), 'negative = "from_end"', 'negative = "outside"'),
-    ("one_hot", lookups.one_hot_first_axis, (i32(10),), "axis = 0", "axis = 1"),
-    ("top_k", lookups.top_k, (X,), "largest = true", "largest = false"),
-    ("cumsum", layers.cumsum_by_windows, (f32(8, 8),), "axis = 1", "axis = 0"),
-    ("linear", layers.linear_plain, (f32(4, 4), f32(4, 4), f32(4)), "transposed = false", "transposed = true"),
-    ("kv_cache_update", layers.kv_cache_update_mapped, CACHE, 'outside = "clamp"', 'outside = "drop"'),
+    ("take_along_axis", PROGRAMS["take_along_axis"], (X, i32(4, 3)), 'negative = "from_end"', 'negative = "outside"'),
+    ("one_hot", PROGRAMS["one_hot_first_axis"], (i32(10),), "axis = 0", "axis = 1"),
+    ("top_k", PROGRAMS["top_k"], (X,), "largest = true", "largest = false"),
+    ("cumsum", PROGRAMS["cumsum_by_windows"], (f32(8, 8),), "axis = 1", "axis = 0"),
+    ("linear", PROGRAMS["linear_plain"], (f32(4, 4), f32(4, 4), f32(4)), "transposed = false", "transposed = true"),
+    ("kv_cache_update", PROGRAMS["kv_cache_update_mapped"], CACHE, 'outside = "clamp"', 'outside = "drop"'),
 )
 
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from recall.case import Finding, finds
 from recall.counted import CORPUS, counted_modules
 from recall.decoders import DECODERS, VARIANTS
-from recall.finder import FoundOp, fits
+from recall.finder import fits
 from recall.programs import HITS, NEAR_MISSES
 from recall.recall_table import table_lines
 from recall.scores import Recall, recall_of
@@ -73,14 +73,14 @@ def test_counted_norms_are_the_reciprocal_roots(module):
 
 def test_attributes_are_compared_as_the_module_has_them():
     """An epsilon is what its constant rounds to; a bool is not a number; what is not asked may be anything."""
-    norm = FoundOp("rms_norm", {"epsilon": 9.99999997e-07, "axes": (2,)})
+    norm = Finding("rms_norm", {"epsilon": 9.99999997e-07, "axes": (2,)})
     assert fits(norm, finds("rms_norm", epsilon=1e-6))
     assert not fits(norm, finds("rms_norm", epsilon=1e-5))
     assert not fits(norm, finds("layer_norm"))
-    assert not fits(FoundOp("attention", {"scale": 0.25}), finds("attention", causal=True))
+    assert not fits(Finding("attention", {"scale": 0.25}), finds("attention", causal=True))
 
 
-def scores_of(found: list[FoundOp]) -> Recall:
+def scores_of(found: list[Finding]) -> Recall:
     """A recogniser that finds the same in every module."""
     return recall_of(HITS[:1], NEAR_MISSES[:1], lambda _: found)
 
@@ -96,7 +96,7 @@ def test_a_recogniser_that_finds_nothing_has_no_recall_and_no_false_positives():
 
 def test_a_recogniser_that_finds_everything_is_wrong_in_near_misses():
     """What is found in a near miss is told by name and attributes; attributes that are wrong are told, too."""
-    recall = scores_of([FoundOp("attention", {"scale": 2.0}), FoundOp("softmax", {"axis": 1})])
+    recall = scores_of([Finding("attention", {"scale": 2.0}), Finding("softmax", {"axis": 1})])
     assert (recall.total.expected, recall.total.found, recall.total.exact) == (1, 1, 0)
     assert [(NEAR_MISSES[0].name, "softmax(axis=1)")] == recall.false_positives
     assert "| all | 1 | 1 | 100.0% | 0 |".replace(" ", "") in "".join(table_lines(recall, markdown=True)).replace(
@@ -107,7 +107,7 @@ def test_a_recogniser_that_finds_everything_is_wrong_in_near_misses():
 def test_more_than_was_counted_is_told():
     """A module with one attention in which two are found."""
     recall = Recall()
-    recall.add_counted("m.mlir", "counted", [Finding("attention")], [FoundOp("attention", {})] * 2)
+    recall.add_counted("m.mlir", "counted", [Finding("attention")], [Finding("attention", {})] * 2)
     assert recall.surplus == [("m.mlir", "attention: 2 found, 1 counted")]
 
 

@@ -96,13 +96,13 @@ def place_of(value):
 def test_each_layer_is_as_if_it_were_looked_at(text, monkeypatch):
     """Matches, near misses, regions and the raised text are those of looking at each op, and few are looked at."""
     looked_at = []
-    look = raised._found_at
+    look = raised._Search._found_at
 
-    def counted(operation, *rest):
+    def counted(search, order, operation, terms):
         looked_at.append(operation)
-        return look(operation, *rest)
+        return look(search, order, operation, terms)
 
-    monkeypatch.setattr(raised, "_found_at", counted)
+    monkeypatch.setattr(raised._Search, "_found_at", counted)
     by_twins = found(text, monkeypatch, each=False)
     few = len(looked_at)
     assert by_twins == found(text, monkeypatch, each=True)
