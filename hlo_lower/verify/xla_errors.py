@@ -51,9 +51,15 @@ def why_xla_errs(index: ModuleIndex, scatter: mlir.RawOperation) -> str:
 
 
 def why_xla_errs_in(module: mlir.RawModule) -> str:
-    """The same of all scatters of a module."""
+    """The same of all scatters of a module, and of its comparisons."""
+    if mlir.any_operation(module.operation, _is_of_two_bits):
+        return "finds no negative i2 equal to a constant"
     index = ModuleIndex(module)
     return next((reason for scatter in index.scatters if (reason := why_xla_errs(index, scatter))), "")
+
+
+def _is_of_two_bits(op: mlir.RawOperation) -> bool:
+    return op.name == "stablehlo.compare" and mlir.tensor_element_name(op.operands[0].type) == "i2"
 
 
 def _may_share_operands(index: ModuleIndex, scatter: mlir.RawOperation) -> bool:
