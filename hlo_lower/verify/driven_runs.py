@@ -373,6 +373,8 @@ def _within(numbers: Array, reach: int) -> Array:
     """Integers brought near 0, those that lie there as they are."""
     info = np.iinfo(numbers.dtype)
     low, high = max(-reach, int(info.min)), min(reach, int(info.max))
+    if info.max == high:  # no number of the type is further
+        return numbers
     is_near = (numbers >= low) & (numbers <= high)
     return np.where(is_near, numbers, numbers % (high + 1)).astype(numbers.dtype)
 
