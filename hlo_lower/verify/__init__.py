@@ -112,7 +112,7 @@ def verify(
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
         return verify_module(one, other, assumed, effort, budget)
 
-    sizes = sizes_of_module(first, inputs, "before")
+    sizes = sizes_of_module(first, inputs, "before", second)
     module: ModuleVerdict | None = None
     if sizes is None:
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged

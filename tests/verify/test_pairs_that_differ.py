@@ -327,3 +327,39 @@ def test_what_rounding_decides_is_seen_beside_a_run_of_nan():
   : (tensor<64xf32>, tensor<f32>) -> tensor<f32>"""
     first, second = (function(lines % name, "%x: tensor<64xf32>", "%r", "tensor<f32>") for name in ("sine", "cosine"))
     assert not verify(first, second, Assumed(reassociated=True), level="regions").ok
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_size_that_is_treated_otherwise_is_tried(size):
+    """A version that treats one size otherwise names it."""
+    kind = "tensor<?xf32>"
+    lines = f"""%n = stablehlo.get_dimension_size %x, dim = 0 : ({kind}) -> tensor<i32>
+%k = stablehlo.constant dense<{size}> : tensor<i32>
+%p = stablehlo.compare EQ, %n, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%m = stablehlo.negate %x : {kind}
+%w = stablehlo.select %p, %m, %x : tensor<i1>, {kind}"""
+    first, second = (function(lines, f"%x: {kind}", returned, kind) for returned in ("%x", "%w"))
+    assert not verify(first, second).ok
+    assert verify(second, second).ok
+
+
+def test_what_waits_for_a_host_is_not_run():
+    """An outfeed without a reader would wait without end."""
+    lines = """%t = stablehlo.create_token : !stablehlo.token
+%u = "stablehlo.outfeed"(%x, %t) <{outfeed_config = "NAME"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token"""
+    first, second = (function(lines.replace("NAME", name)) for name in ("a", "b"))
+    assert verify(first, second).differs
+    assert verify(first, first).module.status == "not run"
+
+
+@pytest.mark.parametrize("zero", ["dense<0>", "dense<[1, 0, 2, 3]>"])
+def test_a_constant_that_is_divided_by_zero_is_not_run(zero):
+    """XLA would end the process."""
+    kind = "tensor<4xi32>"
+    lines = f"""%a = stablehlo.constant dense<7> : {kind}
+%z = stablehlo.constant {zero} : {kind}
+%d = stablehlo.divide %a, %z : {kind}
+%r = stablehlo.OP %d, %x : {kind}"""
+    first, second = (function(lines.replace("OP", op), f"%x: {kind}", "%r", kind) for op in ("add", "subtract"))
+    assert not verify(first, second).ok
+    assert verify(first, first).module.status == "not run"
