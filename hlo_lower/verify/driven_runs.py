@@ -111,7 +111,9 @@ class _Plan:
     """The truth values that inputs of one have, a bit for each."""
 
 
-def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = False) -> Iterator[Run]:
+def runs_of(
+    roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = False, meeting: bool = True
+) -> Iterator[Run]:
     """The runs of a region.
 
     Args:
@@ -119,9 +121,10 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = Fa
       seed: of what is drawn.
       work: elements that its operations give in a run.
       mild: whether the first ordinary floats are mild ones.
+      meeting: whether a small region has further runs, in which its inputs meet all constants.
     """
     plans = _plans(roles)
-    if work <= SMALL_WORK and sum(prod(role.shape) for role in roles.inputs) <= SMALL_INPUTS:
+    if meeting and work <= SMALL_WORK and sum(prod(role.shape) for role in roles.inputs) <= SMALL_INPUTS:
         plans += _of_small(roles)
     if roles.has_matrices:
         plans = [replace(plan, payload=OF_MATRICES.get(plan.payload, plan.payload)) for plan in plans]

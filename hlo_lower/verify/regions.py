@@ -475,7 +475,7 @@ class RegionJudge:
         executable = Executable(text, "quick")
         if bytes_of(executable.arguments) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
-        runs = islice((run for run in runs_of(roles, [self._terms.seed]) if not run.is_special), 3)
+        runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
         results = [executable.run(run.arguments) for run in runs]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
