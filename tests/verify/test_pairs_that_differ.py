@@ -209,6 +209,21 @@ def random_bits(algorithm):
     return function(line, "%x: tensor<2xui64>", "%s, %r", kinds)
 
 
+def added(flags="", *, counted=False):
+    """Numbers added to rows, which an argument names, or which are numbered."""
+    kind, rows = "tensor<8xi32>", "tensor<6x1xi32>"
+    lines = f"""%k = stablehlo.iota dim = 0 : {rows}
+%r = "stablehlo.scatter"(%o, {"%k" if counted else "%i"}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
+  inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>{flags}}}> ({{
+^bb0(%a: tensor<i32>, %b: tensor<i32>):
+%c = stablehlo.add %a, %b : tensor<i32>
+stablehlo.return %c : tensor<i32>
+}}) : ({kind}, {rows}, tensor<6xi32>) -> {kind}"""
+    return function(lines, f"%o: {kind}, %i: {rows}, %u: tensor<6xi32>", "%r", kind)
+
+
+UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
+
 PAIRS = {
     "what an effect within a branch gives": (drawn_within("%s"), drawn_within("%r")),
     "what an effect in a branch without results reads": (branch(told("%x")), branch(told("%y"))),
@@ -257,6 +272,8 @@ PAIRS = {
     "all below zero": (all_of_one_sign("LT", "%x"), all_of_one_sign("LT", "%w")),
     "seven truth values": (where_truths_meet("%x"), where_truths_meet("%w")),
     "NaN beside a number": (where_nan("%x"), where_nan("%s")),
+    "rows that are said to be unique": (added(), added(UNIQUE)),
+    "rows that are said to ascend": (added(), added(SORTED)),
     "the algorithm of random bits": (random_bits("PHILOX"), random_bits("DEFAULT")),
 }
 
@@ -363,3 +380,9 @@ def test_a_constant_that_is_divided_by_zero_is_not_run(zero):
     first, second = (function(lines.replace("OP", op), f"%x: {kind}", "%r", kind) for op in ("add", "subtract"))
     assert not verify(first, second).ok
     assert verify(first, first).module.status == "not run"
+
+
+def test_what_a_second_version_promises_may_be_true():
+    """Rows that are numbered are unique, and ascend; what both versions promise is not asked again."""
+    assert verify(added(counted=True), added(UNIQUE + SORTED, counted=True), level="regions").ok
+    assert verify(added(UNIQUE), added(UNIQUE), level="regions").ok
