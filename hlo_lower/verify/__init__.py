@@ -29,11 +29,12 @@ from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain_form import verify_plain
 from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import require
-from hlo_lower.verify.reads import with_told_starts
+from hlo_lower.verify.reads import SCATTER, with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
+from hlo_lower.verify.scatter_promises import promises_more
 from hlo_lower.verify.single_elements import overhanging, with_single_elements
 from hlo_lower.verify.stable_sorts import make_stable
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
@@ -112,7 +113,7 @@ def verify(
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
         return verify_module(one, other, assumed, effort, budget)
 
-    sizes = sizes_of_module(first, inputs, "before")
+    sizes = sizes_of_module(first, inputs, "before", second)
     module: ModuleVerdict | None = None
     if sizes is None:
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
@@ -120,6 +121,8 @@ def verify(
             interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
+            elif not interface and not terms.trust_flags and promises_more(first, second):
+                regions += _reads(texts[1], (SCATTER,), terms, tell, starts=False)
             module = None if running is None else running.result()
     else:
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
@@ -203,21 +206,27 @@ def _program(module: mlir.RawModule) -> Program:
         raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
 
 
-def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
-    """Whether the gathers or scatters of a module stay inside, whatever its arguments are.
+def _reads(
+    text: str, ops: Collection[str], terms: Terms, tell: Progress, *, starts: bool = True
+) -> list[RegionVerdict]:
+    """Whether the gathers or scatters of a module stay inside, whatever its arguments are, and keep what they promise;
+    or the latter alone.
 
     One that reads where a loop with others points is looked at beside a loop without: that can be entered.
     """
-    found = _reads_of(text, ops, terms, tell, in_loops=True)
+    found = _reads_of(text, ops, terms, tell, starts=starts, in_loops=True)
     within = [verdict for verdict in found if IN_BODY in verdict.where]
     if within and any(verdict.status == "not judged" and verdict not in within for verdict in found):
-        found = [*within, *_reads_of(text, ops, terms, tell, in_loops=False)]
-    return [replace(verdict, where=f"{verdict.where}, reads inside", scatters=()) for verdict in found]
+        found = [*within, *_reads_of(text, ops, terms, tell, starts=starts, in_loops=False)]
+    what = "reads inside" if starts else "promises kept"
+    return [replace(verdict, where=f"{verdict.where}, {what}", scatters=()) for verdict in found]
 
 
-def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
+def _reads_of(
+    text: str, ops: Collection[str], terms: Terms, tell: Progress, *, starts: bool, in_loops: bool
+) -> list[RegionVerdict]:
     context = mlir.shared_context(2 * len(text))
-    how = {"promises": not terms.trust_flags, "in_loops": in_loops}
+    how = {"starts": starts, "promises": not terms.trust_flags, "in_loops": in_loops}
     texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)

@@ -18,39 +18,32 @@ from hlo_lower.verify.align import BodyPair, Side
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.program import Body, Op, Program, TooLargeError, ValueId
 
-MAX_VALUES = 1 << 12
-"""Values of a counter that are listed; of a longer loop the first and the last ones."""
-
-UNKNOWN_END = 64
-"""Values that are listed where the end is not a constant."""
-
 _BEFORE_END = {"LT": 0, "LE": 1}
 
 
 @dataclass(frozen=True)
 class Counter:
-    """A counter's values: start, step, and its end, which it does not reach in the body; None where not constant."""
+    """A counter's values: start, step, its end, which it does not reach in the body, None where not constant; and the
+    largest number of its type."""
 
     start: int
     step: int
     end: int | None
+    largest: int
 
     @property
     def trips(self) -> int:
         """How many iterations it counts; 0 where its end is not a constant."""
         return 0 if self.end is None else len(range(self.start, self.end, self.step))
 
-    def values(self, *, in_condition: bool = False) -> list[int]:
-        """Its values in the body, or in the condition."""
-        if self.end is None:
-            return [self.start + k * self.step for k in range(UNKNOWN_END)]
-        found = range(self.start, self.end + (self.step if in_condition else 0), self.step)
-        if len(found) <= MAX_VALUES:
-            return list(found)
-        return [*found[: MAX_VALUES // 2], *found[-(MAX_VALUES // 2) :]]
+    def values(self, *, in_condition: bool = False) -> range:
+        """Its values in the body, or in the condition, which sees the first one in any case."""
+        last = self.largest - self.step if self.end is None else self.end
+        count = len(range(self.start, last, self.step)) + in_condition
+        return range(self.start, self.start + count * self.step, self.step)
 
 
-def counters_of(pair: BodyPair) -> dict[int, list[int]]:
+def counters_of(pair: BodyPair) -> dict[int, range]:
     """The values of those arguments of a pair of bodies that count an enclosing loop's iterations, by place."""
     if pair.around is None:
         return {}
@@ -62,22 +55,22 @@ def counters_of(pair: BodyPair) -> dict[int, list[int]]:
     counted = {place: counter for place, counter in counters if counter is not None}
     found = {place: counter.values(in_condition=is_condition) for place, counter in counted.items()}
     trips = max((counter.trips for counter in counted.values()), default=0)
-    for place in range(len(op.inputs)) if 0 < trips <= MAX_VALUES else ():
+    for place in range(len(op.inputs)) if trips else ():
         along = _going_along(outer.first, op, place, trips + is_condition)
-        if place not in found and along:
+        if place not in found and along is not None:
             found[place] = along
     return found
 
 
-def _going_along(side: Side, loop: Op, place: int, count: int) -> list[int]:
-    """So many values of what a loop adds a constant to in each iteration; none where it is no such value."""
+def _going_along(side: Side, loop: Op, place: int, count: int) -> range | None:
+    """So many values of what a loop adds a constant to in each iteration; None where it is no such value."""
     start = _scalar_of(side, loop.inputs[place])
     step = _step(side.program, lambda value: _scalar_of(side, value), loop.bodies[1], place)
     dtype = side.program.dtype_of(loop.inputs[place])
     if start is None or not step or dtype is None or dtype.kind not in "iu":
-        return []
-    values, info = [start + k * step for k in range(count)], np.iinfo(dtype)
-    return values if info.min <= min(values) and max(values) <= info.max else []
+        return None
+    values, info = range(start, start + count * step, step), np.iinfo(dtype)
+    return values if info.min <= min(values) and max(values) <= info.max else None
 
 
 def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop: Op, place: int) -> Counter | None:
@@ -99,11 +92,12 @@ def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop:
     end, dtype = integer(test.inputs[1]), program.dtype_of(loop.inputs[place])
     if dtype is None or dtype.kind not in "iu":
         return None
+    largest = int(np.iinfo(dtype).max)
     if end is not None:
         end += _BEFORE_END[direction]
-        if end + step > int(np.iinfo(dtype).max):
+        if end + step > largest:
             return None
-    return Counter(start, step, end)
+    return Counter(start, step, end, largest)
 
 
 def _counter_of(side: Side, loop: Op, place: int) -> Counter | None:

@@ -3,8 +3,9 @@
 Starts of windows go through the regimes of `hlo_lower.verify.index_regimes`, each as often as it takes to see its
 places; a start that is one number takes every boundary value in turn. Other integers are small, wide, at the ends of
 their type, and the constants of both pieces with their neighbours; floats are ordinary, then NaN, infinities and
-signed zeros in half of the places, then large and the constants with their neighbours. Loop counters take the loop's
-values.
+signed zeros in half of the places, then large, of one sign, and the constants with their neighbours. A float that is
+one number takes each of these in turn, several truth values all that they may be together, and small pieces have so
+many more runs that their inputs meet all constants, also two at once. Loop counters take the loop's values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ from hlo_lower.verify.matrix_ops import definite
 
 Array = NDArray[Any]
 
-PAYLOADS = ("ordinary", "special", "large", "named", "zeros")
+PAYLOADS = ("ordinary", "special", "large", "named", "zeros", "positive", "negative")
 """What floats are drawn from: "named" ones are the constants of the pieces and their neighbours."""
 
 OF_MATRICES = {"special": "ordinary"}
@@ -44,11 +45,24 @@ large that rounding alone decides what is finite, and of a sum in another order 
 NUMBERS = ("wide", "small", "ends", "ascending", "equal", "named")
 """What integers that place no window are drawn from."""
 
-PLAIN_RUNS = 24
+PLAIN_RUNS = 28
 """Runs of a region that places no windows."""
+
+SMALL_WORK, SMALL_INPUTS, MORE_RUNS = 1 << 17, 1 << 12, 96
+"""Elements that the operations of a small piece give at most, and its inputs; and further runs that such a one has for
+its constants, at most, and as many for the truth values among its inputs."""
 
 LISTED = 40
 """Values near each end of a start's range that are tried one after the other."""
+
+FIRST_VALUES = 64
+"""Values of a loop's counter of which half of the runs draw it: the end of a longer loop may not be a constant."""
+
+MIXED, FEW = "mixed", 16
+"""Each input of a run draws from something else; so do those of a piece that has fewer elements in all."""
+
+SMALLEST = 1e-37
+"""Numbers of a smaller magnitude are not taken for neighbours of a constant."""
 
 DECADES = 12, 12, 12, 32
 """Powers of ten below which large floats lie, drawn for each: sums of them are finite, some of their squares not."""
@@ -91,11 +105,15 @@ class _Plan:
     turn: int
     payload: str
     numbers: str
-    scalar: tuple[int, int] | None = None
+    scalar: tuple[int, float] | None = None
     """An input that is one number, and the value that it takes."""
+    truths: int | None = None
+    """The truth values that inputs of one have, a bit for each."""
 
 
-def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = False) -> Iterator[Run]:
+def runs_of(
+    roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = False, meeting: bool = True
+) -> Iterator[Run]:
     """The runs of a region.
 
     Args:
@@ -103,8 +121,11 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = Fa
       seed: of what is drawn.
       work: elements that its operations give in a run.
       mild: whether the first ordinary floats are mild ones.
+      meeting: whether a small region has further runs, in which its inputs meet all constants.
     """
     plans = _plans(roles)
+    if meeting and work <= SMALL_WORK and sum(prod(role.shape) for role in roles.inputs) <= SMALL_INPUTS:
+        plans += _of_small(roles)
     if roles.has_matrices:
         plans = [replace(plan, payload=OF_MATRICES.get(plan.payload, plan.payload)) for plan in plans]
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
@@ -122,7 +143,7 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = Fa
     for number, plan in enumerate(plans):
         rng = np.random.default_rng([*seed, number])
         arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
-        yield Run(plan.aim, arguments, plan.payload in ("special", "zeros"), plan.payload == "large")
+        yield Run(plan.aim, arguments, plan.payload in ("special", "zeros", MIXED), plan.payload in ("large", MIXED))
 
 
 def _plans(roles: Roles) -> list[_Plan]:
@@ -137,7 +158,7 @@ def _plans(roles: Roles) -> list[_Plan]:
             plans.append(_Plan("mixed", "mixed", 0, payload, NUMBERS[len(plans) % len(NUMBERS)]))
     elif roles.inputs:
         for k in range(PLAIN_RUNS):
-            plans.append(_Plan("plain", "mixed", 0, PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]))
+            plans.append(_Plan("plain", "mixed", k, PAYLOADS[k % len(PAYLOADS)], NUMBERS[k % len(NUMBERS)]))
     else:
         plans.append(_Plan("constant", "mixed", 0, "ordinary", "wide"))
     for place, role in enumerate(roles.inputs):
@@ -157,6 +178,33 @@ def _plans(roles: Roles) -> list[_Plan]:
     return plans
 
 
+def _of_small(roles: Roles) -> list[_Plan]:
+    """Further runs of a small piece: every constant at every input, two of them at once, all that truth values are."""
+    plans: list[_Plan] = []
+    for place, role in enumerate(roles.inputs):
+        if prod(role.shape) == 1 and _is_float(role.dtype):
+            for value in dict.fromkeys((*_specials(role, roles), *_named(role.dtype, roles)[1])):
+                for kind in ("ordinary", "special") if not np.isfinite(value) or value == 0.0 else ("ordinary",):
+                    plans.append(_Plan(f"input {place} = {value}", "in range", 0, kind, "wide", (place, value)))
+    pools = [
+        (prod(role.shape), *map(len, _named(role.dtype, roles)))
+        for role in roles.inputs
+        if role.values is None and prod(role.shape)
+    ]
+    turns = max((-(-2 * count // size) for size, _, count in pools), default=0)
+    if len(pools) > 1:  # two constants meet in one place
+        turns = max(turns, max(8 * exact**2 // size for size, exact, _ in pools))
+    plans += [_Plan("named", "in range", k, "named", "named") for k in range(min(turns, MORE_RUNS))]
+    if len(roles.inputs) > 1 or sum(prod(role.shape) for role in roles.inputs) < FEW:
+        plans += [_Plan("each its own", "in range", k, MIXED, MIXED) for k in range(2 * PLAIN_RUNS)]
+    count = sum(role.dtype == np.bool_ and prod(role.shape) == 1 for role in roles.inputs)
+    if count > 1:
+        step = max(1, (1 << count) // MORE_RUNS | 1)  # odd: all bits move
+        truths = range(0, 1 << count, step)
+        plans += [_Plan("truths", "in range", k, "ordinary", "wide", truths=t) for k, t in enumerate(truths)]
+    return plans
+
+
 def _payload(regime: str, turn: int, number: int) -> str:
     """The floats of a run: of each regime there is one with ordinary ones, which alone tell how a sum is rounded."""
     if turn == (1 if regime in SPECIAL_VALUES else 0):
@@ -168,11 +216,11 @@ def listed(role: Role, named: Sequence[int]) -> list[int]:
     """The values that a single number takes, one after the other: all near the ends of what is in bounds, those of its
     type, the constants of the pieces and their neighbours."""
     info = np.iinfo(role.dtype)
-    if role.values is not None:
-        return list(dict.fromkeys([*role.values[:LISTED], *role.values[-LISTED:]]))
-    if role.dtype.itemsize == 1:
+    if role.dtype.itemsize == 1 and role.values is None:
         return list(range(int(info.min), int(info.max) + 1))
     found: dict[int, None] = {}
+    if role.values is not None:
+        found.update(dict.fromkeys((*role.values[:LISTED], *role.values[-LISTED:])))
     for column in role.columns:
         last, near = column.size - column.window, range(-2, LISTED)
         found.update(dict.fromkeys(near))
@@ -180,7 +228,7 @@ def listed(role: Role, named: Sequence[int]) -> list[int]:
         found.update((end + k, None) for end in (column.size, -column.size) for k in (-1, 0, 1))
     found.update(dict.fromkeys(_ends(role.dtype)))
     found.update((value + k, None) for value in named for k in (-1, 0, 1))
-    return [value for value in found if info.min <= value <= info.max]
+    return [value for value in found if value in (role.values or range(int(info.min), int(info.max) + 1))]
 
 
 def _ends(dtype: np.dtype[Any]) -> list[int]:
@@ -195,22 +243,39 @@ def _ends(dtype: np.dtype[Any]) -> list[int]:
 def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed: Sequence[int]) -> Array:
     role = roles.inputs[place]
     shape, dtype = role.shape, role.dtype
+    if plan.payload == MIXED:
+        kind = str(rng.choice((*PAYLOADS, "special", "special")))
+        plan = replace(plan, payload=OF_MATRICES.get(kind, kind) if roles.has_matrices else kind)
+        plan = replace(plan, numbers=str(rng.choice(NUMBERS)))
     if plan.scalar is not None and plan.scalar[0] == place:
         return np.full(shape, plan.scalar[1], dtype)
     if role.values is not None:
-        chosen = np.asarray(role.values, object)[rng.integers(len(role.values), size=shape)] if role.values else 0
-        return np.asarray(chosen, object).astype(dtype).reshape(shape)
+        most = min(len(role.values), FIRST_VALUES) if rng.random() < 0.5 else len(role.values)
+        places = rng.integers(max(most, 1), size=prod(shape))
+        return np.asarray([(role.values or (0,))[k] for k in places], object).astype(dtype).reshape(shape)
     if role.is_integer and role.columns:
         return _starts(rng, role, plan, seed)
     if dtype.kind in "iu":
-        drawn = _integers(rng, plan.numbers, shape, dtype, roles.integers)
+        if plan.numbers == "named":
+            drawn = _in_turn(plan.turn, [*seed, place], _named(dtype, roles), shape, dtype)
+        else:
+            drawn = _integers(rng, plan.numbers, shape, dtype)
         return drawn if roles.reach is None else _within(drawn, roles.reach)
     if dtype == np.bool_:
+        if plan.truths is not None and prod(shape) == 1:
+            bit = sum(role.dtype == np.bool_ and prod(role.shape) == 1 for role in roles.inputs[:place])
+            return np.full(shape, bool(plan.truths >> bit & 1))
         filled = {"special": True, "named": True, "zeros": False}.get(plan.payload)  # a mask may fill NaN in
         return ordinary(rng, shape, dtype) if filled is None else np.full(shape, filled)
+    if plan.payload == "named" and (pools := _named(dtype, roles))[1]:
+        part, parts = (dtype, shape) if dtype.kind != "c" else (np.dtype(f"f{dtype.itemsize // 2}"), (*shape, 2))
+        chosen = _in_turn(plan.turn, [*seed, place], pools, parts, part)
+        if plan.turn % 2:
+            chosen = np.where(rng.random(parts) < 0.5, chosen, ordinary(rng, parts, part))
+        return chosen if dtype.kind != "c" else np.ascontiguousarray(chosen).view(dtype).reshape(shape)
     if role.is_definite and dtype.kind == "f" and plan.payload in ("ordinary", "mild", "large"):
         return definite(rng, shape, dtype)
-    return _floats(rng, plan.payload, shape, dtype, roles.floats)
+    return _floats(rng, plan.payload, shape, dtype)
 
 
 def _starts(rng: np.random.Generator, role: Role, plan: _Plan, seed: Sequence[int]) -> Array:
@@ -223,9 +288,72 @@ def _starts(rng: np.random.Generator, role: Role, plan: _Plan, seed: Sequence[in
     return starts_in(rng, plan.regime, role.shape, role.dtype, column, turn)
 
 
-def _integers(
-    rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], named: Sequence[int]
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind != "c" and is_inexact(np.empty(0, dtype))
+
+
+def _specials(role: Role, roles: Roles) -> list[float]:
+    """NaN, infinities and signed zeros, where the type has them and something is known of them."""
+    if roles.has_matrices:
+        return []
+    drawn = with_special_values(np.random.default_rng(0), np.zeros(16, role.dtype))
+    return [float(v) for v in np.unique(drawn.view(f"u{role.dtype.itemsize}")).view(role.dtype)]
+
+
+def _neighbours(value: Array) -> Array:
+    """The floats next to one, of the same sign: their bits are next to each other."""
+    bits = value.view(f"u{value.dtype.itemsize}")
+    around = np.asarray([bits + bits.dtype.type(1), bits - bits.dtype.type(bool(value))], bits.dtype)
+    found = around.view(value.dtype).astype(np.float64)
+    return found[np.isfinite(found)]
+
+
+def _named(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
+    """The constants of the pieces that are of a type, and these with what lies beside them; of a float of a byte all
+    numbers."""
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        found = [[v for n in roles.integers if info.min <= (v := n + k) <= info.max] for k in (0, -1, 1)]
+        return found[0], [v for one in found for v in one]
+    dtype = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    if not _is_float(dtype):
+        return [], []
+    with np.errstate(all="ignore"):
+        own = [float(v) for v in np.asarray(roles.floats, np.float64).astype(dtype) if np.isfinite(v)]
+        exact = list(dict.fromkeys(v * s for v in own for s in (1.0, -1.0)))
+        near = [float(w) for v in own for w in _neighbours(np.asarray(v, dtype))]
+    near += [*(v + 1e-3 for v in exact), *(2.0 * v for v in own)]
+    if dtype.itemsize == 1:
+        every = np.unique(np.arange(256).astype(np.uint8).view(dtype).astype(np.float32))
+        near = [float(v) for v in every if v == v]
+    # No subnormal numbers: XLA's arithmetic on CPU flushes them to zero.
+    return exact, [v for v in dict.fromkeys([*exact, *near]) if dtype.itemsize == 1 or v == 0.0 or abs(v) >= SMALLEST]
+
+
+def _in_turn(
+    turn: int,
+    seed: Sequence[int],
+    pools: tuple[Sequence[Any], Sequence[Any]],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
 ) -> Array:
+    """The next ones of two pools in turn, in an order of the input's own: all of them come in the end."""
+    pool, count = pools[turn % 2] or [0, 1], prod(shape)
+    turn //= 2
+    with np.errstate(all="ignore"):
+        values = np.asarray(pool, object).astype(dtype)
+    if count >= len(pool):  # each of them, wherever
+        rng = np.random.default_rng([*seed, turn])
+        order = rng.integers(len(pool), size=count)
+        order[rng.permutation(count)[: len(pool)]] = np.arange(len(pool))
+        return values[order].reshape(shape)
+    rounds = range(turn * count // len(pool), (turn * count + count) // len(pool) + 1)
+    order = np.concatenate([np.random.default_rng([*seed, r]).permutation(len(pool)) for r in rounds])
+    start = turn * count - rounds[0] * len(pool)
+    return values[order[start : start + count]].reshape(shape)
+
+
+def _integers(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Integers that place no window."""
     info = np.iinfo(dtype)
     if kind == "small":
@@ -235,11 +363,9 @@ def _integers(
         return (
             np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
         )
-    if kind in ("ends", "named"):
-        values = _ends(dtype) if kind == "ends" else [v + k for v in named for k in (-1, 0, 1)]
-        pool = [v for v in values if info.min <= v <= info.max] or [0, 1]
-        chosen = np.resize(rng.permutation(np.asarray(pool, object)), prod(shape))
-        if kind == "ends" and chosen.size > 1:  # both of them in each such run
+    if kind == "ends":
+        chosen = np.resize(rng.permutation(np.asarray(_ends(dtype), object)), prod(shape))
+        if chosen.size > 1:  # both of them in each such run
             chosen[rng.permutation(chosen.size)[:2]] = info.min, info.max
         return chosen.astype(dtype).reshape(shape)
     wide = ordinary(rng, shape, dtype)
@@ -250,23 +376,25 @@ def _within(numbers: Array, reach: int) -> Array:
     """Integers brought near 0, those that lie there as they are."""
     info = np.iinfo(numbers.dtype)
     low, high = max(-reach, int(info.min)), min(reach, int(info.max))
+    if info.max == high:  # no number of the type is further
+        return numbers
     is_near = (numbers >= low) & (numbers <= high)
     return np.where(is_near, numbers, numbers % (high + 1)).astype(numbers.dtype)
 
 
-def _floats(
-    rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], named: Sequence[float]
-) -> Array:
+def _floats(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Floats and complex numbers."""
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        parts = [_floats(rng, kind, shape, part, named) for _ in ("real", "imaginary")]
+        parts = [_floats(rng, kind, shape, part) for _ in ("real", "imaginary")]
         return np.ascontiguousarray(np.stack(parts, axis=-1)).view(dtype).reshape(shape)
     plain = ordinary(rng, shape, dtype)
     if not is_inexact(plain):  # narrow integers
         return plain
     if kind == "special":
         return with_special_values(rng, plain)
+    if kind in ("positive", "negative"):
+        return np.where((plain < 0) == (kind == "negative"), plain, -plain).astype(dtype)
     if kind == "mild":
         return (plain * MILD).astype(dtype)
     if kind == "zeros":
@@ -276,9 +404,4 @@ def _floats(
         decades = 6 if is_short else rng.choice(DECADES, size=shape)
         with np.errstate(all="ignore"):
             return (np.asarray(plain, np.float64) * 10.0 ** rng.integers(0, decades, size=shape)).astype(dtype)
-    if kind == "named" and named:
-        pool = [v * s + d for v in named if np.isfinite(v) for s in (1.0, -1.0, 2.0) for d in (0.0, 1e-3)] or [0.0]
-        chosen = np.asarray(pool)[rng.integers(len(pool), size=shape)]
-        with np.errstate(all="ignore"):
-            return np.where(rng.random(shape) < 0.5, chosen.astype(dtype), plain).astype(dtype)
     return plain

@@ -15,6 +15,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.index_regimes import Column
 from hlo_lower.verify.matrix_ops import definite_inputs, holds_matrix_ops
@@ -49,7 +50,7 @@ class Role:
     dtype: np.dtype[Any]
     columns: tuple[Column, ...] = ()
     vector_dim: int | None = None
-    values: tuple[int, ...] | None = None
+    values: Sequence[int] | None = None
     is_definite: bool = False
 
     @property
@@ -120,7 +121,7 @@ def roles_of(region: Region) -> Roles:
                 role.vector_dim, role.columns = whole[number]
             else:
                 role.columns = tuple(dict.fromkeys(fed[number]))
-            role.values = tuple(counters[number]) if number in counters else None
+            role.values = counters.get(number)
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
@@ -238,14 +239,15 @@ def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
     for op in ops_within(ops):
         if op.name != "stablehlo.constant" or (op.raw.results and not _is_small(op)):
             continue
-        value = mlir.constant_value(op.raw)
+        value = mlir.constant_value(op.raw, is_complex=True)
         if value is None or not value.size:
             continue
         first = value.reshape(-1)[:8] if any(value.strides) else value[(0,) * value.ndim].reshape(1)
         if value.dtype.kind in "iu":
             integers.update((int(v), None) for v in first)
-        elif value.dtype.kind == "f" or value.dtype.name == "bfloat16":
-            floats.update((float(v), None) for v in first)
+        elif is_inexact(value):
+            parts = (np.real(first), np.imag(first)) if value.dtype.kind == "c" else (first,)
+            floats.update((float(v), None) for part in parts for v in part)
     return tuple(integers)[:MAX_HARVESTED], tuple(floats)[:MAX_HARVESTED]
 
 

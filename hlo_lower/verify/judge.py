@@ -348,7 +348,8 @@ class _Case:
             if difference is not None:
                 found.outputs.add(difference.result)
                 return f"{name} says {difference}"
-        self._vague = list(map(min, self._vague, self._vague_now))
+        known = [share if not _is_all_nan(one) else 1.0 for share, one in zip(self._vague_now, actual, strict=True)]
+        self._vague = list(map(min, self._vague, known))
         self._is_nan = [known and _is_all_nan(result) for known, result in zip(self._is_nan, actual, strict=True)]
         return self._signed_zeros(run, reference, found)
 

@@ -22,7 +22,7 @@ GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
 
 
 def with_told_starts(
-    text: str, ops: Collection[str], *, clamped: bool, promises: bool = True, in_loops: bool = True
+    text: str, ops: Collection[str], *, clamped: bool, starts: bool = True, promises: bool = True, in_loops: bool = True
 ) -> str:
     """The same module with an operation with effects before every such op of static shape that reads its starts.
 
@@ -30,6 +30,7 @@ def with_told_starts(
       text: the module.
       ops: `GATHER`, `SCATTER` or both.
       clamped: whether it reads them clamped to where the windows are inside, and every promise kept.
+      starts: whether starts are looked at, and not the flags alone.
       promises: whether the flags of scatters are looked at; not where the user answers for them.
       in_loops: whether those in loops and branches are looked at, too; a loop without any has no effect.
     """
@@ -43,7 +44,8 @@ def with_told_starts(
             is_inside = not in_loops and _function_of(op) in (None, *left_out)
             if is_inside or not all(mlir.is_static(v.type) for v in op.operands):
                 continue
-            _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
+            if starts:
+                _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
             for broken in broken_promises(op) if op.name == SCATTER and promises else ():
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)

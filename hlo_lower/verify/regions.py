@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -40,7 +41,8 @@ PATIENCE = 3
 ANCHORS = frozenset(f"stablehlo.{n}" for n in ("scatter", "gather", "while", "sort", "dynamic_update_slice", "case"))
 """Operations whose results are looked for in the second piece, to cut a region that holds several of them."""
 
-WRITING = ("stablehlo.while", "stablehlo.dynamic_update_slice")
+LOOP = "stablehlo.while"
+WRITING = (LOOP, "stablehlo.dynamic_update_slice")
 """Operations that write a value part by part."""
 
 CUT_BYTES = 1 << 28
@@ -112,7 +114,7 @@ class RegionVerdict:
         return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
 
 
-_Key = tuple[str, str, tuple[tuple[int, tuple[int, ...]], ...]]
+_Key = tuple[str, str, tuple[tuple[int, range], ...]]
 """Both pieces of a region, and for each loop counter among its inputs, by place, its values."""
 
 
@@ -244,6 +246,7 @@ class RegionJudge:
             return verdict
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
+        is_aimed = True
         while True:
             if step >= PATIENCE:
                 self._refuse_apart(name, region, verdict)
@@ -257,6 +260,8 @@ class RegionJudge:
                 wider = None if self._terms.is_strict or only_run is not None else enclosing(wide)
                 if wider is None:
                     break
+                # What a loop carries cannot be aimed at: that the loops agree does not say that their bodies do there.
+                is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != LOOP
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
                 judged = narrow
             else:
@@ -265,7 +270,7 @@ class RegionJudge:
             # What is late narrowly is late with a few producers more, and each time costs the limit.
             wide, step = wider, len(STEPS) if judged.is_late else step + 1
             if judged.status == "equal":
-                agreed = self._agreed(name, verdict, region, wide, judged)
+                agreed = self._agreed(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
                     return agreed
                 only_run = agreed  # with more producers there may be nothing left that could have moved: constants
@@ -286,7 +291,7 @@ class RegionJudge:
                 raise WrongAssumptionError(list(self._apart[name]), verdict)
 
     def _agreed(
-        self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement
+        self, name: str, verdict: RegionVerdict, narrow: Region, wide: Region, judged: Judgement, *, is_aimed: bool
     ) -> RegionVerdict:
         """A region whose pieces agree with producers: a proof as far as runs are one, if its runs were aimed."""
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
@@ -296,7 +301,7 @@ class RegionJudge:
             return found
         if judged.is_proved:
             return replace(found, how="proved")
-        if wide is not narrow and not _moved(narrow, wide, judged):
+        if not is_aimed or (wide is not narrow and not _moved(narrow, wide, judged)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return found
@@ -391,7 +396,7 @@ class RegionJudge:
         if isinstance(pieces, CannotRunError):  # each on its own, told by what judges it
             return str(id(region)), "", ()
         side = region.pair.first
-        counters = {side.numbers[side.body.arguments[k]]: tuple(v) for k, v in counters_of(region.pair).items()}
+        counters = {side.numbers[side.body.arguments[k]]: v for k, v in counters_of(region.pair).items()}
         values = tuple((place, counters[n]) for place, n in enumerate(region.inputs) if n in counters)
         return pieces.first, pieces.second, values
 
@@ -469,7 +474,7 @@ class RegionJudge:
         executable = Executable(text, "quick")
         if bytes_of(executable.arguments) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
-        runs = [run for run in runs_of(roles, [self._terms.seed]) if not run.is_special][:3]
+        runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
         results = [executable.run(run.arguments) for run in runs]
         return [
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))

@@ -20,6 +20,9 @@ from hlo_lower.shapes.bind import fits, instances
 MODULE_INSTANCES = 2
 """Choices of ordinary sizes that a whole module is run with; then come some at their lower end."""
 
+NAMED, LARGEST_NAMED = 3, 1 << 10
+"""Choices of sizes that one of the versions compares something with, and the largest such size."""
+
 
 def is_open(module: mlir.RawModule) -> bool:
     """Whether a module has dims without a size, so that sizes that fit the original have to fit it, too."""
@@ -28,10 +31,13 @@ def is_open(module: mlir.RawModule) -> bool:
 
 
 def sizes_of_module(
-    module: mlir.RawModule, inputs: Sequence[Any] | Mapping[str, Any] | None, name: str
+    module: mlir.RawModule,
+    inputs: Sequence[Any] | Mapping[str, Any] | None,
+    name: str,
+    second: mlir.RawModule | None = None,
 ) -> list[dict[str, int]] | None:
-    """The sizes that a module is run with: those of the user's arrays, or a few that fit and some at their lower end;
-    None if it has no dynamic argument.
+    """The sizes that a module is run with: those of the user's arrays, or a few that fit, some that it or its second
+    version names, and some at their lower end; None if it has no dynamic argument.
 
     Raises:
       InputError: inputs are given by name, are not as many as the arguments, or one of them does not fit.
@@ -41,7 +47,9 @@ def sizes_of_module(
         return None
     if inputs is None:
         usual = instances(specification, module, MODULE_INSTANCES)
-        return [*usual, *_least(specification, module, usual)]
+        named = _named(specification, (module, second or module), usual)
+        fitting = islice((sizes for sizes in named if fits(module, specification, sizes)), NAMED)
+        return [*usual, *fitting, *_least(specification, module, usual)]
     if isinstance(inputs, Mapping) or len(inputs) != len(specification.dims):
         raise InputError(
             name,
@@ -73,6 +81,22 @@ def _least(
     alone = ({**usual[0], name: least} for name in symbols)
     for choices in ([dict.fromkeys(symbols, least)], alone):
         yield from islice((s for s in choices if s not in usual and fits(module, specification, s)), 1)
+
+
+def _named(
+    specification: Specification, modules: Sequence[mlir.RawModule], usual: Sequence[dict[str, int]]
+) -> Iterator[dict[str, int]]:
+    """Usual sizes with one that is compared with something: what treats a size otherwise has to name it."""
+    found: dict[int, None] = {}
+    for compare in (op for module in modules for op in mlir.named(module.operation, ("stablehlo.compare",))[0]):
+        makers = [maker for value in compare.operands if (maker := mlir.producer(value)) is not None]
+        for maker in (maker for maker in makers if maker.name == "stablehlo.constant"):
+            value = mlir.constant_value(maker)
+            if value is not None and value.shape == () and value.dtype.kind in "iu":
+                found[int(value)] = None
+    sizes = [size for size in found if 1 <= size <= LARGEST_NAMED]
+    every = ({**usual[0], name: size} for size in sizes for name in specification.symbols) if usual else ()
+    return (choice for choice in every if choice not in usual)
 
 
 def _fitting_shape(specification: Specification, number: int, value: Any) -> tuple[int, ...]:

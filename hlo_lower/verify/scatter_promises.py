@@ -34,6 +34,16 @@ def broken_promises(op: mlir.RawOperation) -> list[mlir.RawValue]:
     return found
 
 
+def promises_more(first: mlir.RawModule, second: mlir.RawModule) -> bool:
+    """Whether more scatters of the second module have a flag than of the first one."""
+    counts = [
+        [sum(_is_set(op, flag) for op in mlir.named(module.operation, ("stablehlo.scatter",))[0])
+         for flag in (UNIQUE, SORTED)]
+        for module in (first, second)
+    ]  # fmt: skip
+    return any(theirs > mine for mine, theirs in zip(*counts, strict=True))
+
+
 def kept_promise(op: mlir.RawOperation, broken: mlir.RawValue) -> mlir.RawValue:
     """What stands for a promise that is kept: the same tensor, false everywhere."""
     return OpsBeside(op).constant(np.zeros(mlir.static_shape(broken.type), bool), broken.type)

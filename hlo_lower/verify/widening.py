@@ -136,7 +136,7 @@ class Sought:
     def next(self, case: Any) -> Iterator[Run]:
         """The runs; `case` says what is at the cut (`hlo_lower.verify.judge`)."""
         roles: Roles = case.roles
-        drawn = list(runs_of(roles, [self._seed, 1]))
+        drawn = list(runs_of(roles, [self._seed, 1], meeting=False))
         behind = [_inputs_behind(self._wide, number) for number in self._seen]
         for failure, is_special in zip(self._failures, self._special, strict=True):
             base = self._with_shared(drawn[0].arguments, failure)
@@ -148,7 +148,7 @@ class Sought:
                         if number in failure and self._wide.inputs[place] in behind[slot]:
                             yield from self._aimed(case, base, place, slot, failure[number], is_special)
         for extra in range(MORE_SEEDS):
-            yield from runs_of(roles, [self._seed, 2 + extra])
+            yield from runs_of(roles, [self._seed, 2 + extra], meeting=False)
 
     def _with_shared(self, arguments: Sequence[Array], failure: dict[Number, Array]) -> list[Array]:
         """Drawn inputs, with those that the narrow region takes, too, as they were when it failed."""

@@ -3,14 +3,16 @@
 It does so on control flow within the computation that an op applies to elements: a while loop, a case of three
 branches and more, and what it expands into loops or calls (a scatter of several updates, a select_and_scatter, a
 Cholesky decomposition, a triangular solve, an FFT, a product of matrices). It takes `if` there, a case of two branches,
-sorts and reductions. It also dies of a function without a body, and of a call back into Python, an address in the
-process that traced the module. Nothing can be caught, so this is read off the module before anything is compiled; it
+sorts and reductions. It also dies of a function without a body, of a call back into Python, an address in the
+process that traced the module, and of a known integer divided by a known zero (SIGFPE). What is fed from or to a host
+it waits for without end. Nothing can be caught, so this is read off the module before anything is compiled; it
 says so of a few that XLA's simplifier would have saved, too (a loop of one iteration, a result that is not used).
 """
 
 from math import prod
 
 from hlo_lower import mlir
+from hlo_lower.verify.constant_folding import Array, folded
 from hlo_lower.verify.program import CALLS
 
 _APPLIES = frozenset(
@@ -24,16 +26,23 @@ _ABORTS = frozenset(
 _PRODUCTS = frozenset(f"stablehlo.{name}" for name in ("dot", "dot_general", "einsum"))
 _TAKEN_BRANCHES = 2
 
+_DIVIDES = frozenset({"stablehlo.divide", "stablehlo.remainder"})
+_WAITS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
+
 MAX_INLINED = 1e6
 """Operations, calls inlined, up to which a module is compiled: XLA takes minutes for more, and all memory for many."""
 
 
 def why_xla_aborts(module: mlir.RawModule) -> str:
     """Why XLA must not compile a module, "" if nothing is known that it dies of."""
-    ops, _ = mlir.named(module.operation, {"func.func", "stablehlo.custom_call", *_APPLIES})
+    ops, _ = mlir.named(module.operation, {"func.func", "stablehlo.custom_call", *_APPLIES, *_WAITS, *_DIVIDES})
     functions = {mlir.symbol_name(op.attributes["sym_name"]): op for op in ops if op.name == "func.func"}
     if any(map(mlir.calls_python, ops)):
         return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
+    if waiting := [op for op in ops if op.name in _WAITS]:
+        return f"{waiting[0].name} waits for a host that is not there"
+    if any(_divides_by_zero(op) for op in ops if op.name in _DIVIDES):
+        return "it ends the process where a constant is divided by a constant 0"
     without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
     if without:
         return f"@{without[0]} has no body"
@@ -76,6 +85,24 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
                     entered.add(name)
                     pending.append(functions[name])
     return ""
+
+
+def _divides_by_zero(op: mlir.RawOperation) -> bool:
+    """Whether integers that are known are divided by a 0 that is known."""
+    if not mlir.tensor_element_name(op.results[0].type).startswith(("i", "ui")):
+        return False
+    known: dict[mlir.RawValue, Array | None] = {}
+    divided, divisor = (_known(value, known) for value in op.operands)
+    return divided is not None and divisor is not None and not divisor.all()
+
+
+def _known(value: mlir.RawValue, known: dict[mlir.RawValue, Array | None]) -> Array | None:
+    """What a value is where constants make it; found once for each value."""
+    if value not in known:
+        maker = mlir.producer(value)
+        is_made = maker is not None and len(maker.results) == 1 and not len(maker.regions)
+        known[value] = folded(maker, [_known(v, known) for v in maker.operands]) if maker and is_made else None
+    return known[value]
 
 
 def _is_control_flow(op: mlir.RawOperation) -> bool:

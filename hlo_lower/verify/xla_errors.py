@@ -36,8 +36,14 @@ def why_xla_errs(module: mlir.RawModule) -> list[str]:
 
 
 def why_xla_errs_in(module: mlir.RawModule) -> str:
-    """The first of these reasons."""
+    """The first of these reasons, or one of the module's comparisons."""
+    if mlir.any_operation(module.operation, _is_of_two_bits):
+        return "finds no negative i2 equal to a constant"
     return next(filter(None, why_xla_errs(module)), "")
+
+
+def _is_of_two_bits(op: mlir.RawOperation) -> bool:
+    return op.name == "stablehlo.compare" and mlir.tensor_element_name(op.operands[0].type) == "i2"
 
 
 def why_no_judge(module: mlir.RawModule) -> str:

@@ -124,7 +124,7 @@ COUNTED = f"""%s = stablehlo.constant dense<{{0}}> : tensor<i32>
 
 @pytest.mark.parametrize(
     ("start", "end", "step", "values"),
-    [(0, 4, 1, (0, 1, 2, 3)), (3, 10, 3, (3, 6, 9)), (0, 2147483647, 1, None), (0, 4, -1, None)],
+    [(0, 4, 1, range(4)), (3, 10, 3, range(3, 12, 3)), (0, 2147483647, 1, None), (0, 4, -1, None)],
 )
 def test_a_loop_counter_takes_the_loop_s_values(start, end, step, values):
     """In the body the counter is the start and every step below the end; one that may wrap around is no counter."""

@@ -143,3 +143,11 @@ def test_what_differs_after_a_million_turns_is_not_called_equal(where):
 
     verdict = verify(text(DROPPED), text(CLAMPED), level="regions")
     assert [region.status for region in verdict.regions] == ["only run"], verdict.lines()
+
+
+def test_integers_of_a_byte_beside_a_loop_to_an_input_are_drawn():
+    """None of them is further from zero than such a loop may count."""
+    small, arguments = "tensor<4xi8>", "%o: tensor<4xi8>, %n: tensor<i32>"
+    turning = main(arguments, LOOP.format(test=TO_AN_INPUT, sum="%x, %x").replace(F8, small), "%r", small)
+    straight = main(arguments, f"%r = stablehlo.abs %o : {small}", "%r", small)
+    assert verify(turning, straight, level="regions").differs

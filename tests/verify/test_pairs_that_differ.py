@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlo_lower.verify import verify
+from hlo_lower.verify import Assumed, verify
 
 F = "tensor<4xf32>"
 NOISE = f"stablehlo.rng %lo, %hi, %n, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> {F}"
@@ -115,6 +115,115 @@ def at_most_one(kind, returned):
     return function(lines, f"%x: {tensor}", returned, tensor)
 
 
+def with_one_value(kind, number, *more):
+    """A tensor, and one in which some of its numbers are replaced where they meet in one place."""
+    tensor, truths = f"tensor<{kind}>", f"tensor<{kind.replace(kind.split('x')[-1], 'i1')}>"
+    lines = []
+    for k, value in enumerate((number, *more)):
+        lines += [
+            f"%c{k} = stablehlo.constant dense<{value}> : {tensor}",
+            f"%p{k} = stablehlo.compare EQ, %x{k}, %c{k} : ({tensor}, {tensor}) -> {truths}",
+            f"%q{k} = stablehlo.and %p{k}, %{f'q{k - 1}' if k else 'p0'} : {truths}",
+        ]
+    one = "1" if "i" in kind.split("x")[-1] else "1.0"
+    lines += [f"%one = stablehlo.constant dense<{one}> : {tensor}"]
+    lines += [f"%w = stablehlo.select %q{len(more)}, %one, %x0 : {truths}, {tensor}"]
+    arguments = ", ".join(f"%x{k}: {tensor}" for k in range(1 + len(more)))
+    return tuple(function("\n".join(lines), arguments, given, tensor) for given in ("%x0", "%w"))
+
+
+def counted(start, end, odd=None, *, is_open=False, also=""):
+    """A sum in a loop that counts, and that adds one more where the counter has an odd value."""
+    whole = "tensor<i32>"
+    extra = [] if odd is None else [
+        f"%k = stablehlo.constant dense<{odd}> : {whole}",
+        f"%q = stablehlo.compare EQ, %i, %k : ({whole}, {whole}) -> tensor<i1>",
+        "%b = stablehlo.add %a, %x : tensor<f32>",
+        "%c = stablehlo.select %q, %b, %a : tensor<i1>, tensor<f32>",
+    ]  # fmt: skip
+    ended = "%p" if not also else "%r"
+    more = f"""%m = stablehlo.constant dense<{also}> : {whole}
+%s = stablehlo.compare EQ, %i, %m : ({whole}, {whole}) -> tensor<i1>
+%r = stablehlo.or %p, %s : tensor<i1>""" if also else ""  # fmt: skip
+    body = f"""%from = stablehlo.constant dense<{start}> : {whole}
+{"" if is_open else f"%to = stablehlo.constant dense<{end}> : {whole}"}
+%one = stablehlo.constant dense<1> : {whole}
+%w:2 = stablehlo.while(%i = %from, %a = %x) : {whole}, tensor<f32> cond {{
+%p = stablehlo.compare LT, %i, %to : ({whole}, {whole}) -> tensor<i1>
+{more}
+stablehlo.return {ended} : tensor<i1>
+}} do {{
+{chr(10).join(extra)}
+%d = stablehlo.add {"%c" if extra else "%a"}, %x : tensor<f32>
+%n = stablehlo.add %i, %one : {whole}
+stablehlo.return %n, %d : {whole}, tensor<f32>
+}}"""
+    arguments = "%x: tensor<f32>" + (f", %to: {whole}" if is_open else "")
+    return function(body, arguments, "%w#1", "tensor<f32>")
+
+
+def all_of_one_sign(direction, returned):
+    """A tensor, or its opposite where all of it is of one sign."""
+    tensor, truths = "tensor<16xf32>", "tensor<16xi1>"
+    lines = f"""%z = stablehlo.constant dense<0.0> : {tensor}
+%t = stablehlo.constant dense<true> : tensor<i1>
+%p = stablehlo.compare {direction}, %x, %z : ({tensor}, {tensor}) -> {truths}
+%a = stablehlo.reduce(%p init: %t) applies stablehlo.and across dimensions = [0] : ({truths}, tensor<i1>) -> tensor<i1>
+%n = stablehlo.negate %x : {tensor}
+%w = stablehlo.select %a, %n, %x : tensor<i1>, {tensor}"""
+    return function(lines, f"%x: {tensor}", returned, tensor)
+
+
+def where_truths_meet(returned):
+    """A tensor, or its opposite where seven truth values are these."""
+    lines = ["%a0 = stablehlo.not %p0 : tensor<i1>"]
+    for k in range(1, 7):
+        lines += [f"%n{k} = stablehlo.not %p{k} : tensor<i1>"] if k % 2 else []
+        lines += [f"%a{k} = stablehlo.and %a{k - 1}, {'%n' if k % 2 else '%p'}{k} : tensor<i1>"]
+    lines += [f"%n = stablehlo.negate %x : {F}", f"%w = stablehlo.select %a6, %n, %x : tensor<i1>, {F}"]
+    arguments = ", ".join(f"%p{k}: tensor<i1>" for k in range(7)) + f", %x: {F}"
+    return function("\n".join(lines), arguments, returned)
+
+
+def where_nan(returned):
+    """One of two tensors where the other one is NaN, in narrow floats."""
+    tensor, narrow = "tensor<2x1xf32>", "tensor<2x1xbf16>"
+    lines = f"""%p = stablehlo.compare EQ, %x, %x : ({tensor}, {tensor}) -> tensor<2x1xi1>
+%s = stablehlo.select %p, %x, %y : tensor<2x1xi1>, {tensor}
+%r = stablehlo.convert {returned} : ({tensor}) -> {narrow}"""
+    return function(lines, f"%x: {tensor}, %y: {tensor}", "%r", narrow)
+
+
+def product(precision):
+    """A product of matrices, with a precision or without."""
+    told = f", precision = [{precision}, {precision}]" if precision else ""
+    kind = "tensor<8x8xf32>"
+    line = f"%r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]{told} : ({kind}, {kind}) -> {kind}"
+    return function(line, f"%x: {kind}, %y: {kind}", "%r", kind)
+
+
+def random_bits(algorithm):
+    """Random bits by an algorithm."""
+    kinds = "tensor<2xui64>, tensor<8xui32>"
+    line = f"%s, %r = stablehlo.rng_bit_generator %x, algorithm = {algorithm} : (tensor<2xui64>) -> ({kinds})"
+    return function(line, "%x: tensor<2xui64>", "%s, %r", kinds)
+
+
+def added(flags="", *, counted=False):
+    """Numbers added to rows, which an argument names, or which are numbered."""
+    kind, rows = "tensor<8xi32>", "tensor<6x1xi32>"
+    lines = f"""%k = stablehlo.iota dim = 0 : {rows}
+%r = "stablehlo.scatter"(%o, {"%k" if counted else "%i"}, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
+  inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>{flags}}}> ({{
+^bb0(%a: tensor<i32>, %b: tensor<i32>):
+%c = stablehlo.add %a, %b : tensor<i32>
+stablehlo.return %c : tensor<i32>
+}}) : ({kind}, {rows}, tensor<6xi32>) -> {kind}"""
+    return function(lines, f"%o: {kind}, %i: {rows}, %u: tensor<6xi32>", "%r", kind)
+
+
+UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
+
 PAIRS = {
     "what an effect within a branch gives": (drawn_within("%s"), drawn_within("%r")),
     "what an effect in a branch without results reads": (branch(told("%x")), branch(told("%y"))),
@@ -145,6 +254,27 @@ PAIRS = {
     "a part beside NaN": (joined("%y"), joined("%w")),
     "integers of 4 bits": (at_most_one("i4", "%x"), at_most_one("i4", "%w")),
     "unsigned integers of 4 bits": (at_most_one("ui4", "%x"), at_most_one("ui4", "%w")),
+    "one float": with_one_value("f32", 3.7),
+    "one float of two": with_one_value("2xf64", 3.7),
+    "one half": with_one_value("2xf16", 3.5),
+    "one float of 8 bits": with_one_value("2xf8E4M3FN", 448.0),
+    "a small float": with_one_value("f32", "1.0e-20"),
+    "two floats at once": with_one_value("f32", 3.7, 4.9),
+    "two integers at once": with_one_value("i32", 1234567, 7654321),
+    "two integers of four at once": with_one_value("4xi32", 1234567, 7654321),
+    "an integer of two bits": with_one_value("4xi2", -2),
+    "a condition at a start behind the end": (counted(10, 5), counted(10, 5, also=10)),
+    "one iteration of 3,000": (counted(0, 3000), counted(0, 3000, 1500)),
+    "one iteration of 20,000": (counted(0, 20000), counted(0, 20000, 10000)),
+    "an iteration of an open loop": (counted(0, 0, is_open=True), counted(0, 0, 100, is_open=True)),
+    "a late iteration of an open loop": (counted(0, 0, is_open=True), counted(0, 0, 3000, is_open=True)),
+    "all above zero": (all_of_one_sign("GT", "%x"), all_of_one_sign("GT", "%w")),
+    "all below zero": (all_of_one_sign("LT", "%x"), all_of_one_sign("LT", "%w")),
+    "seven truth values": (where_truths_meet("%x"), where_truths_meet("%w")),
+    "NaN beside a number": (where_nan("%x"), where_nan("%s")),
+    "rows that are said to be unique": (added(), added(UNIQUE)),
+    "rows that are said to ascend": (added(), added(SORTED)),
+    "the algorithm of random bits": (random_bits("PHILOX"), random_bits("DEFAULT")),
 }
 
 
@@ -195,3 +325,64 @@ def test_a_result_that_is_nan_in_every_run_is_not_told_equal():
     second = lines + f"%r = stablehlo.add %n, %y : {F}"
     [region] = verify(function(lines, returned="%n"), function(second, returned="%r"), level="regions").regions
     assert (region.status, region.reason) == ("not judged", "result 0 is NaN in every run")
+
+
+@pytest.mark.parametrize(("asked", "less"), [("HIGHEST", "DEFAULT"), ("HIGHEST", ""), ("HIGH", "DEFAULT")])
+def test_a_product_of_less_precision_is_not_told_equal(asked, less):
+    """A CPU computes them alike; more precision is no loss."""
+    assert not verify(product(asked), product(less), level="regions").ok
+    assert verify(product(less), product(asked), level="regions").ok
+
+
+def test_what_rounding_decides_is_seen_beside_a_run_of_nan():
+    """A run whose result is NaN tells nothing of how much rounding moves it."""
+    lines = """%%big = stablehlo.constant dense<1.0e20> : tensor<64xf32>
+%%p = stablehlo.multiply %%x, %%big : tensor<64xf32>
+%%s = stablehlo.%s %%p : tensor<64xf32>
+%%z = stablehlo.constant dense<0.0> : tensor<f32>
+%%r = stablehlo.reduce(%%s init: %%z) applies stablehlo.add across dimensions = [0]
+  : (tensor<64xf32>, tensor<f32>) -> tensor<f32>"""
+    first, second = (function(lines % name, "%x: tensor<64xf32>", "%r", "tensor<f32>") for name in ("sine", "cosine"))
+    assert not verify(first, second, Assumed(reassociated=True), level="regions").ok
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_size_that_is_treated_otherwise_is_tried(size):
+    """A version that treats one size otherwise names it."""
+    kind = "tensor<?xf32>"
+    lines = f"""%n = stablehlo.get_dimension_size %x, dim = 0 : ({kind}) -> tensor<i32>
+%k = stablehlo.constant dense<{size}> : tensor<i32>
+%p = stablehlo.compare EQ, %n, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%m = stablehlo.negate %x : {kind}
+%w = stablehlo.select %p, %m, %x : tensor<i1>, {kind}"""
+    first, second = (function(lines, f"%x: {kind}", returned, kind) for returned in ("%x", "%w"))
+    assert not verify(first, second).ok
+    assert verify(second, second).ok
+
+
+def test_what_waits_for_a_host_is_not_run():
+    """An outfeed without a reader would wait without end."""
+    lines = """%t = stablehlo.create_token : !stablehlo.token
+%u = "stablehlo.outfeed"(%x, %t) <{outfeed_config = "NAME"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token"""
+    first, second = (function(lines.replace("NAME", name)) for name in ("a", "b"))
+    assert verify(first, second).differs
+    assert verify(first, first).module.status == "not run"
+
+
+@pytest.mark.parametrize("zero", ["dense<0>", "dense<[1, 0, 2, 3]>"])
+def test_a_constant_that_is_divided_by_zero_is_not_run(zero):
+    """XLA would end the process."""
+    kind = "tensor<4xi32>"
+    lines = f"""%a = stablehlo.constant dense<7> : {kind}
+%z = stablehlo.constant {zero} : {kind}
+%d = stablehlo.divide %a, %z : {kind}
+%r = stablehlo.OP %d, %x : {kind}"""
+    first, second = (function(lines.replace("OP", op), f"%x: {kind}", "%r", kind) for op in ("add", "subtract"))
+    assert not verify(first, second).ok
+    assert verify(first, first).module.status == "not run"
+
+
+def test_what_a_second_version_promises_may_be_true():
+    """Rows that are numbered are unique, and ascend; what both versions promise is not asked again."""
+    assert verify(added(counted=True), added(UNIQUE + SORTED, counted=True), level="regions").ok
+    assert verify(added(UNIQUE), added(UNIQUE), level="regions").ok
