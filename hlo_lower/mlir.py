@@ -26,6 +26,7 @@ from jax.extend import mlir as jax_extend_mlir
 from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
+from jaxlib import lapack
 
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
@@ -408,6 +409,12 @@ def body_of(function: RawOperation) -> list[RawOperation]:
 
     function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
     return found[1:]
+
+
+def load_lapack() -> None:
+    """Load what XLA's calls of LAPACK jump to: until jax 0.10 only tracing such a call does, and running one that was
+    read from a file ends the process."""
+    cast(Any, lapack).prepare_lapack_call("potrf_ffi", np.dtype(np.float32))
 
 
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:

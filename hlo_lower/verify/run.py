@@ -156,6 +156,8 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
         if name != "main":
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
         _make_chlo_plain(module)
+        if mlir.any_operation(module.operation, lambda op: mlir.call_target(op).startswith("lapack_")):
+            mlir.load_lapack()
         write_out_omitted(module)
         artifact = mlir.module_portable_artifact(module)
 
