@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from hlo_lower import mlir
 from hlo_lower.graph import Builder, Value
+from hlo_lower.graph.axes import slice_along
 from hlo_lower.lowerings.carried.carrier import MARK, Form, carriers_of
 from hlo_lower.lowerings.carried.carrying import Carrying
 from hlo_lower.lowerings.carried.on_carriers import lowered
@@ -47,7 +49,13 @@ def sign_to_select(op: PlainLowering) -> Sequence[Value]:
     return [at.where(x, "GT", 0, 1, at.where(x, "LT", 0, -1, 0))]
 
 
-@rules.lowers(PLAIN, named={PlainOp.POPCNT}, elements=INTEGERS, form="sums of bits, then of pairs, of fours, ...")
+OF_BITS = When("a number of bits", lambda facts: facts.bits > 0)
+"""All integers: of two rules for them the one that asks for it is tried first."""
+
+
+@rules.lowers(
+    PLAIN, named={PlainOp.POPCNT}, elements=INTEGERS, when=OF_BITS, form="sums of bits, then of pairs, of fours, ..."
+)
 def popcnt_to_sums(op: PlainLowering) -> Sequence[Value]:
     """Add neighbouring bits, then neighbouring pairs, and so on.
 
@@ -57,6 +65,31 @@ def popcnt_to_sums(op: PlainLowering) -> Sequence[Value]:
     """
     x = op.node.operand(0)
     return [_ones(Integers(op.build, x), x)]
+
+
+@rules.lowers(PLAIN, named={PlainOp.POPCNT}, elements=INTEGERS, form="each 32 bits less all their halves")
+def popcnt_to_halves(op: PlainLowering) -> Sequence[Value]:
+    """Subtract half of it, half of that, and so on, where there are no shifts; of 64 bits both parts.
+
+        y = x < 0 ? x + 2^(width - 1) : x;  y - y / 2 - y / 4 - ... + (x < 0 ? 1 : 0)
+
+    Equal: of a bit 2^k, 2^k - 2^(k - 1) - ... - 1 = 1 is left, and halves of what is not negative round down; the bit
+    of the sign counts by itself. Costs 2 ops for each bit.
+    """
+    x, build = op.node.operand(0), op.build
+    width, parts = min(op.facts.bits, 32), max(1, op.facts.bits // 32)
+    shape = x.static_shape if parts == 1 else [*x.static_shape, parts]
+    [bits] = build.op("stablehlo.bitcast_convert", [x], [mlir.tensor_type(shape, f"i{width}")]).results
+    at = Integers(build, bits)
+    half = at.where(bits, "LT", 0, at.op("add", bits, 1 << (at.width - 1)), bits)
+    found = at.op("add", half, at.where(bits, "LT", 0, 1, 0))
+    for _ in range(at.width - 2):
+        half = at.op("divide", half, 2)
+        found = at.op("subtract", found, half)
+    if parts > 1:
+        low, high = (build.reshape(slice_along(build, found, len(shape) - 1, k, 1), x.static_shape) for k in range(2))
+        found = build.elementwise("add", low, high)
+    return [build.convert(found, x.element_type)]
 
 
 def _ones(at: Integers, x: Value) -> Value:

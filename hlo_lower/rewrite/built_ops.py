@@ -92,6 +92,7 @@ op_to_three_dims: reshape slice
 operand:
 pad_to_concatenate: broadcast_in_dim concatenate reshape slice
 permuted: broadcast_in_dim compare constant gather iota reshape sort
+popcnt_to_halves: add bitcast_convert broadcast_in_dim compare constant convert divide reshape select slice subtract
 popcnt_to_sums: add and broadcast_in_dim constant shift_right_logical subtract
 power_to_magnitude: abs add and compare constant divide floor multiply negate not or power select subtract
 qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or

@@ -19,6 +19,9 @@ TARGETS = {
     "in_bounds": hl.Target("in_bounds", refused=SCATTER, gather="in_bounds"),
     "no_gather": hl.Target("no_gather", refused={**SCATTER, "stablehlo.gather": "none"}),
     "no_reverse": hl.Target("no_reverse", refused={**SCATTER, "stablehlo.reverse": "none"}),
+    "no_shifts": hl.Target(
+        "no_shifts", refused={**SCATTER, "stablehlo.popcnt": "none", "stablehlo.shift_right_logical": "none"}
+    ),
     "no_sort": hl.Target("no_sort", refused=NO_SORT),
     "no_pairs": hl.Target("no_pairs", refused=NO_SORT, costs=NO_PAIRS),
     "short_text": hl.Target(
