@@ -6,6 +6,8 @@ a number once for each vector of elements, not once for each element:
     reduce add of exp(dense<0.5> : tensor<32xf32>)      is 2 exp(0.5) there
 """
 
+from math import prod
+
 from hlo_lower import mlir
 from hlo_lower.graph import ELEMENTWISE, Builder, Function, Graph, Node, Value
 from hlo_lower.refused_forms import RefusedForm
@@ -35,9 +37,11 @@ def reduce_one_number(graph: Graph, target: Target) -> None:
 
 
 def computed_alike(is_one: "_OneNumber", node: Node) -> tuple[Value, ...]:
-    """What a reduction reduces, where each of it is of one number and some of it is computed; else ()."""
+    """What a reduction of two elements or more reads, if each operand is of one number and one is computed; else ()."""
     values = node.operands[: len(node.results)]
-    return tuple(values) if node.is_static and any(map(_is_computed, values)) and all(map(is_one, values)) else ()
+    if not node.is_static or prod(values[0].static_shape[d] for d in node.integers("dimensions")) < 2:
+        return ()
+    return tuple(values) if any(map(_is_computed, values)) and all(map(is_one, values)) else ()
 
 
 def _is_computed(value: Value) -> bool:

@@ -47,6 +47,12 @@ PROGRAMS = {
 }
 
 
+def test_one_element_is_read_as_it_is():
+    """It is added once."""
+    text = PROGRAMS["of it itself"][0].replace("4x33x", "4x1x")
+    assert "stablehlo.slice" not in hl.lower(text, target=REFUSING).text
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_computed_number_is_spread_again(name):
     """The same bits; what reads a tensor, or a constant as it stands, stays as it was."""
