@@ -26,10 +26,12 @@ from jax.extend import mlir as jax_extend_mlir
 from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir as jax_interpreters_mlir
-from jaxlib import lapack
 
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
+
+XLA_LOADS_LAPACK = jax.__version_info__ >= (0, 10)
+"""Whether a call of LAPACK that was read from a file finds it; before, it ends the process where none was traced."""
 
 XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
 """Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have
@@ -409,12 +411,6 @@ def body_of(function: RawOperation) -> list[RawOperation]:
 
     function.operation.walk(callback, ir.WalkOrder.PRE_ORDER)
     return found[1:]
-
-
-def load_lapack() -> None:
-    """Load what XLA's calls of LAPACK jump to: until jax 0.10 only tracing such a call does, and running one that was
-    read from a file ends the process."""
-    cast(Any, lapack).prepare_lapack_call("potrf_ffi", np.dtype(np.float32))
 
 
 def any_operation(operation: RawOperation, holds: Callable[[RawOperation], bool]) -> bool:
