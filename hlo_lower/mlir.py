@@ -30,6 +30,9 @@ from jax.interpreters import mlir as jax_interpreters_mlir
 XLA_TAKES_CHLO = jax.__version_info__ >= (0, 10)
 """Whether XLA reads chlo ops in a portable artifact; before, JAX wrote them out."""
 
+XLA_LOADS_LAPACK = jax.__version_info__ >= (0, 10)
+"""Whether a call of LAPACK that was read from a file finds it; before, it ends the process where none was traced."""
+
 XLA_PLANS_MEMORY = jax.__version_info__ >= (0, 10)
 """Whether XLA has the flags xla_cpu_scheduler_type and xla_cpu_experimental_ynn_fusion_type; one that it does not have
 ends the process."""

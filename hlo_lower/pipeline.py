@@ -37,6 +37,7 @@ from hlo_lower.rewrite.kinds.rank import join_reshapes
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
 from hlo_lower.rewrite.known_starts import hide_starts
 from hlo_lower.rewrite.loops_of_calls import call_bodies, in_calls
+from hlo_lower.rewrite.one_number import reduce_one_number
 from hlo_lower.rewrite.overwritten import read_overwritten
 from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
@@ -381,6 +382,7 @@ def _lower_types(context: Context) -> tuple[tuple[Change, ...], Demotion | None]
     read_once(context.graph, context.target)
     hide_starts(context.graph, context.target)
     read_overwritten(context.graph, context.target)
+    reduce_one_number(context.graph, context.target)
     if changes or of_parts:
         realize(context.graph)
         unmark(context.graph)

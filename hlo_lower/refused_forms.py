@@ -16,6 +16,7 @@ class RefusedForm(Enum):
     EMPTY_SUM: a matrix product that sums nothing.
     FOLD: a reduce, or a reduce_window, of any region or of several results, but for the place of a maximum or minimum.
     FOLD_START: a maximum or minimum from a start that is a number.
+    ONE_NUMBER: a reduce of what elementwise ops make of constants of one number each.
     ORDERED_WINDOWS: a gather whose windows stand elsewhere than where those of `numpy.take` do.
     REVERSED_APART: a reverse of dims that are no neighbours.
     INFINITE: a constant with an infinity among its numbers, which a writer may put down as the largest float.
@@ -43,6 +44,7 @@ class RefusedForm(Enum):
     EMPTY_SUM = "dot_general that sums nothing"
     FOLD = "reduce of any region"
     FOLD_START = "reduce to a maximum from a number"
+    ONE_NUMBER = "reduce of one number computed"
     ORDERED_WINDOWS = "gather with windows elsewhere"
     REVERSED_APART = "reverse of dims apart"
     INFINITE = "constant Inf"

@@ -150,6 +150,8 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
         if name != "main":
             entry_function(module).attributes["sym_name"] = mlir.parse_attribute('"main"')
         _make_chlo_plain(module)
+        if mlir.any_operation(module.operation, lambda op: mlir.call_target(op).startswith("lapack_")):
+            _load_lapack()
         write_out_omitted(module)
         artifact = mlir.module_portable_artifact(module)
 
@@ -170,6 +172,14 @@ def _make_chlo_plain(module: mlir.RawModule) -> None:
         mlir.run_pass(module.operation, "builtin.module(func.func(chlo-legalize-to-stablehlo))")
     except mlir.PassError as error:
         raise CannotRunError(f"chlo is not written out: {error}") from None
+
+
+@lru_cache(maxsize=1)
+def _load_lapack() -> None:
+    """Trace a call of LAPACK, where that is what loads it."""
+    if not mlir.XLA_LOADS_LAPACK:
+        cholesky = _jax.jit(_jax.numpy.linalg.cholesky)
+        jax.export.export(cholesky, platforms=["cpu"])(jax.ShapeDtypeStruct((1, 1), "float32"))
 
 
 @lru_cache(maxsize=256)

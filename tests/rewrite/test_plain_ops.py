@@ -275,6 +275,21 @@ def test_a_wrong_form_does_not_verify(op, monkeypatch):
     assert "differs" in {region.status for region in verdict.regions}
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_ones_are_counted_without_shifts(dtype):
+    """The bits of numbers of every width, of which some are negative; the shifts are lowered next."""
+    refused = dict.fromkeys(["stablehlo.popcnt", "stablehlo.shift_right_logical", "stablehlo.scatter"], "none")
+    x = np.concatenate([integers(dtype, 40), np.array([2, 5, 64, 127], dtype)])
+    with jax.enable_x64(True):
+        lowered = hl.lower(hl.export(lax.population_count, x), target=hl.Target("npu", refused=refused))
+        assert not lowered.refused
+        found = np.asarray(lowered.exported.call(x))
+    assert found.dtype == dtype
+    assert found.tolist() == [
+        int(n).bit_count() if n >= 0 else int(n % 2 ** (8 * x.itemsize)).bit_count() for n in x.tolist()
+    ]
+
+
 def test_a_target_that_takes_an_op_on_some_types_gets_those_as_they_are():
     """An op is lowered on the element types that it is refused on, as far as what is built is taken on them."""
     taken = hl.Target("npu", refused={"stablehlo.scatter": "l"}, op_dtypes={"stablehlo.remainder": ["f32"]})

@@ -1,13 +1,20 @@
 """Custom calls: those that encode an operation become it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from hlo_lower import mlir
 from hlo_lower.causes import Cause
-from hlo_lower.graph import Node
+from hlo_lower.graph import Graph, Node
 from hlo_lower.lowerings import custom_call
+from hlo_lower.lowerings.chlo import TakenChlo
 from hlo_lower.lowerings.custom_call import (
     CUSTOM_CALL,
+    KNOWN,
     NOTES,
+    TOP_K,
     CustomCallFacts,
+    Meaning,
     custom_call_facts,
 )
 from hlo_lower.lowerings.linear_algebra.matrix_call import is_lapack
@@ -16,6 +23,9 @@ from hlo_lower.rewrite.decision import Refused
 from hlo_lower.rewrite.kind import Candidate, Subject, as_it_stands
 from hlo_lower.rewrite.kinds.chlo import CARRIED
 from hlo_lower.rewrite.kinds.composite import LegalizedKind
+from hlo_lower.rewrite.kinds.sort import becomes_sort
+from hlo_lower.rewrite.legality import Refusal
+from hlo_lower.targets import Target
 
 
 class CustomCallKind(LegalizedKind):
@@ -30,8 +40,14 @@ class CustomCallKind(LegalizedKind):
         if name in NOTES or is_lapack(name):
             return None
         facts = custom_call_facts(node, whole=context.target.composites)
+        if name == TOP_K and facts.meaning is Meaning.KNOWN and becomes_sort(context.target, node):
+            facts = replace(facts, taken=TakenChlo.WHOLE)  # as chlo.top_k, it is a sort after the scatters
 
         return Subject(self, node, f"{CUSTOM_CALL} @{name}", (Candidate(facts),), as_it_stands(context, node))
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """The `chlo` operation that it is, is taken whole or looked at next."""
+        return super().refusal(target, graph, [node for node in built if node.name not in KNOWN.values()])
 
     def owns(self, node: Node) -> frozenset[str]:
         return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
