@@ -46,7 +46,6 @@ class PlainOp(Enum):
     ROUND_AFZ = "stablehlo.round_nearest_afz"
     ROUND_EVEN = "stablehlo.round_nearest_even"
     SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
-    SET_DIMENSION_SIZE = "stablehlo.set_dimension_size"
     SHIFT_LEFT = "stablehlo.shift_left"
     SHIFT_RIGHT = "stablehlo.shift_right_arithmetic"
     SHIFT_RIGHT_LOGICAL = "stablehlo.shift_right_logical"

@@ -8,7 +8,6 @@ from hlo_lower.graph import Node
 from hlo_lower.lowerings import (
     batch_norm,
     convolution,
-    dimension_size,
     dot_of_integers,
     dynamic_gather,
     fft,
@@ -63,7 +62,6 @@ class PlainOpKind(Kind):
         pad.rules,
         convolution.rules,
         dynamic_gather.plain_rules,
-        dimension_size.rules,
         random_bits.rules,
     )
 
@@ -116,7 +114,7 @@ OWNED = frozenset(
         *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
         *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
         *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
-        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension", "rng_algorithm"),
+        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "rng_algorithm"),
     )
 )
 """Attributes that make an op what it is."""
