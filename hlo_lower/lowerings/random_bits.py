@@ -167,7 +167,9 @@ def _product(at: Integers, word: Value, factor: int) -> tuple[Value, Value]:
     """The upper and the lower word of a product, by halves of 16 bits: no sum of these is beyond 32 bits."""
     high, low = at.op("shift_right_logical", word, 16), at.op("and", word, 0xFFFF)
     above, below = factor >> 16, factor & 0xFFFF
-    middle = at.op("add", at.op("multiply", high, below), at.op("shift_right_logical", at.op("multiply", low, below), 16))
+    middle = at.op(
+        "add", at.op("multiply", high, below), at.op("shift_right_logical", at.op("multiply", low, below), 16)
+    )
     other = at.op("add", at.op("multiply", low, above), at.op("and", middle, 0xFFFF))
     carried = at.op("add", at.op("shift_right_logical", middle, 16), at.op("shift_right_logical", other, 16))
     return at.op("add", at.op("multiply", high, above), carried), at.op("multiply", word, factor)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import read, to_text
