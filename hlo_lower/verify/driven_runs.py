@@ -34,8 +34,8 @@ Array = NDArray[Any]
 PAYLOADS = ("ordinary", "special", "large", "named", "zeros")
 """What floats are drawn from: "named" ones are the constants of the pieces and their neighbours."""
 
-OF_MATRICES = {"special": "ordinary"}
-"""What floats are drawn from where LAPACK does not say what it makes of NaN and infinities."""
+FINITE = {"special": "ordinary"}
+"""What floats are drawn from where nothing says what becomes of NaN and infinities."""
 
 MILD = 1 / 16
 """What "mild" floats are multiplied by, which are ordinary ones else. Of ordinary ones many layers make numbers so
@@ -105,8 +105,8 @@ def runs_of(roles: Roles, seed: Sequence[int], work: int = 0, *, mild: bool = Fa
       mild: whether the first ordinary floats are mild ones.
     """
     plans = _plans(roles)
-    if roles.has_matrices:
-        plans = [replace(plan, payload=OF_MATRICES.get(plan.payload, plan.payload)) for plan in plans]
+    if roles.not_said:
+        plans = [replace(plan, payload=FINITE.get(plan.payload, plan.payload)) for plan in plans]
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
     most = max(LEAST_RUNS, BYTES // max(needed, 1))
     if any(role.columns for role in roles.inputs) and len(plans) * work > VALUES:  # not all of them will be made
