@@ -351,7 +351,8 @@ def lower_stages(
 def _lower_forms(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
     """Lower pads and convolutions in forms that the target refuses, in place: those that rules built as well.
 
-    With them shifts that rules built. One may stand in several forms, each of which is lowered by itself; what is built has one form less.
+    With them shifts that rules built. One may stand in several forms, each of which is lowered by itself; what is built
+    has one form less.
     """
     lowered: tuple[Change, ...] = ()
     target, kinds = options.target, [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
