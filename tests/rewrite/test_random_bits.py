@@ -66,6 +66,13 @@ def test_shifts_that_it_needs_are_lowered_next():
     np.testing.assert_array_equal(run(lowered.text, state)[1], run(text, state)[1])
 
 
+@pytest.mark.parametrize(("size", "is_lowered"), [(2, False), (3, True)])
+def test_a_state_of_three_numbers_is_a_form_of_its_own(size, is_lowered):
+    """IREE's Philox is XLA's from a state of two."""
+    lowered = hl.lower(drawn("PHILOX", size, "ui32", (4,)), target="iree")
+    assert ("stablehlo.rng_bit_generator" not in lowered.text) is is_lowered
+
+
 @pytest.mark.parametrize(("size", "element", "shape"), [(2, "ui32", (0, 3)), (2, "f32", (4,)), (1, "ui32", (4,))])
 def test_what_xla_does_not_draw_is_left_and_told(size, element, shape):
     """Nothing at all, floats, or from a state of another form."""
