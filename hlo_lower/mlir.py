@@ -130,6 +130,8 @@ def is_portable_artifact(data: bytes) -> bool:
 def parse_module(source: str | bytes, context: RawContext | None = None) -> RawModule:
     """Parse and verify text, bytecode or a portable artifact, by default in `shared_context`.
 
+    Long i1 constants of text may be written as another MLIR writes them.
+
     Raises:
       MlirSyntaxError: with jaxlib's own diagnostics.
     """
@@ -141,9 +143,42 @@ def parse_module(source: str | bytes, context: RawContext | None = None) -> RawM
     try:
         return cast(Any, ir.Module).parse(source, context=context)
     except ir.MLIRError as error:
-        raise MlirSyntaxError(list(_diagnostics(error))) from None
+        found = list(_diagnostics(error))
+        if isinstance(source, str) and found[0].message.startswith(WRONG_HEX_SIZE):
+            written = _LONG_MASK.sub(lambda mask: _as_written_here(mask, context), source)
+            if written != source:
+                return parse_module(written, context)
+        raise MlirSyntaxError(found) from None
     except (ValueError, RuntimeError) as error:
         raise MlirSyntaxError([Diagnostic(str(error).splitlines()[0], 0, 0)]) from None
+
+
+WRONG_HEX_SIZE = "elements hex data size is invalid"
+_LONG_MASK = re.compile(r'dense<"0x((?:[0-9A-Fa-f]{2})+)"> : tensor<((?:\d+x)+)i1>')
+
+
+def _as_written_here(mask: re.Match[str], context: RawContext) -> str:
+    """A long i1 constant as this MLIR reads it; one whose size is neither that of bits nor of bytes as it stands.
+
+    MLIR printed eight truth values in a byte, the lowest bit first, until jaxlib 0.9 (and in TensorFlow 2.21); since
+    then each has its own byte.
+    """
+    raw, sizes = np.frombuffer(bytes.fromhex(mask[1]), np.uint8), mask[2]
+    count = prod(int(size) for size in sizes.split("x")[:-1])
+    if raw.size == (count + 7) // 8 and not _packs_bits(context):
+        raw = np.unpackbits(raw, count=count, bitorder="little")
+    elif raw.size == count and _packs_bits(context):
+        raw = np.packbits(raw, bitorder="little")
+    return f'dense<"0x{raw.tobytes().hex().upper()}"> : tensor<{sizes}i1>'
+
+
+def _packs_bits(context: RawContext) -> bool:
+    """Whether raw data of this MLIR have eight truth values in a byte."""
+    try:
+        cast(Any, ir.Attribute).parse('dense<"0x0102"> : tensor<16xi1>', context=context)
+    except ir.MLIRError:
+        return False
+    return True
 
 
 def _load_quant(context: RawContext) -> None:

@@ -33,6 +33,7 @@ from hlo_lower.rewrite.context import Context
 from hlo_lower.rewrite.forms_of_ops import refuses_forms
 from hlo_lower.rewrite.kind import Stage
 from hlo_lower.rewrite.kinds import kinds_of
+from hlo_lower.rewrite.kinds.plain_op import SHIFTS
 from hlo_lower.rewrite.kinds.rank import join_reshapes
 from hlo_lower.rewrite.kinds.refused_form import give_own_initial_values
 from hlo_lower.rewrite.known_starts import hide_starts
@@ -338,11 +339,13 @@ def lower_stages(
 def _lower_forms(graph: Graph, options: Options, registry: CompositeLoweringRegistry) -> tuple[Change, ...]:
     """Lower pads and convolutions in forms that the target refuses, in place: those that rules built as well.
 
-    One may stand in several forms, each of which is lowered by itself; what is built has one form less.
+    With them shifts that rules built. One may stand in several forms, each of which is lowered by itself; what is built
+    has one form less.
     """
     lowered: tuple[Change, ...] = ()
-    kinds = [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
-    for _ in range(MOST_FORMS if refuses_forms(options.target) else 0):
+    target, kinds = options.target, [kind for kind in kinds_of(Stage.LOWERED) if kind.name == PLAIN]
+    may_be_more = refuses_forms(target) or any(target.refuses_op(op) is not None for op in SHIFTS)
+    for _ in range(MOST_FORMS if may_be_more else 0):
         done = _lowered(run_stage(Context(graph, options, registry), kinds))
         lowered += done
         if not done:

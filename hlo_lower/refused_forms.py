@@ -19,6 +19,7 @@ class RefusedForm(Enum):
     ONE_NUMBER: a reduce of what elementwise ops make of constants of one number each.
     ORDERED_WINDOWS: a gather whose windows stand elsewhere than where those of `numpy.take` do.
     REVERSED_APART: a reverse of dims that are no neighbours.
+    THREE_WORDS: random bits from a state of three numbers, a key and a counter of 128 bits.
     INFINITE: a constant with an infinity among its numbers, which a writer may put down as the largest float.
     TOTAL_ORDER: a comparison of floats by TOTALORDER.
     STARTS: a loop that begins with constants, where a converter may take for known too long what it carries.
@@ -47,6 +48,7 @@ class RefusedForm(Enum):
     ONE_NUMBER = "reduce of one number computed"
     ORDERED_WINDOWS = "gather with windows elsewhere"
     REVERSED_APART = "reverse of dims apart"
+    THREE_WORDS = "rng_bit_generator from three numbers"
     INFINITE = "constant Inf"
     TOTAL_ORDER = "compare TOTALORDER"
     INNER = "case within a loop or branch"

@@ -36,7 +36,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
     with mlir.active(graph.context):
         outer = _declared(graph, function, demotion)
         raw = function.node.raw
-        for name in SIGNATURE_ATTRIBUTES:
+        for name in ("sym_visibility", *SIGNATURE_ATTRIBUTES):
             if name in raw.attributes:
                 outer.node.raw.attributes[name] = raw.attributes[name]
                 del raw.attributes[name]
@@ -62,14 +62,13 @@ def _type_before(value: Value, told: DemotedValue) -> mlir.RawType:
 
 
 def _declared(graph: Graph, function: Function, demotion: Demotion) -> Function:
-    """A public function of the original signature in front of another one, still without a return."""
+    """A function of the original signature in front of another one, still without a return."""
     body = function.body
     inputs = _types(list(body.arguments), demotion.arguments)
     outputs = _types(list(body.terminator.operands), demotion.results)
     listed = [", ".join(map(str, types)) for types in (inputs, outputs)]
     attributes = {
         "sym_name": mlir.parse_attribute(f'"{demotion.entry}"'),
-        "sym_visibility": mlir.parse_attribute('"public"'),
         "function_type": mlir.parse_attribute(f"({listed[0]}) -> ({listed[1]})"),
     }
     before = Builder.before(function.node)

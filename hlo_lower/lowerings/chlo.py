@@ -66,15 +66,21 @@ def chlo_to_stablehlo(op: OpLowering[ChloFacts]) -> Sequence[Value]:
 
 
 def written_out(
-    graph: Graph, build: Builder, node: Node, name: str, attributes: Mapping[str, mlir.RawAttribute]
+    graph: Graph,
+    build: Builder,
+    node: Node,
+    name: str,
+    attributes: Mapping[str, mlir.RawAttribute],
+    by: str = TO_STABLEHLO,
 ) -> list[Value]:
-    """Build what jaxlib's pass makes of an operation.
+    """Build what a pass of jaxlib makes of an operation.
 
     Args:
       graph: the module.
       build: in front of the node.
       node: what it stands for: its operands and the types of its results are the operation's.
       name, attributes: the operation.
+      by: the pass.
 
     Raises:
       DoesNotApply: the pass fails, or has no form for it.
@@ -93,10 +99,10 @@ def written_out(
     made = inner.op(name, block.arguments, [result.raw.type for result in node.results], dict(attributes))
     inner.op("func.return", made.results, [])
     try:
-        mlir.run_pass(function.raw, TO_STABLEHLO)
+        mlir.run_pass(function.raw, by)
         if not all(value.is_static for value in (*operands, *node.results)):
             mlir.run_pass(function.raw, FROM_SHAPE)
-        if any(written.name.startswith(CHLO) for written in block.nodes):
+        if any(written.name == name or written.name.startswith(CHLO) for written in block.nodes):
             raise DoesNotApply("jaxlib has no StableHLO form for it")
         return build.inline_before(node, block, operands)
     except mlir.PassError as error:

@@ -39,6 +39,7 @@ class PlainOp(Enum):
     REDUCE = "stablehlo.reduce"
     REDUCE_WINDOW = "stablehlo.reduce_window"
     REMAINDER = "stablehlo.remainder"
+    RNG_BIT_GENERATOR = "stablehlo.rng_bit_generator"
     ROUND_AFZ = "stablehlo.round_nearest_afz"
     ROUND_EVEN = "stablehlo.round_nearest_even"
     SELECT_AND_SCATTER = "stablehlo.select_and_scatter"

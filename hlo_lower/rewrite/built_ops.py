@@ -34,6 +34,7 @@ constant_to_row: constant reshape
 count_leading_zeros_to_sums: add and constant not or shift_right_logical subtract
 custom_call_to_chlo: chlo.square
 custom_call_to_stablehlo: multiply
+deprecated_to_present: dot_general
 dilated_kernel_to_batches: constant convolution pad reshape slice transpose
 dilated_operand_to_spread: broadcast_in_dim concatenate constant convolution reshape slice
 dot_to_batches: dot_general reshape transpose
@@ -96,6 +97,8 @@ popcnt_to_sums: add and constant shift_right_logical subtract
 power_to_magnitude: abs add and compare constant divide floor multiply negate not or power select subtract
 qr_to_reflections: abs add broadcast_in_dim compare constant divide dynamic_slice iota maximum multiply negate or
     reduce reshape select sqrt subtract while
+random_bits_to_rounds: add broadcast_in_dim compare concatenate constant convert iota or reshape select shift_left
+    shift_right_logical slice xor
 reduce_precision_to_bits: add and bitcast_convert compare constant or select shift_right_logical
 reduce_to_float_halves: concatenate reshape slice
 reduce_to_halves: concatenate reshape slice
@@ -123,6 +126,7 @@ safe_scatter_of_run: and broadcast_in_dim compare constant dynamic_slice dynamic
     reshape scatter select
 select_and_scatter_to_slices: broadcast_in_dim constant pad select slice
 select_per_batch: broadcast_in_dim compare iota reshape select slice
+set_dimension_size_to_operand:
 shift_left_to_multiply: compare constant multiply select
 shift_right_logical_to_divide: compare constant divide select
 shift_right_to_divide: and compare constant divide select subtract

@@ -73,6 +73,7 @@ FORMS: Mapping[str, Mapping[RefusedForm, Callable[[Node], bool]]] = {
     "stablehlo.reduce": {RefusedForm.FOLD: _is_any_fold, RefusedForm.FOLD_START: _starts_from_number},
     "stablehlo.reduce_window": {RefusedForm.FOLD: _is_any_fold},
     "stablehlo.reverse": {RefusedForm.REVERSED_APART: _is_reversed_apart},
+    "stablehlo.rng_bit_generator": {RefusedForm.THREE_WORDS: lambda node: node.operand(0).static_shape == (3,)},
     CONVOLUTION: {
         RefusedForm.REVERSED_KERNEL: _has("window_reversal", 0),
         RefusedForm.BATCH_GROUPS: lambda node: node.integer("batch_group_count") > 1,

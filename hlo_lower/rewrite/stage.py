@@ -6,7 +6,7 @@ from hlo_lower import mlir
 from hlo_lower.change import Change, Outcome, grouped
 from hlo_lower.graph import Node, erase_uncalled
 from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.decision import Decision
+from hlo_lower.rewrite.decision import Chosen, Decision
 from hlo_lower.rewrite.engine import Engine
 from hlo_lower.rewrite.kind import Kind, Subject
 
@@ -29,17 +29,34 @@ def run_stage(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:
     if not found:
         return ()
     engine, changes = Engine(context), list[Change | None]()
+    places = {subject.node: place for place, subject in enumerate(found)}
+    gone: set[int] = set()  # ops within one that was replaced: what it became may hold copies of them
     with mlir.active(context.graph.context):
-        for subject in found:
+        for place, subject in enumerate(found):
+            if place in gone:
+                continue
 
             def tell(decision: Decision, subject: Subject = subject) -> None:
                 changes.append(subject.kind.tell(context, subject, decision))
 
-            engine.lower(subject, tell)
+            inner = {places[node] for node in _within(subject.node) if node in places} if len(found) > 1 else set[int]()
+            if isinstance(engine.lower(subject, tell), Chosen):
+                gone |= inner
         context.graph.forget()
         erase_uncalled(context.graph, engine.uncalled)
     context.graph.forget()
+    if gone:
+        again = Context(context.graph, context.options, context.registry, is_carried=context.is_carried)
+        changes += [change for change in run_stage(again, kinds) if change.outcome is Outcome.LOWERED]
     return grouped(change for change in changes if change is not None)
+
+
+def _within(node: Node) -> Iterator[Node]:
+    """The ops in its regions, at any depth."""
+    for block in node.blocks if node.has_regions else ():
+        for inner in block.nodes:
+            yield inner
+            yield from _within(inner)
 
 
 def run_to_the_end(context: Context, kinds: Sequence[Kind]) -> tuple[Change, ...]:

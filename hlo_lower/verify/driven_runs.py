@@ -35,8 +35,8 @@ Array = NDArray[Any]
 PAYLOADS = ("ordinary", "special", "large", "named", "zeros", "positive", "negative")
 """What floats are drawn from: "named" ones are the constants of the pieces and their neighbours."""
 
-OF_MATRICES = {"special": "ordinary"}
-"""What floats are drawn from where LAPACK does not say what it makes of NaN and infinities."""
+FINITE = {"special": "ordinary"}
+"""What floats are drawn from where nothing says what becomes of NaN and infinities."""
 
 MILD = 1 / 16
 """What "mild" floats are multiplied by, which are ordinary ones else. Of ordinary ones many layers make numbers so
@@ -126,8 +126,8 @@ def runs_of(
     plans = _plans(roles)
     if meeting and work <= SMALL_WORK and sum(prod(role.shape) for role in roles.inputs) <= SMALL_INPUTS:
         plans += _of_small(roles)
-    if roles.has_matrices:
-        plans = [replace(plan, payload=OF_MATRICES.get(plan.payload, plan.payload)) for plan in plans]
+    if roles.not_said:
+        plans = [replace(plan, payload=FINITE.get(plan.payload, plan.payload)) for plan in plans]
     needed = sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs)
     most = max(LEAST_RUNS, BYTES // max(needed, 1))
     if any(role.columns for role in roles.inputs) and len(plans) * work > VALUES:  # not all of them will be made
@@ -245,7 +245,7 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
     shape, dtype = role.shape, role.dtype
     if plan.payload == MIXED:
         kind = str(rng.choice((*PAYLOADS, "special", "special")))
-        plan = replace(plan, payload=OF_MATRICES.get(kind, kind) if roles.has_matrices else kind)
+        plan = replace(plan, payload=FINITE.get(kind, kind) if roles.not_said else kind)
         plan = replace(plan, numbers=str(rng.choice(NUMBERS)))
     if plan.scalar is not None and plan.scalar[0] == place:
         return np.full(shape, plan.scalar[1], dtype)

@@ -18,7 +18,7 @@ from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.compare import is_inexact
 from hlo_lower.verify.counters import counters_of, may_not_end
 from hlo_lower.verify.index_regimes import Column
-from hlo_lower.verify.matrix_ops import definite_inputs, holds_matrix_ops
+from hlo_lower.verify.matrix_ops import definite_inputs, not_said_of
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
@@ -68,7 +68,7 @@ class Roles:
       integers, floats: constants of the pieces.
       positions: windows that the first placing operation places.
       reach: the largest magnitude of integers that place no window, where one of them may be a loop's end; else None.
-      has_matrices: whether the first piece factors matrices, of NaN and infinities in which nothing is known.
+      not_said: what is not compared of NaN and infinities, which then are not drawn; "" where all is.
     """
 
     inputs: list[Role]
@@ -76,7 +76,7 @@ class Roles:
     floats: tuple[float, ...]
     positions: int
     reach: int | None = None
-    has_matrices: bool = False
+    not_said: str = ""
 
 
 def roles_of(region: Region) -> Roles:
@@ -126,7 +126,7 @@ def roles_of(region: Region) -> Roles:
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
     constants = _harvested([*region.first, *region.second])
-    return Roles(roles, *constants, positions, reach, has_matrices=holds_matrix_ops(region.first))
+    return Roles(roles, *constants, positions, reach, not_said=not_said_of(region.first, region.second))
 
 
 def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:

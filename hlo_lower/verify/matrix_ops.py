@@ -1,10 +1,12 @@
-"""Factorizations and solves of matrices: which ops they are, how far LAPACK's results may be off, what drives them.
+"""Factorizations, solves and transforms: which ops they are, how far LAPACK's results may be off, what drives them.
 
 What bounds another way to compute them is how far LAPACK's own results move when its operands are moved a little
 (`perturbed_matrices`): by 2 n units in the last place, at least 16.
 
 NaN and infinities in a matrix are not compared: LAPACK does not say what it makes of them. Nor is
 what is not finite compared where its own results hold an infinity: then a pivot was zero, or numbers were too large.
+The same holds of a Fourier transform that one piece has and the other one computes: which results a NaN or an infinity
+reaches, and as what, is up to the algorithm.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +22,7 @@ LEAST_UNITS, UNITS_OF_EACH = 16, 2
 """Units in the last place: of the smallest matrices, and of each row or column of larger ones."""
 
 OWN = frozenset({"stablehlo.cholesky", "stablehlo.triangular_solve"})
+TRANSFORM = "stablehlo.fft"
 DEFINITE = ("potrf", "cholesky")
 """What has results only of matrices that are positive definite."""
 
@@ -46,9 +49,12 @@ def units_of(op: mlir.RawOperation) -> int:
     return max(LEAST_UNITS, UNITS_OF_EACH * max(sizes, default=1))
 
 
-def holds_matrix_ops(ops: Sequence[Op]) -> bool:
-    """Whether some of these ops, or of those in their regions, are factorizations or solves."""
-    return any(is_matrix_op(op.raw) for op in ops_within(ops))
+def not_said_of(first: Sequence[Op], second: Sequence[Op]) -> str:
+    """What is not compared of NaN and infinities because nothing says what becomes of them; "" where all is."""
+    if any(is_matrix_op(op.raw) for op in ops_within(first)):
+        return "NaN and infinities in matrices: LAPACK does not say what it makes of them"
+    before, after = ([op.name for op in ops_within(ops)].count(TRANSFORM) for ops in (first, second))
+    return "NaN and infinities in what is transformed: the algorithm decides where they go" if before != after else ""
 
 
 def definite_inputs(program: Program, ops: Sequence[Op], inputs: Iterable[int]) -> set[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import hlo_lower as hl
 from hlo_lower import mlir
 from hlo_lower.errors import InputError, NotLoweredError
 from hlo_lower.graph import read, to_text
@@ -297,3 +298,15 @@ def test_attributes_keep_their_integers():
     )
     graph = read(text, contained=False)
     assert not demote_i64(graph).is_needed
+
+
+@pytest.mark.parametrize("visibility", ["", "public "])
+def test_an_entry_point_stays_as_visible_as_it_was(visibility):
+    """What has no visibility is public, too, as TensorFlow writes it; it is no difference that conversion makes."""
+    text = (
+        f"func.func {visibility}@main(%x: tensor<4xi64>) -> tensor<4xi64> {{\n"
+        "  %r = stablehlo.add %x, %x : tensor<4xi64>\n  return %r : tensor<4xi64>\n}\n"
+    )
+    lowered = hl.lower(text, demote_i64=True)
+    assert f"func.func {visibility}@main(" in lowered.text
+    assert hl.verify(text, lowered, runs=1).ok

@@ -3,6 +3,7 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.lowerings.older_op import OlderOp
 from hlo_lower.lowerings.plain_op import PlainOp
 from hlo_lower.rewrite.forms_of_ops import WORDS as OP_FORMS
 from hlo_lower.scatter.costs import COSTS
@@ -39,7 +40,8 @@ TARGETS = {
     "takes_square": hl.Target("takes_square", refused=SCATTER, legalize=True, composites=["chlo.square"]),
 }
 TARGETS |= {
-    f"no_{op.value.partition('.')[2]}": hl.Target("npu", refused={**SCATTER, op.value: "none"}) for op in PlainOp
+    f"no_{op.value.partition('.')[2]}": hl.Target("npu", refused={**SCATTER, op.value: "none"})
+    for op in (*PlainOp, *OlderOp)
 }
 
 

@@ -94,6 +94,10 @@ MODULES = {
         unary(f"stablehlo.cholesky %x, lower = true : {F}").replace("4xf32", "4x4xf32"),
         {"refused": {"stablehlo.cholesky": "none", "stablehlo.scatter": "lowered"}},
     ),
+    "older op": (
+        unary(f"stablehlo.broadcast %x, sizes = [] : ({F}) -> {F}"),
+        {"refused": {"stablehlo.broadcast": "none", "stablehlo.scatter": "lowered"}},
+    ),
     "op in a form": (
         unary(f"stablehlo.constant dense<0x7F800000> : {F}"),
         {"refused_forms": ["constant Inf"]},
@@ -127,6 +131,7 @@ def op_of(kind):
         "op of many dims": "stablehlo.abs",
         "op in a form": "stablehlo.constant",
         "linear algebra": "stablehlo.cholesky",
+        "older op": "stablehlo.broadcast",
     }
     others["stablehlo. on complex numbers"] = "stablehlo.negate"
     name = kind.partition(" ")[0]

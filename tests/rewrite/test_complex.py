@@ -335,6 +335,20 @@ def test_swapped_halves_are_caught(monkeypatch):
     assert hl.verify(source, hl.lower(source, target=NO_COMPLEX)).differs
 
 
+@pytest.mark.parametrize(
+    "name", ["rfft", "ifft", *(pytest.param(n, marks=pytest.mark.sweep) for n in ("fft", "irfft"))]
+)
+def test_a_right_transform_is_verified(name):
+    """Whatever the algorithm makes of NaN and infinities, which is said; what is wrong is seen in the tests below."""
+    x = np.zeros((2, 16), np.float32 if name == "rfft" else np.complex64)
+    source = exported(getattr(jnp.fft, name), x)
+    verdict = hl.verify(
+        source, hl.lower(source, target=NO_FFT, float_mode="reassociate"), float_mode="reassociate", runs=1
+    )
+    assert verdict.ok, verdict
+    assert any("in what is transformed" in told for region in verdict.regions for told in region.excluded)
+
+
 def test_a_transform_in_the_other_direction_is_caught(monkeypatch):
     """The conjugate matrix is told, within the bounds of another order."""
     right = fft._roots

@@ -116,3 +116,50 @@ def test_a_wrong_call_differs(wrong):
     else:
         lines[at + 1] = lines[at + 1].replace(lines[at].split()[0], "%arg1")
     assert not hl.verify(LOOPS, "\n".join(lines)).ok
+
+
+def test_what_stood_in_an_op_that_was_replaced_is_looked_at_in_its_copies():
+    """The ops of a reduce's region are gone with it, and not touched any more; those of the copies are lowered."""
+    steps = "\n".join(f"    %{i + 1} = stablehlo.remainder %{i}, %b : tensor<i32>" for i in range(40))
+    text = f"""func.func public @main(%x: tensor<8xi32>) -> tensor<i32> {{
+  %z = stablehlo.constant dense<1000> : tensor<i32>
+  %r = "stablehlo.reduce"(%x, %z) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %0 = stablehlo.add %a, %b : tensor<i32>
+{steps}
+    stablehlo.return %40 : tensor<i32>
+  }}) : (tensor<8xi32>, tensor<i32>) -> tensor<i32>
+  return %r : tensor<i32>
+}}
+"""
+    refused = {"stablehlo.scatter": "lowered", "stablehlo.remainder": "none"}
+    lowered = hl.lower(text, target=hl.Target("npu", refused=refused, refused_forms=["reduce of any region"]))
+    assert not lowered.refused
+    assert "stablehlo.remainder" not in lowered.text
+    assert sum("stablehlo.remainder" in note for note in lowered.notes) == 1
+
+
+def test_what_stood_in_a_loop_that_was_unrolled_is_looked_at_in_its_trips():
+    """Four products of a loop's body, one in each trip; one behind the loop is told with them."""
+    matrix = "tensor<3x3xf32>"
+    text = f"""func.func public @main(%x: {matrix}) -> {matrix} {{
+  %n = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %n, %v = %x) : tensor<i32>, {matrix}
+  cond {{
+    %four = stablehlo.constant dense<4> : tensor<i32>
+    %go = stablehlo.compare LT, %i, %four : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %go : tensor<i1>
+  }} do {{
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    %w = stablehlo.dot %v, %v : ({matrix}, {matrix}) -> {matrix}
+    stablehlo.return %next, %w : tensor<i32>, {matrix}
+  }}
+  %s = stablehlo.dot %r#1, %x : ({matrix}, {matrix}) -> {matrix}
+  return %s : {matrix}
+}}
+"""
+    refused = {f"stablehlo.{name}": "none" for name in ("scatter", "while", "dot")}
+    lowered = hl.lower(text, target=hl.Target("npu", refused=refused))
+    assert not lowered.refused
+    assert lowered.text.count("stablehlo.dot_general") == 5

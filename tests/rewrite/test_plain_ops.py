@@ -317,3 +317,29 @@ def test_iree_gets_known_custom_calls_as_what_they_are():
     lowered = hl.lower(text, target="iree")
     assert "chlo.erf" in lowered.text
     assert not lowered.refused
+
+
+SET_SIZE = """func.func public @main(%x: tensor<4x5xf32>, %n: tensor<i32>) -> tensor<4x5xf32> {{
+  %five = stablehlo.constant dense<5> : tensor<i32>
+  %four = stablehlo.constant dense<4> : tensor<i32>
+  %r = stablehlo.set_dimension_size %x, {size}, dim = {dim} : (tensor<4x5xf32>, tensor<i32>) -> tensor<4x5xf32>
+  return %r : tensor<4x5xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(("size", "dim", "is_its_own"), [("%five", 1, True), ("%four", 0, True), ("%four", 1, False)])
+def test_a_size_that_is_set_to_what_it_is_says_nothing(size, dim, is_its_own):
+    """What was HLO before sets the size of each top_k; a smaller size would be another program, and is told."""
+    source = SET_SIZE.format(size=size, dim=dim)
+    lowered = hl.lower(source, target=target("set_dimension_size"), keep_unsupported=True)
+    assert ("set_dimension_size" in lowered.text) is not is_its_own
+    assert any("a constant, the dim's own" in note for note in lowered.notes) is not is_its_own
+    if is_its_own:
+        assert hl.verify(source, lowered, runs=1).ok
+
+
+def test_a_size_that_a_run_says_is_left_and_told():
+    """It is no constant."""
+    lowered = hl.lower(SET_SIZE.format(size="%n", dim=1), target=target("set_dimension_size"), keep_unsupported=True)
+    assert any("a constant, the dim's own" in note for note in lowered.notes)

@@ -11,6 +11,7 @@ from hlo_lower.rewrite.kinds.dynamic_scatter import DynamicScatterKind
 from hlo_lower.rewrite.kinds.element_type import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
 from hlo_lower.rewrite.kinds.gather import GatherKind
 from hlo_lower.rewrite.kinds.linear_algebra import LinearAlgebraKind
+from hlo_lower.rewrite.kinds.older_op import OlderOpKind
 from hlo_lower.rewrite.kinds.plain_op import PlainOpKind
 from hlo_lower.rewrite.kinds.rank import RankKind
 from hlo_lower.rewrite.kinds.refused_form import RefusedFormKind
@@ -34,6 +35,7 @@ KINDS: tuple[Kind, ...] = (
     SortKind(),
     ControlKind(),
     LinearAlgebraKind(),
+    OlderOpKind(),
     PlainOpKind(),
     RankKind(),
 )

@@ -14,6 +14,7 @@ from hlo_lower.lowerings import (
     float_ops,
     integer_ops,
     pad,
+    random_bits,
     reduce_halves,
     reduce_window,
     remainder,
@@ -38,6 +39,7 @@ from hlo_lower.rewrite.forms_of_ops import refused_op_form, refuses_forms
 from hlo_lower.rewrite.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
 from hlo_lower.rewrite.kinds.element_type import is_of_parts
 from hlo_lower.rewrite.legality import dtypes_on
+from hlo_lower.targets import Target
 
 
 class PlainOpKind(Kind):
@@ -60,6 +62,7 @@ class PlainOpKind(Kind):
         pad.rules,
         convolution.rules,
         dynamic_gather.plain_rules,
+        random_bits.rules,
     )
 
     def concerns(self, options: Options) -> bool:
@@ -83,6 +86,10 @@ class PlainOpKind(Kind):
             return Subject(self, node, node.name, (), nothing)
         return Subject(self, node, node.name, [Candidate(_facts(context, node, form))], as_it_stands(context, node))
 
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All but shifts: where the target has none, they are lowered next, and those rules build none."""
+        return [node for node in built if node.name not in SHIFTS]
+
     def owns(self, node: Node) -> frozenset[str]:
         return OWNED
 
@@ -98,6 +105,7 @@ class PlainOpKind(Kind):
         return super().title(rule).removeprefix("op, named stablehlo.")
 
 
+SHIFTS = frozenset(op.value for op in (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL))
 WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
 
 OWNED = frozenset(
@@ -106,7 +114,7 @@ OWNED = frozenset(
         *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
         *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
         *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
-        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal"),
+        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "rng_algorithm"),
     )
 )
 """Attributes that make an op what it is."""

@@ -1,0 +1,90 @@
+"""`rng_bit_generator` in plain ops: the bits that XLA draws on a CPU, and the state that it leaves."""
+
+import jax
+import numpy as np
+import pytest
+
+import hlo_lower as hl
+from hlo_lower.lowerings import random_bits, traced
+from hlo_lower.verify.run import exported_from_module
+
+RNG = {"stablehlo.scatter": "lowered", "stablehlo.rng_bit_generator": "none"}
+SHIFTS = {f"stablehlo.shift_{name}": "none" for name in ("left", "right_logical", "right_arithmetic")}
+TARGET = hl.Target("npu", refused=RNG)
+SHAPES = [(3, 4), (), (1,), (5,), (3, 5, 7), (2, 1), (17,), (1, 1, 1)]
+
+
+def drawn(algorithm, size, element, shape):
+    """A module that draws once."""
+    states, kind = f"tensor<{size}xui64>", f"tensor<{'x'.join([*map(str, shape), element])}>"
+    return (
+        f"func.func public @main(%s: {states}) -> ({states}, {kind}) {{\n"
+        f"  %a, %b = stablehlo.rng_bit_generator %s, algorithm = {algorithm} : ({states}) -> ({states}, {kind})\n"
+        f"  return %a, %b : {states}, {kind}\n}}\n"
+    )
+
+
+def run(text, state):
+    """The next state, and what is drawn."""
+    with jax.enable_x64(True):
+        return jax.tree.leaves(jax.jit(exported_from_module(text).call)(state))
+
+
+def states(size):
+    """A random state, and some near the ends of their words."""
+    ends = np.array([7, 2**32 - 1, 2**64 - 1], np.uint64)[:size]
+    return [np.random.default_rng(0).integers(0, 2**64, size, np.uint64), np.full(size, 2**64 - 1, np.uint64), ends]
+
+
+NOW = {((3, 4), "ui64"), ((3, 4), "ui8"), ((3, 5, 7), "ui32")}
+CASES = [
+    pytest.param(shape, element, marks=[] if (shape, element) in NOW else pytest.mark.sweep)
+    for shape in SHAPES
+    for element in random_bits.DRAWN
+]
+
+
+@pytest.mark.parametrize(("shape", "element"), CASES)
+@pytest.mark.parametrize(("algorithm", "size"), [("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)])
+def test_the_bits_and_the_next_state_are_those_of_xla(algorithm, size, element, shape):
+    """Also where counters run over the end of a word, and where numbers are left over."""
+    text = drawn(algorithm, size, element, shape)
+    lowered = hl.lower(text, target=TARGET)
+    assert not lowered.refused
+    for state in states(size):
+        for expected, found in zip(run(text, state), run(lowered.text, state), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_shifts_that_it_needs_are_lowered_next():
+    """A target without shifts gets them as products and quotients."""
+    text = drawn("THREE_FRY", 2, "ui32", (5,))
+    lowered = hl.lower(text, target=hl.Target("npu", refused={**RNG, **SHIFTS}))
+    assert not lowered.refused
+    assert "stablehlo.shift" not in lowered.text
+    [state, *_] = states(2)
+    np.testing.assert_array_equal(run(lowered.text, state)[1], run(text, state)[1])
+
+
+@pytest.mark.parametrize(("size", "is_lowered"), [(2, False), (3, True)])
+def test_a_state_of_three_numbers_is_a_form_of_its_own(size, is_lowered):
+    """IREE's Philox is XLA's from a state of two."""
+    lowered = hl.lower(drawn("PHILOX", size, "ui32", (4,)), target="iree")
+    assert ("stablehlo.rng_bit_generator" not in lowered.text) is is_lowered
+
+
+@pytest.mark.parametrize(("size", "element", "shape"), [(2, "ui32", (0, 3)), (2, "f32", (4,)), (1, "ui32", (4,))])
+def test_what_xla_does_not_draw_is_left_and_told(size, element, shape):
+    """Nothing at all, floats, or from a state of another form."""
+    lowered = hl.lower(drawn("THREE_FRY", size, element, shape), target=TARGET, keep_unsupported=True)
+    assert "stablehlo.rng_bit_generator" in lowered.text
+    assert any("the state" in note for note in lowered.notes)
+
+
+@pytest.mark.parametrize("constant", ["THREEFRY_PARITY", "PHILOX_ROUNDS"])
+def test_other_bits_do_not_verify(constant, monkeypatch):
+    """A wrong constant of either algorithm is seen."""
+    text = drawn("THREE_FRY" if "FRY" in constant else "PHILOX", 2, "ui32", (4,))
+    monkeypatch.setattr(random_bits, constant, getattr(random_bits, constant) - 1)
+    monkeypatch.setattr(traced, "jaxpr_of", traced.jaxpr_of.__wrapped__)  # what is kept stays right
+    assert not hl.verify(text, hl.lower(text, target=TARGET), runs=1).ok
