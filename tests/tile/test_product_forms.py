@@ -46,6 +46,8 @@ SETTLED = {
     "weights of attention": (of("hts,shd->thd"), (4, 8, 8), (8, 4, 2), 256),
     "gathered weights of experts": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 32), 0),
     "these, the other way round": (of("tkdf,td->tkf"), (8, 2, 3, 32), (8, 3), 0),
+    "of a matrix of one column": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 1), 0),
+    "the gradient of attention": (of("hts,htd->hsd"), (4, 8, 32), (4, 8, 2), 256),
     "a transpose that goes": (lambda a, b: jnp.einsum("td,dv->tv", a, b).T, (8, 3), (3, 5), 0),
 }
 
@@ -65,7 +67,12 @@ def test_least_is_copied(what):
 KEPT = {
     "rows on both sides": (of("btd,bkdf->btkf"), (2, 5, 3), (2, 2, 3, 4)),
     "without a batch": (of("td,kdf->tkf"), (8, 3), (2, 3, 4)),
-    "a small matrix": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 1)),
+    "a small factor": (of("hts,htd->hsd"), (4, 8, 2), (4, 8, 16)),
+    "transposed, of large factors": (
+        lambda a, b: jnp.einsum("hdt,hts->hds", a, b).swapaxes(1, 2),
+        (4, 2, 8),
+        (4, 8, 9),
+    ),
 }
 
 
