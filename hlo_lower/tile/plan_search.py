@@ -207,9 +207,9 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
 def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
-    Where none needs less yet, the first that needs about as much and leaves less beyond the budget elsewhere (`Beyond`). Of
-    those that gain one that computes no large value again is better: what is left may do without, too. Else a later one
-    is if it needs clearly less.
+    Where none needs less yet, the first that needs about as much and leaves less beyond the budget elsewhere
+    (`Beyond`). Of those that gain one that computes no large value again is better: what is left may do without, too.
+    Else a later one is if it needs clearly less.
 
     Args:
       found: is changed.
