@@ -29,7 +29,7 @@ SMALLEST = 512
 SHARES = (2, 8)
 """The parts of the budget that a tile may take, the first in the hope that its estimate holds."""
 
-CACHED = 4 << 20
+CACHED = 8 << 20
 """Bytes of a tile beyond which a larger one is not faster: what a tile writes is still in a cache where it is read."""
 
 READ = 4

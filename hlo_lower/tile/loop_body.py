@@ -13,6 +13,10 @@ from hlo_lower.tile.phases import Loop, reads_tile
 
 ITERATOR, INNER = "i", "j"
 
+FEW = 4
+"""So many pieces of an accumulator stand one after the other, without a loop: XLA adds a piece to its place on one
+thread (it ends in a `dynamic_update_slice`), and others multiply meanwhile, but not across the trips of a loop."""
+
 
 class LoopBody:
     """Builds the tiles of a loop.
@@ -120,7 +124,8 @@ class _Tile:
             part = those.part(carried[0].static_shape, dim)
             return [accumulate(build, carried[0], part, partial, bound, combine)]
 
-        return TiledLoop(length, size).emit(self._build, [old], kept, piece)
+        is_unrolled = length <= FEW * size
+        return TiledLoop(length, size, is_unrolled=is_unrolled).emit(self._build, [old], kept, piece)
 
     def write(self, value: Value, old: Value) -> Value:
         """A result with this tile of it written."""

@@ -120,3 +120,20 @@ def test_other_products_are_told_apart():
     wrong = re.sub(r"(transpose .*dims = )\[1, 0, 2\]", r"\1[0, 1, 2]", settled(before))
     assert wrong != settled(before)
     assert not are_equal_by_parts(before, wrong, reassociated=False)
+
+
+def test_tiles_of_a_turned_product_are_shown():
+    """A loop adds up a product of the other form, and what it gives is transposed; otherwise it is another one."""
+
+    def gradient(q, k, g):
+        return jnp.einsum("hts,htd->hsd", jnp.exp(jnp.einsum("htd,hsd->hts", q, k)), g)
+
+    rows, keys = jax.ShapeDtypeStruct((2, 64, 2), jnp.float32), jax.ShapeDtypeStruct((2, 32, 2), jnp.float32)
+    before = jax.jit(gradient).lower(rows, keys, rows).as_text()
+    after = hl.tile(before, max_temp="9KiB").text
+    assert "2x2x32xf32" in after.split("stablehlo.while")[1]
+    assert are_equal_by_parts(before, after, reassociated=True)
+    assert not are_equal_by_parts(before, after, reassociated=False)
+    wrong = re.sub(r"(transpose .*dims = )\[0, 2, 1\](.*2x2x32)", r"\1[1, 2, 0]\2", after)
+    assert wrong != after
+    assert not are_equal_by_parts(before, wrong, reassociated=True)
