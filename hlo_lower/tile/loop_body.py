@@ -28,8 +28,8 @@ class LoopBody:
     """
 
     def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
-        self._program, self._labels, self._loop = program, labels, loop
-        self._given, self._most = tuple(given), most
+        self.program, self.labels, self._loop = program, labels, loop
+        self._given, self.most = tuple(given), most
         self._inside = set(loop.nodes)
 
     def build(
@@ -41,7 +41,7 @@ class LoopBody:
         given: tuple[Value, ...],
     ) -> Sequence[Value]:
         """One tile (a `TileBuilder`)."""
-        tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self._labels.steps, size))
+        tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self.labels.steps, size))
         tile.whole.update(zip(self._given, given, strict=True))
         split = len(self._loop.tiles)
         left = list(carried[split:])
@@ -53,21 +53,6 @@ class LoopBody:
             else:
                 tile.compute(node)
         return [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
-
-    @property
-    def program(self) -> Dataflow:
-        """The program."""
-        return self._program
-
-    @property
-    def labels(self) -> Labels:
-        """What is cut, and where."""
-        return self._labels
-
-    @property
-    def most(self) -> int:
-        """See the arguments."""
-        return self._most
 
     def is_inside(self, node: Node | None) -> bool:
         """Whether a node is in the loop."""
