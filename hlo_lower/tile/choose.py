@@ -29,7 +29,7 @@ SMALLEST = 512
 SHARES = (2, 8)
 """The parts of the budget that a tile may take, the first in the hope that its estimate holds."""
 
-CACHED = 4 << 20
+CACHED = 8 << 20
 """Bytes of a tile beyond which a larger one is not faster: what a tile writes is still in a cache where it is read."""
 
 READ = 4
@@ -100,19 +100,22 @@ def _choices(
             continue
         least = max(1, min(size, budget) // large, size // SMALLEST)
         core = core_of(program, seed, least)
+        plans: dict[int, LoopPlan] = {}
         for dim, extent in enumerate(seed.static_shape):
-            if extent < FEWEST_STEPS:
-                continue
-            labels = label(program, core, dim)
-            known = frozenset(labels.dims.items())
-            if not known or known in seen:
-                continue
-            seen.add(known)
-            plan = cut(program, labels)
-            if plan.loops and saves(program, plan):
-                sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in shares)
-                price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
-                found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
+            labels = label(program, core, dim) if extent >= FEWEST_STEPS else None
+            known = frozenset(labels.dims.items()) if labels else frozenset[tuple[Value, int]]()
+            if labels and known and known not in seen:
+                seen.add(known)
+                plan = cut(program, labels)
+                if plan.loops and saves(program, plan):
+                    plans[dim] = plan
+        plain = {dim for dim, plan in plans.items() if not any(loop.accumulators for loop in plan.loops)}
+        for dim, plan in plans.items():
+            sizes = dict.fromkeys(sizes_for(program, plan, budget // share) for share in shares)
+            price = cost(program, plan) + AGAIN * rescattered(program, plan, next(iter(sizes)))
+            if plain <= {dim}:  # else a loop within it makes a large step smaller
+                price += max(0, max(step_bytes(program, plan, loop) for loop in plan.loops) - CACHED)
+            found += [CostedPlan(program, plan, size, price, rank) for rank, size in enumerate(sizes)]
     return found
 
 

@@ -13,6 +13,10 @@ from hlo_lower.tile.phases import Loop, reads_tile
 
 ITERATOR, INNER = "i", "j"
 
+FEW = 4
+"""So many pieces of an accumulator stand one after the other, without a loop: XLA adds a piece to its place on one
+thread (it ends in a `dynamic_update_slice`), and others multiply meanwhile, but not across the trips of a loop."""
+
 
 class LoopBody:
     """Builds the tiles of a loop.
@@ -24,8 +28,8 @@ class LoopBody:
     """
 
     def __init__(self, program: Dataflow, labels: Labels, loop: Loop, given: Sequence[Value], most: int) -> None:
-        self._program, self._labels, self._loop = program, labels, loop
-        self._given, self._most = tuple(given), most
+        self.program, self.labels, self._loop = program, labels, loop
+        self._given, self.most = tuple(given), most
         self._inside = set(loop.nodes)
 
     def build(
@@ -37,7 +41,7 @@ class LoopBody:
         given: tuple[Value, ...],
     ) -> Sequence[Value]:
         """One tile (a `TileBuilder`)."""
-        tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self._labels.steps, size))
+        tile = _Tile(self, build, Bindings({ITERATOR: start}), Steps(ITERATOR, self.labels.steps, size))
         tile.whole.update(zip(self._given, given, strict=True))
         split = len(self._loop.tiles)
         left = list(carried[split:])
@@ -49,21 +53,6 @@ class LoopBody:
             else:
                 tile.compute(node)
         return [*(tile.write(v, old) for v, old in zip(self._loop.tiles, carried, strict=False)), *combined]
-
-    @property
-    def program(self) -> Dataflow:
-        """The program."""
-        return self._program
-
-    @property
-    def labels(self) -> Labels:
-        """What is cut, and where."""
-        return self._labels
-
-    @property
-    def most(self) -> int:
-        """See the arguments."""
-        return self._most
 
     def is_inside(self, node: Node | None) -> bool:
         """Whether a node is in the loop."""
@@ -120,7 +109,8 @@ class _Tile:
             part = those.part(carried[0].static_shape, dim)
             return [accumulate(build, carried[0], part, partial, bound, combine)]
 
-        return TiledLoop(length, size).emit(self._build, [old], kept, piece)
+        is_unrolled = length <= FEW * size
+        return TiledLoop(length, size, is_unrolled=is_unrolled).emit(self._build, [old], kept, piece)
 
     def write(self, value: Value, old: Value) -> Value:
         """A result with this tile of it written."""

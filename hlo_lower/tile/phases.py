@@ -50,7 +50,7 @@ def reads_tile(labels: Labels, node: Node, number: int) -> bool:
 
 def cut(program: Dataflow, labels: Labels) -> LoopPlan:
     """Cut labelled nodes into loops."""
-    phase, ready = _phases(program, labels)
+    phase = _phases(program, labels)
     count = max(phase.values(), default=-1) + 1
     loops = [Loop() for _ in range(count)]
     leaves = [_leaving(program, labels, phase, number) for number in range(count)]
@@ -66,14 +66,13 @@ def cut(program: Dataflow, labels: Labels) -> LoopPlan:
         loop.again = [node for node in loop.nodes if phase[node] < number]
     for loop, leaving in zip(loops, leaves, strict=True):
         loop.tiles = [value for value in leaving if program.maker[value] in set(loop.nodes)]
-    assert all(ready[value] <= count for value in ready)
     return LoopPlan(labels, tuple(loop for loop in loops if loop.nodes))
 
 
-def _phases(program: Dataflow, labels: Labels) -> tuple[dict[Node, int], dict[Value, int]]:
-    """The loop that each labelled node belongs to, and for each value the first loop that can read all of it."""
+def _phases(program: Dataflow, labels: Labels) -> dict[Node, int]:
+    """The loop that each labelled node belongs to."""
     phase: dict[Node, int] = {}
-    ready = dict.fromkeys(program.block.arguments, 0)
+    ready = dict.fromkeys(program.block.arguments, 0)  # for each value the first loop that can read all of it
     effects: dict[Node, int] = {}
     for node in program.nodes:
         if node in labels.axes:
@@ -89,7 +88,7 @@ def _phases(program: Dataflow, labels: Labels) -> tuple[dict[Node, int], dict[Va
         before = program.effect_before.get(node)
         effects[node] = max(first, effects.get(before, 0) if before is not None else 0)
         ready.update(dict.fromkeys(node.results, effects[node]))
-    return phase, ready
+    return phase
 
 
 def _leaving(program: Dataflow, labels: Labels, phase: dict[Node, int], number: int) -> dict[Value, None]:

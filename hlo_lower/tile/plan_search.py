@@ -12,7 +12,7 @@ from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.memory import shown_bytes
 from hlo_lower.subset.axis_link import Boundary
 from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import LARGE, NARROW, CostedPlan, choices, within
+from hlo_lower.tile.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
 from hlo_lower.tile.dataflow import Dataflow, type_of
 from hlo_lower.tile.emit_loops import emit
 from hlo_lower.tile.liveness import liveness, programs_at_peak
@@ -207,9 +207,9 @@ def _recompute(found: Search, budget: int, part: int = 0) -> bool:
 def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool:
     """Take the best of the plans that are tried, or the first that is within the budget; whether there was one.
 
-    Where none needs less yet, the first that needs no more and leaves less beyond the budget elsewhere (`Beyond`). Of
-    those that gain one that computes no large value again is better: what is left may do without, too. Else a later one
-    is if it needs clearly less.
+    Where none needs less yet, the first that needs about as much and leaves less beyond the budget elsewhere
+    (`Beyond`). Of those that gain one that computes no large value again is better: what is left may do without, too.
+    Else a later one is if it needs clearly less.
 
     Args:
       found: is changed.
@@ -226,7 +226,7 @@ def _improve(found: Search, budget: int, rules: SubsetRules, large: int) -> bool
         if isinstance(size, int) and size < found.size * GAIN:
             if best is None or size <= budget or attempt.comes_before(size, *best):
                 best = size, attempt
-        elif isinstance(size, int) and size <= found.size and attempt.beyond.is_level(beyond):
+        elif isinstance(size, int) and size <= found.size + budget // SLIGHT and attempt.beyond.is_level(beyond):
             level = level or (size, attempt)
         if (best and best[0] <= budget) or (level and not best) or found.is_over():
             break

@@ -57,41 +57,46 @@ def copied(first: Factor, second: Factor) -> int:
 def settle_products(graph: Graph) -> None:
     """Give products, those in loops included, the form of which least is copied."""
     with mlir.active(graph.context):
-        for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-            if node.name == "stablehlo.transpose":
-                _turn(node)
-        for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
-            if node.name == "stablehlo.dot_general":
-                _batch(node)
+        for turn in (_turn, _batch):
+            for node in [node for block in blocks_of(graph.main.body) for node in block.nodes]:
+                if node.name == "stablehlo.dot_general":
+                    turn(node)
 
 
-def _turn(transpose: Node) -> None:
-    """Exchange the factors of a product that is only transposed, where that is no transpose then, or less is copied.
+def _turn(dot: Node) -> None:
+    """Exchange the factors of a product, where less is copied so, a transpose of the product included.
 
         %d = dot_general %a, %b : 512x2048, 2048x32000 -> 512x32000;  %t = transpose %d : 32000x512
         ->  %t = dot_general %b, %a : 32000x512
 
+        %d = dot_general %p, %g, batching [0] x [0], contracting [1] x [1] : 4x128x4096, 4x128x64 -> 4x4096x64
+        ->  %d = transpose (dot_general %g, %p : 4x64x4096), of which a loop over what is summed adds up the products
+
     Right: a product does not depend on the order of its factors, and the free dims of the first one come first.
     """
-    dot = transpose.operand(0).node
-    if dot is None or dot.name != "stablehlo.dot_general" or len(list(dot.result().users)) != 1:
-        return
+    users = list(dot.result().users)
+    transpose = users[0] if len(users) == 1 and users[0].name == "stablehlo.transpose" else None
     first, second = factors_of(dot)
-    batch, left, rank = len(first.batch), len(first.free), len(dot.result().static_shape)
+    result = dot.result()
+    batch, left, rank = len(first.batch), len(first.free), len(result.static_shape)
     exchanged = (*range(batch), *range(batch + left, rank), *range(batch, batch + left))
-    permutation = [exchanged.index(dim) for dim in transpose.integers("permutation") or ()]
+    wanted = range(rank) if transpose is None else transpose.integers("permutation")
+    permutation = [exchanged.index(dim) for dim in wanted]
     is_gone = permutation == list(range(rank))
     attributes = mlir.turned_dot_attributes(dot.raw)
-    if attributes is None or not (is_gone or copied(second, first) < copied(first, second)):
+    before = copied(first, second) + (size_of(result) if transpose else 0)
+    after = copied(second, first) + (0 if is_gone else size_of(result))
+    if attributes is None or after >= before:
         return
-    build = Builder.before(transpose)
-    shape = [dot.result().static_shape[dim] for dim in exchanged]
-    kind = mlir.tensor_type(shape, mlir.tensor_element(dot.result().raw.type))
+    last = transpose or dot
+    build = Builder.before(last)
+    shape = [result.static_shape[dim] for dim in exchanged]
+    kind = mlir.tensor_type(shape, mlir.tensor_element(result.raw.type))
     turned = build.op("stablehlo.dot_general", dot.operands[::-1], [kind], attributes).result()
     new = turned if is_gone else build.transpose(turned, permutation)
-    transpose.result().raw.replace_all_uses_with(new.raw)
-    transpose.raw.erase()
-    dot.raw.erase()
+    last.result().raw.replace_all_uses_with(new.raw)
+    for old in dict.fromkeys((last, dot)):
+        old.raw.erase()
 
 
 def _batch(dot: Node) -> None:

@@ -138,6 +138,6 @@ def test_the_document_shows_what_the_page_draws(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tiling_figures"])
     from tiling_figures import PROGRAM
 
-    [found] = loops(PROGRAM, "loss.mlir:4", 1, 256)
+    [found] = loops(PROGRAM, "loss.mlir:4", 1, 500)
     assert (ROOT / "docs" / "figures" / "tiling_loop.svg").read_text() == found.svg(alone=True) + "\n"
     assert str(found).removeprefix("loss.mlir:4: ") in (ROOT / "docs" / "tiling.md").read_text()

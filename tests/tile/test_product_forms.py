@@ -46,6 +46,8 @@ SETTLED = {
     "weights of attention": (of("hts,shd->thd"), (4, 8, 8), (8, 4, 2), 256),
     "gathered weights of experts": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 32), 0),
     "these, the other way round": (of("tkdf,td->tkf"), (8, 2, 3, 32), (8, 3), 0),
+    "of a matrix of one column": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 1), 0),
+    "the gradient of attention": (of("hts,htd->hsd"), (4, 8, 32), (4, 8, 2), 256),
     "a transpose that goes": (lambda a, b: jnp.einsum("td,dv->tv", a, b).T, (8, 3), (3, 5), 0),
 }
 
@@ -65,7 +67,12 @@ def test_least_is_copied(what):
 KEPT = {
     "rows on both sides": (of("btd,bkdf->btkf"), (2, 5, 3), (2, 2, 3, 4)),
     "without a batch": (of("td,kdf->tkf"), (8, 3), (2, 3, 4)),
-    "a small matrix": (of("td,tkdf->tkf"), (8, 3), (8, 2, 3, 1)),
+    "a small factor": (of("hts,htd->hsd"), (4, 8, 2), (4, 8, 16)),
+    "transposed, of large factors": (
+        lambda a, b: jnp.einsum("hdt,hts->hds", a, b).swapaxes(1, 2),
+        (4, 2, 8),
+        (4, 8, 9),
+    ),
 }
 
 
@@ -113,3 +120,20 @@ def test_other_products_are_told_apart():
     wrong = re.sub(r"(transpose .*dims = )\[1, 0, 2\]", r"\1[0, 1, 2]", settled(before))
     assert wrong != settled(before)
     assert not are_equal_by_parts(before, wrong, reassociated=False)
+
+
+def test_tiles_of_a_turned_product_are_shown():
+    """A loop adds up a product of the other form, and what it gives is transposed; otherwise it is another one."""
+
+    def gradient(q, k, g):
+        return jnp.einsum("hts,htd->hsd", jnp.exp(jnp.einsum("htd,hsd->hts", q, k)), g)
+
+    rows, keys = jax.ShapeDtypeStruct((2, 64, 2), jnp.float32), jax.ShapeDtypeStruct((2, 32, 2), jnp.float32)
+    before = jax.jit(gradient).lower(rows, keys, rows).as_text()
+    after = hl.tile(before, max_temp="9KiB").text
+    assert "2x2x32xf32" in after.split("stablehlo.while")[1]
+    assert are_equal_by_parts(before, after, reassociated=True)
+    assert not are_equal_by_parts(before, after, reassociated=False)
+    wrong = re.sub(r"(transpose .*dims = )\[0, 2, 1\](.*2x2x32)", r"\1[1, 2, 0]\2", after)
+    assert wrong != after
+    assert not are_equal_by_parts(before, wrong, reassociated=True)

@@ -16,7 +16,7 @@ from hlo_lower.verify.constant_folding import is_splat
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
 from hlo_lower.verify.parts.counting import counted
-from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, shape_of
+from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, integers, shape_of
 from hlo_lower.verify.parts.place_laws import PLACE_LAWS, whole
 from hlo_lower.verify.parts.positions import ZERO, Position, shifted
 from hlo_lower.verify.parts.sum_laws import (
@@ -27,7 +27,7 @@ from hlo_lower.verify.parts.sum_laws import (
     summed_extents,
 )
 from hlo_lower.verify.parts.tile_writes import Box, Writes, covers
-from hlo_lower.verify.parts.turned_products import turn_products
+from hlo_lower.verify.parts.turned_products import add_turned, turn_products, turned
 from hlo_lower.verify.parts.window_laws import WINDOW_LAWS
 from hlo_lower.verify.program import Body, Op, Program, ValueId
 
@@ -63,6 +63,7 @@ def are_equal_by_parts(first: str, second: str, *, reassociated: bool, name: str
     with mlir.active(context):
         for module in modules:
             turn_products(module)
+        add_turned(modules[0])
     programs = Program(modules[0]), Program(modules[1])
     bodies = programs[0].entries[name], programs[1].entries[name]
     if any(op.has_effects for body in bodies for op in body.ops):
@@ -157,7 +158,7 @@ class _Shown:
             return [self._by_law, self._by_tiles, self._by_sums]
         return [
             *(self._is_same, self._is_known, self._counts_alike, self._by_slice, self._of_slice),
-            *(self._by_tiles, self._by_sums, self._in_order, self._by_law),
+            *(self._by_tiles, self._by_sums, self._in_order, self._by_law, self._by_turned),
         ]
 
     def _fits(self, y: ValueId, part: Part) -> bool:
@@ -414,6 +415,16 @@ class _Shown:
             return False
         goals = law(asked)
         return goals is not None and all(self.is_part(*goal) for goal in goals)
+
+    def _by_turned(self, y: ValueId, part: Part) -> bool:
+        """A transpose of a part of the product with its factors exchanged."""
+        op, other = self._a.makers[part.value], self._second.maker(y)
+        if op is None or other is None or (op.name, other.name) != ("stablehlo.dot_general", "stablehlo.transpose"):
+            return False
+        order = integers(other, "permutation")
+        value = turned(op, order)
+        offsets = tuple(part.offsets[order.index(dim)] for dim in range(len(order)))
+        return value is not None and self.is_part(other.inputs[0], Part(value, offsets))
 
     def _may_cut(self, op: Op) -> bool:
         """Whether an op may be computed in parts: one that sums floats, in an order that its sizes decide, only where

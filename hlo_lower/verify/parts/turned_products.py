@@ -9,6 +9,7 @@ that neither has to know in which form the other one has it.
 """
 
 from hlo_lower import mlir
+from hlo_lower.verify.program import Op, ValueId
 
 
 def turn_products(module: mlir.RawModule) -> None:
@@ -22,16 +23,47 @@ def turn_products(module: mlir.RawModule) -> None:
         _unbatch(dot)
 
 
+def add_turned(module: mlir.RawModule) -> None:
+    """Put the product of the same factors in the other order, which nothing reads, behind each one of a batch: a loop
+    may add up its tiles, and transpose the sum (`turned`)."""
+    dots: list[mlir.RawOperation] = []
+    mlir.walk(module.operation, lambda op: dots.append(op) if op.name == "stablehlo.dot_general" else None)
+    for dot in dots:
+        attributes = mlir.turned_dot_attributes(dot)
+        if attributes is not None and mlir.dot_dimension_numbers(dot).lhs_batching_dimensions:
+            shape = mlir.tensor_shape(dot.results[0].type)
+            kind = mlir.tensor_type([shape[d] for d in _exchanged(dot)], mlir.tensor_element(dot.results[0].type))
+            factors, point = [dot.operands[1], dot.operands[0]], mlir.insert_before(dot)
+            mlir.create_operation(dot.name, factors, [kind], attributes, location=dot.location, insertion_point=point)
+
+
+def turned(dot: Op, order: tuple[int, ...]) -> ValueId | None:
+    """The product of the same factors in the other order, of which a product is the transpose by `order`."""
+    with mlir.active(dot.raw.context):
+        attributes = mlir.turned_dot_attributes(dot.raw)
+    exchanged = _exchanged(dot.raw)
+    if attributes is None or order != tuple(exchanged.index(dim) for dim in range(len(order))):
+        return None
+    same = (op for op in dot.parent.ops if op.name == dot.name and op.inputs == dot.inputs[::-1])
+    found = (op for op in same if all(op.raw.attributes[name] == value for name, value in attributes.items()))
+    return next((op.results[0] for op in found), None)
+
+
+def _exchanged(dot: mlir.RawOperation) -> tuple[int, ...]:
+    """The dims of a product as they stand once its factors are exchanged."""
+    numbers = mlir.dot_dimension_numbers(dot)
+    batch, rank = len(numbers.lhs_batching_dimensions), len(mlir.tensor_shape(dot.results[0].type))
+    left = len(mlir.tensor_shape(dot.operands[0].type)) - len(numbers.lhs_contracting_dimensions)
+    return (*range(batch), *range(left, rank), *range(batch, left))
+
+
 def _turn(transpose: mlir.RawOperation) -> None:
     """Exchange the factors of a transposed product, if the dims move less then: nowhere, if can be."""
     dot = mlir.producer(transpose.operands[0])
     if dot is None or dot.name != "stablehlo.dot_general":
         return
-    numbers = mlir.dot_dimension_numbers(dot)
-    batch = len(numbers.lhs_batching_dimensions)
-    left = len(mlir.tensor_shape(dot.operands[0].type)) - batch - len(numbers.lhs_contracting_dimensions)
     shape = mlir.tensor_shape(dot.results[0].type)
-    exchanged = (*range(batch), *range(batch + left, len(shape)), *range(batch, batch + left))
+    exchanged = _exchanged(dot)
     before = mlir.integers_of(transpose.attributes["permutation"])
     permutation = tuple(exchanged.index(dim) for dim in before)
     attributes = mlir.turned_dot_attributes(dot)
