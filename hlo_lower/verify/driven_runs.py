@@ -294,7 +294,7 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
 
 def _specials(role: Role, roles: Roles) -> list[float]:
     """NaN, infinities and signed zeros, where the type has them and something is known of them."""
-    if roles.has_matrices:
+    if roles.not_said:
         return []
     drawn = with_special_values(np.random.default_rng(0), np.zeros(16, role.dtype))
     return [float(v) for v in np.unique(drawn.view(f"u{role.dtype.itemsize}")).view(role.dtype)]
