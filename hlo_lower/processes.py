@@ -5,7 +5,9 @@ forked: JAX has threads, which a fork does not survive.
 """
 
 import multiprocessing
+import resource
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -17,6 +19,9 @@ from typing import Generic, TypeVar
 
 from hlo_lower.answering_child import ending
 from hlo_lower.errors import InputError
+
+MOST_MEMORY = 3 << 29
+"""Bytes that a process has held when another one takes its place: four times what holds one that compiled little."""
 
 Work = TypeVar("Work")
 Answer = TypeVar("Answer")
@@ -36,6 +41,7 @@ def in_processes(
     jobs: int,
     timeout: float | None = None,
     prepare: Callable[[], None] | None = None,
+    most_memory: int = MOST_MEMORY,
 ) -> Generator[tuple[int, Answer | Lost]]:
     """Call a function on each piece of work, and give each one's number and answer as they come.
 
@@ -45,23 +51,25 @@ def in_processes(
       jobs: how many processes, at least 1.
       timeout: seconds for a piece; a process that takes longer is killed. The start of a process is not counted.
       prepare: called once in each process before its first piece.
+      most_memory: a process that has held more bytes than these gets no further piece: XLA keeps some of what it
+        compiles, so that memory would grow with the number of pieces.
 
     Raises:
       InputError: a process ends before it can work.
     """
     waiting = deque(range(len(works)))
-    lanes = [_Lane(call, prepare) for _ in range(min(jobs, len(works)))]
+    lanes = [_Lane(call, prepare, most_memory) for _ in range(min(jobs, len(works)))]
     try:
         while waiting or any(lane.work is not None for lane in lanes):
             heard = wait([lane.pipe for lane in lanes], _patience(lanes))
             for lane in [lane for lane in lanes if lane.pipe in heard or lane.is_late()]:
                 number, answer = lane.work, lane.answer(timeout)
                 lane.work = None
-                if isinstance(answer, Lost):
+                if isinstance(answer, Lost) or lane.is_full:
                     lanes.remove(lane)
                     lane.stop()
                     if waiting:
-                        lanes.append(_Lane(call, prepare))
+                        lanes.append(_Lane(call, prepare, most_memory))
                 elif waiting:
                     lane.give(waiting[0], works[waiting[0]], timeout)
                     waiting.popleft()
@@ -75,16 +83,16 @@ def in_processes(
 class _Lane(Generic[Work, Answer]):
     """A process, and the number of what it works on."""
 
-    def __init__(self, call: Callable[[Work], Answer], prepare: Callable[[], None] | None) -> None:
+    def __init__(self, call: Callable[[Work], Answer], prepare: Callable[[], None] | None, most_memory: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(call, prepare, other), daemon=True)
+        self.process = context.Process(target=_serve, args=(call, prepare, most_memory, other), daemon=True)
         with _interrupts_ignored():
             self.process.start()
         other.close()
         self.work: int | None = None
         self.deadline = float("inf")
-        self.ready = False
+        self.ready = self.is_full = False
 
     def give(self, number: int, work: Work, timeout: float | None) -> None:
         """Send a piece of work."""
@@ -102,7 +110,7 @@ class _Lane(Generic[Work, Answer]):
         if self.is_late() and not self.pipe.poll():
             return Lost(f"was not done after {timeout:g} s, the time for a module")
         try:
-            said: Answer | Lost | None = self.pipe.recv()
+            said, self.is_full = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
             if not self.ready:
@@ -135,15 +143,25 @@ def _patience(lanes: "Sequence[_Lane[Work, Answer]]") -> float | None:
 
 
 def _serve(
-    call: Callable[[Work], Answer], prepare: Callable[[], None] | None, pipe: "Connection[Answer | Lost | None, Work]"
+    call: Callable[[Work], Answer],
+    prepare: Callable[[], None] | None,
+    most_memory: int,
+    pipe: "Connection[tuple[Answer | None, bool], Work]",
 ) -> None:
-    """The life of a process: get ready, then answer until the other side has gone."""
+    """The life of a process: get ready, then answer until the other side has gone; with each answer whether it has held
+    too much."""
     if prepare is not None:
         prepare()
-    pipe.send(None)
+    pipe.send((None, False))
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(call(pipe.recv()))
+            pipe.send((call(pipe.recv()), largest_so_far() > most_memory))
+
+
+def largest_so_far() -> int:
+    """The most bytes of memory that this process has held."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held if sys.platform == "darwin" else held * 1024
 
 
 @contextmanager

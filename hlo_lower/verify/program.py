@@ -4,7 +4,7 @@ Nothing of the reader that the converter uses is used here, so that a mistake of
 writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.piece`).
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -25,6 +25,9 @@ _EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed"
 
 CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
+
+COPIES = frozenset({"stablehlo.convert", "stablehlo.reshape"})
+"""Operations that are their operand where the type stays: modules that were HLO have one behind each argument."""
 
 NAMING = frozenset({*CALLS, "stablehlo.custom_call"})
 """Operations whose attributes may name functions."""
@@ -145,7 +148,7 @@ class Program:
         scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
         self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
         self.entries = {
-            name: self._body(function.regions[0].blocks[0], {}, (name,), None)
+            name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
             for name, function in self.functions.items()
             if is_public(function) and len(function.regions[0].blocks)
         }
@@ -168,10 +171,16 @@ class Program:
         return number
 
     def _body(
-        self, block: mlir.RawBlock, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...], owner: Op | None
+        self,
+        block: mlir.RawBlock,
+        env: dict[mlir.RawValue, ValueId],
+        stack: tuple[str, ...],
+        owner: Op | None,
+        kept: Mapping[int, ValueId],
     ) -> Body:
         body = Body(owner=owner)
         body.arguments = tuple(self._value(argument, None, body, env) for argument in block.arguments)
+        env.update((block.arguments[place], value) for place, value in kept.items())
         body.returned = self._fill(body, block, env, stack)
         return body
 
@@ -184,6 +193,9 @@ class Program:
             if raw.name in TERMINATORS:
                 return tuple(env[v] for v in raw.operands)
             if raw.name in CALLS and self._inlined(body, raw, env, stack):
+                continue
+            if raw.name in COPIES and _is_copy(raw):
+                env[raw.results[0]] = env[raw.operands[0]]
                 continue
             self._op(body, raw, env, stack)
         return ()
@@ -219,11 +231,15 @@ class Program:
         inputs = tuple(env[v] for v in raw.operands)
         op = Op(raw.name, raw, self._attributes(raw), inputs, (), (), {}, body, len(body.ops), False)
         blocks = [block for region in raw.regions for block in region.blocks]
+        kept: dict[int, ValueId] = {}  # what a loop carries and does not change is what went into it
         if blocks:
             op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
-            op.bodies = tuple(self._body(block, env, stack, op) for block in blocks)
+            if raw.name == "stablehlo.while":
+                kept = {place: inputs[place] for place in _unchanged(blocks[1])}
+            op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
         op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
         op.results = tuple(self._value(result, op, body, env) for result in raw.results)
+        env.update((raw.results[place], value) for place, value in kept.items())
         body.ops.append(op)
 
     def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
@@ -270,6 +286,26 @@ class Program:
             # What a function without a body does is not known.
             self._effects[name] = not len(function.regions[0].blocks) or mlir.any_operation(function, holds)
         return self._effects[name]
+
+
+def _is_copy(raw: mlir.RawOperation) -> bool:
+    return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
+
+
+def _unchanged(body: mlir.RawBlock) -> list[int]:
+    """Which arguments of a loop's body it returns in their own places: what each iteration reads is what went in."""
+    returned = body.operations[len(body.operations) - 1].operands
+    return [place for place, value in enumerate(returned) if _copied(value) == body.arguments[place]]
+
+
+def _copied(value: mlir.RawValue) -> mlir.RawValue:
+    """What a value is a copy of."""
+    while not mlir.is_block_argument(value):
+        maker = value.owner.operation
+        if maker.name not in COPIES or not _is_copy(maker):
+            break
+        value = maker.operands[0]
+    return value
 
 
 def is_public(function: mlir.RawOperation) -> bool:

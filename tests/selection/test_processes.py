@@ -78,3 +78,15 @@ def test_interrupts_reach_this_process_only():
     before = signal.getsignal(signal.SIGINT)
     assert answers([1], jobs=1) == [2]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def own_process(_work):
+    return os.getpid()
+
+
+@pytest.mark.parametrize(("most_memory", "processes"), [(0, 3), (1 << 40, 1)])
+def test_a_process_that_has_held_much_gets_no_further_piece(most_memory, processes):
+    """Another one takes its place, and nothing is lost."""
+    found = dict(in_processes(own_process, range(3), jobs=1, most_memory=most_memory))
+    assert sorted(found) == [0, 1, 2]
+    assert len(set(found.values())) == processes

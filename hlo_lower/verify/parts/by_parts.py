@@ -142,7 +142,7 @@ class _Shown:
 
     def is_part(self, value: ValueId, part: Part) -> bool:
         """Whether a value of the second piece is a part of one of the first."""
-        goal = self._second.resolved(value), part
+        goal = value, part
         if goal not in self._known:
             if len(self._known) > MOST_GOALS:
                 raise _TooManyGoalsError
@@ -365,9 +365,8 @@ class _Shown:
         the first one writes."""
         found: list[tuple[Op, Op | None]] = []
         while value != end:
-            value = self._second.resolved(value)
             op = self._b.makers[value]
-            if op is None or value == end:
+            if op is None:
                 break
             if op.name == "stablehlo.scatter":
                 found.append((op, None))
@@ -403,7 +402,7 @@ class _Shown:
             return False
         if len(op.results) != len(other.results) or len(op.inputs) != len(other.inputs):
             return False
-        if op.results.index(part.value) != other.results.index(self._second.resolved(y)):
+        if op.results.index(part.value) != other.results.index(y):
             return False
         asked = self._asked(op, other, part)
         goals = whole(asked) if not part.summed else None

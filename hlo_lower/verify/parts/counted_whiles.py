@@ -49,7 +49,6 @@ class Scope:
     def __init__(self, program: Program, numbers: dict[ValueId, int], known: dict[int, Array]) -> None:
         self._program, self._numbers, self._known_numbers = program, numbers, known
         self.loops: dict[Op, CountedWhile] = {}
-        self._aliases: dict[ValueId, ValueId] = {}
         self._counters: dict[ValueId, LoopCounter] = {}
         self._arrays: dict[ValueId, Array | None] = {}
         self._positions: dict[ValueId, Position | None] = {}
@@ -63,12 +62,7 @@ class Scope:
                 self.enter(inner)
 
     def _read(self, op: Op) -> None:
-        condition, body = op.bodies
-        for place, argument in enumerate(body.arguments):
-            if body.returned[place] == argument:
-                self._aliases[argument] = self._aliases[op.results[place]] = op.inputs[place]
-                self._aliases[condition.arguments[place]] = op.inputs[place]
-        for place, argument in enumerate(body.arguments):
+        for place, argument in enumerate(op.bodies[1].arguments):
             found = counter_at(self._program, self.integer, op, place)
             if found is not None and found.start == 0 and found.step == 1 and found.trips:
                 counter = LoopCounter(op.results[0], found.trips)
@@ -77,23 +71,16 @@ class Scope:
 
     # --- values ---
 
-    def resolved(self, value: ValueId) -> ValueId:
-        """The value that goes unchanged through loops to where this one is read."""
-        while value in self._aliases:
-            value = self._aliases[value]
-        return value
-
     def maker(self, value: ValueId) -> Op | None:
-        """The op that makes a value, looked for through loops."""
-        return self._program.makers[self.resolved(value)]
+        """The op that makes a value."""
+        return self._program.makers[value]
 
     def number(self, value: ValueId) -> int | None:
         """The value number of what stands in no loop."""
-        return self._numbers.get(self.resolved(value))
+        return self._numbers.get(value)
 
     def known(self, value: ValueId) -> Array | None:
         """A value that is the same whatever the arguments are, if it was found out."""
-        value = self.resolved(value)
         if value in self._numbers:
             return self._known_numbers.get(self._numbers[value])
         if value not in self._arrays:
@@ -132,7 +119,6 @@ class Scope:
 
     def position(self, value: ValueId) -> Position | None:
         """A scalar integer as a position, where no step on the way wraps around."""
-        value = self.resolved(value)
         if value not in self._positions:
             self._positions[value] = self._fitting(value, self._position(value))
         return self._positions[value]

@@ -62,9 +62,8 @@ class Writes:
     def _followed(self, value: ValueId, end: ValueId | None, step: "Step") -> Written:
         found = Written(value)
         while found.base != end:
-            found.base = self._scope.resolved(found.base)
             op = self._program.makers[found.base]
-            if op is None or found.base == end:
+            if op is None:
                 break
             following = self._through(op, found, step) if op.name == "stablehlo.while" else step(op, found, end)
             if following is None:
@@ -110,20 +109,18 @@ class Writes:
         """A tile that is read, combined with, and written back: right whatever stood there."""
         base, updated = op.inputs[0], self._scope.maker(op.inputs[1])
         offsets = starts_of(self._program, self._scope, base, op.inputs[1], op.inputs[2:])
-        into = self._scope.resolved(base)
         if updated is None or offsets is None or updated.name != f"stablehlo.{combiner}":
             return None
         for place in (0, 1):
             read = self._scope.maker(updated.inputs[place])
             its = sliced_at(self._program, self._scope, updated.inputs[place])
-            if read is not None and its == offsets and self._scope.resolved(read.inputs[0]) == into:
+            if read is not None and its == offsets and read.inputs[0] == base:
                 found.writes.append(TileWrite(updated.inputs[1 - place], offsets))
                 return base
         return None
 
     def _leads(self, value: ValueId, combiner: str, end: ValueId | None) -> bool:
         """Whether a value is where the sum so far is: what is carried, a loop's result, or a sum with one of these."""
-        value = self._scope.resolved(value)
         if value == end:
             return True
         op = self._program.makers[value]
