@@ -95,6 +95,7 @@ def test_rules_have_rows():
         *("elementwise", "updates", "operand", "dynamic_shape_operand"),
         *("gather_to_itself", "dynamic_shape_gather_to_itself", "composite_to_itself", "chlo_to_itself"),
         *("sort_to_operands", "branches_to_taken", "note_to_operand", "barrier_to_operands"),
+        "set_dimension_size_to_operand",
     ]
 
 
