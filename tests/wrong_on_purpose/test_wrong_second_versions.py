@@ -18,7 +18,7 @@ REPEATS = frozenset(
 
 FOUND_BY_THE_MODULE = frozenset(
     {
-        *("last_row_of_eight", "last_row_of_many", "index_through_i16", "index_through_bf16"),
+        *("last_row_of_eight", "last_row_of_many", "index_through_i16", "index_through_bf16", "index_clamped"),
         *("third_duplicate", "fifth_duplicate", "first_writer_wins", "last_update_lost"),
         *("column_leaks_into_the_next_row", "last_branch", "ties_of_integers"),
         *("one_of_three_results", "results_exchanged", "second_iteration", "an_iteration_short"),
