@@ -167,9 +167,8 @@ def _plans(roles: Roles) -> list[_Plan]:
                 if roles.reach is not None and abs(value) > roles.reach:
                     continue
                 numbers = NUMBERS[len(plans) % len(NUMBERS)]
-                aim = (
-                    f"input {place} = {value}"  # each is tried once: beside ordinary floats, of which no two are equal
-                )
+                aim = f"input {place} = {value}"
+                # Each is tried once: beside ordinary floats, of which no two are equal.
                 plans.append(_Plan(aim, "in range", 0, "ordinary", numbers, (place, value)))
                 if value in roles.integers:  # what treats it otherwise may do so for NaN and zeros alone
                     plans.extend(
