@@ -41,7 +41,8 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
         return "the module calls back into the Python process that traced it (pure_callback, debug.print)"
     if waiting := [op for op in ops if op.name in _WAITS]:
         return f"{waiting[0].name} waits for a host that is not there"
-    if any(_divides_by_zero(op) for op in ops if op.name in _DIVIDES):
+    known: dict[mlir.RawValue, Array | None] = {}
+    if any(_divides_by_zero(op, known) for op in ops if op.name in _DIVIDES):
         return "it ends the process where a constant is divided by a constant 0"
     without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
     if without:
@@ -87,21 +88,26 @@ def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation]
     return ""
 
 
-def _divides_by_zero(op: mlir.RawOperation) -> bool:
+def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | None]) -> bool:
     """Whether integers that are known are divided by a 0 that is known."""
     if not mlir.tensor_element_name(op.results[0].type).startswith(("i", "ui")):
         return False
-    known: dict[mlir.RawValue, Array | None] = {}
-    divided, divisor = (_known(value, known) for value in op.operands)
-    return divided is not None and divisor is not None and not divisor.all()
+    divisor = _known(op.operands[1], known)
+    return divisor is not None and not divisor.all() and _known(op.operands[0], known) is not None
 
 
 def _known(value: mlir.RawValue, known: dict[mlir.RawValue, Array | None]) -> Array | None:
-    """What a value is where constants make it; found once for each value."""
-    if value not in known:
-        maker = mlir.producer(value)
-        is_made = maker is not None and len(maker.results) == 1 and not len(maker.regions)
-        known[value] = folded(maker, [_known(v, known) for v in maker.operands]) if maker and is_made else None
+    """What a value is where constants make it; found once for each value, however many ops stand behind one another."""
+    pending = [value]
+    while pending:
+        maker = mlir.producer(pending[-1])
+        operands = list(maker.operands) if maker and len(maker.results) == 1 and not len(maker.regions) else None
+        if maker is None or operands is None or any(known.get(v, v) is None for v in operands):
+            known[pending.pop()] = None
+        elif missing := [v for v in operands if v not in known]:
+            pending.append(missing[0])
+        else:
+            known[pending.pop()] = folded(maker, [known[v] for v in operands])
     return known[value]
 
 

@@ -386,3 +386,48 @@ def test_what_a_second_version_promises_may_be_true():
     """Rows that are numbered are unique, and ascend; what both versions promise is not asked again."""
     assert verify(added(counted=True), added(UNIQUE + SORTED, counted=True), level="regions").ok
     assert verify(added(UNIQUE), added(UNIQUE), level="regions").ok
+
+
+@pytest.mark.parametrize("start", ["%a", "%x"])
+def test_what_is_divided_may_be_computed_by_any_number_of_ops(start):
+    """Two thousand sums behind one another, of constants and of an argument, before a division by what is not zero; and
+    one by a zero that as many ops make is seen."""
+    kind = "tensor<4xi32>"
+    sums = "\n".join(f"%v{k + 1} = stablehlo.add %v{k}, %o : {kind}" for k in range(2000))
+    lines = f"""%a = stablehlo.constant dense<-2000> : {kind}
+%o = stablehlo.constant dense<1> : {kind}
+%v0 = stablehlo.multiply {start}, %o : {kind}
+{sums}
+%d = stablehlo.OP : {kind}
+%r = stablehlo.add %d, %x : {kind}"""
+    fine, zero = (
+        function(lines.replace("OP", op), f"%x: {kind}", "%r", kind)
+        for op in ("remainder %v2000, %o", "remainder %o, %v2000")
+    )
+    assert verify(fine, fine).module.status == "equal"
+    assert verify(zero, zero).module.status == ("not run" if start == "%a" else "equal")
+
+
+M, P = "tensor<3x3xf32>", "tensor<3x2xcomplex<f32>>"
+SOLVE = "<{left_side = true, lower = true, unit_diagonal = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}>"
+LEFT = {
+    "cholesky": (f"stablehlo.cholesky %a, lower = true : {M}", M),
+    "solve": (f'"stablehlo.triangular_solve"(%a, %x) {SOLVE} : ({M}, {M}) -> {M}', M),
+    "transform": (f"stablehlo.fft %a, type = RFFT, length = [3] : ({M}) -> {P}", P),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_both_leave_to_a_factorization_or_a_transform_is_compared_for_nan(name):
+    """A NaN that is lost before it; what it makes of one is the same in both."""
+    tail, kind = LEFT[name]
+    lines = f"""%z = stablehlo.constant dense<0.0> : {M}
+%p = stablehlo.compare GT, %x, %z : ({M}, {M}) -> tensor<3x3xi1>
+%a = CLIPPED
+%r = {tail}"""
+    first, second = (
+        function(lines.replace("CLIPPED", clipped), f"%x: {M}", "%r", kind)
+        for clipped in (f"stablehlo.maximum %x, %z : {M}", f"stablehlo.select %p, %x, %z : tensor<3x3xi1>, {M}")
+    )
+    assert not verify(first, second).ok
+    assert verify(first, first).ok
