@@ -4,9 +4,9 @@ Numbers that are moved, and integer arithmetic, are folded; no float arithmetic,
 value (a splat) is one value with its shape, never an array of that shape (the arrays below are broadcast views).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,37 @@ def folded(raw: mlir.RawOperation, known: Sequence[Array | None]) -> Array | Non
     if value.size and is_splat(value):  # kept as one value
         return np.broadcast_to(np.asarray(value[(0,) * value.ndim]).astype(dtype), shape)
     return np.ascontiguousarray(value).astype(dtype, copy=False).reshape(shape)
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+def settled(
+    value: Value,
+    known: dict[Value, Array | None],
+    made: Callable[[Value], tuple[mlir.RawOperation, Sequence[Value]] | None],
+) -> Array | None:
+    """What a value is where known ones make it; None where it is not known.
+
+    Args:
+      value: the value.
+      known: values that are known, and with None those that are not; what is found out comes to them. However many
+        operations stand behind one another, each is looked at once.
+      made: the operation of one result that makes a value, and its operands; None where nothing is known of it.
+    """
+    pending = [value]
+    while pending:
+        if pending[-1] in known:
+            pending.pop()
+            continue
+        raw, operands = made(pending[-1]) or (None, ())
+        if raw is None or any(operand in known and known[operand] is None for operand in operands):
+            known[pending.pop()] = None
+        elif missing := [operand for operand in operands if operand not in known]:
+            pending.append(missing[0])
+        else:
+            known[pending.pop()] = folded(raw, [known[operand] for operand in operands])
+    return known[value]
 
 
 def _stays_splat(raw: mlir.RawOperation, operands: Sequence[Array]) -> bool:

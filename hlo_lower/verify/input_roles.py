@@ -16,13 +16,14 @@ import numpy as np
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.compare import is_inexact
-from hlo_lower.verify.counters import counters_of, may_not_end
+from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.index_regimes import Column
 from hlo_lower.verify.matrix_ops import definite_inputs, not_said_of
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.turns import values_of
 
 MAX_HARVESTED = 48
 """Distinct constants of a kind that are tried."""
@@ -107,9 +108,7 @@ def roles_of(region: Region) -> Roles:
             for source in tainted.of(value):
                 fed[source].extend(columns)
                 positions = positions or placing
-    counters = {
-        region.pair.first.numbers[region.pair.first.body.arguments[p]]: v for p, v in counters_of(region.pair).items()
-    }
+    values = values_of(region)
     side = region.pair.first
     inputs = {side.value_of[number]: number for number in region.inputs if number in side.value_of}
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
@@ -121,7 +120,7 @@ def roles_of(region: Region) -> Roles:
                 role.vector_dim, role.columns = whole[number]
             else:
                 role.columns = tuple(dict.fromkeys(fed[number]))
-            role.values = counters.get(number)
+            role.values = values.get(number)
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None

@@ -162,6 +162,13 @@ class Program:
         tensor = self.type_of(value)
         return None if tensor is None else mlir.dtype_of(tensor.element_name)
 
+    def maker_of_scalar(self, value: ValueId) -> tuple[mlir.RawOperation, tuple[ValueId, ...]] | None:
+        """The operation of one result, a number, that makes a value, and its operands; None of anything else."""
+        op, tensor = self.makers[value], self.type_of(value)
+        if op is None or op.bodies or len(op.results) > 1 or tensor is None or tensor.shape != ():
+            return None
+        return op.raw, op.inputs
+
     def _value(self, raw: mlir.RawValue, maker: Op | None, home: Body, env: dict[mlir.RawValue, ValueId]) -> ValueId:
         number = len(self.types)
         self.types.append(raw.type)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
-from hlo_lower.verify.counters import counters_of, may_not_end
+from hlo_lower.verify.counters import may_not_end
 from hlo_lower.verify.devices import start_child
 from hlo_lower.verify.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.effort import PROVE_SECONDS
@@ -24,6 +24,7 @@ from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_with
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.samples import values_apart
+from hlo_lower.verify.turns import values_of
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
 from hlo_lower.verify.xla_errors import why_xla_errs_in
 
@@ -114,8 +115,8 @@ class RegionVerdict:
         return f"<RegionVerdict {what}{self.where}: {self.status}: {told}>"
 
 
-_Key = tuple[str, str, tuple[tuple[int, range], ...]]
-"""Both pieces of a region, and for each loop counter among its inputs, by place, its values."""
+_Key = tuple[str, str, tuple[tuple[int, range | tuple[int, ...]], ...]]
+"""Both pieces of a region, and for each input whose values loops say, by place, these values."""
 
 
 class WrongAssumptionError(Exception):
@@ -391,13 +392,12 @@ class RegionJudge:
 
     @staticmethod
     def _key(region: Region, pieces: Pieces | CannotRunError) -> "_Key":
-        """The same for regions that are alike: in their pieces, and in the values that loop counters among their inputs
-        take. What holds for the counter of a short loop need not hold for that of a longer one."""
+        """The same for regions that are alike: in their pieces, and in the values that their inputs take in loops. What
+        holds for the counter of a short loop need not hold for that of a longer one."""
         if isinstance(pieces, CannotRunError):  # each on its own, told by what judges it
             return str(id(region)), "", ()
-        side = region.pair.first
-        counters = {side.numbers[side.body.arguments[k]]: v for k, v in counters_of(region.pair).items()}
-        values = tuple((place, counters[n]) for place, n in enumerate(region.inputs) if n in counters)
+        known = values_of(region)
+        values = tuple((place, known[n]) for place, n in enumerate(region.inputs) if n in known)
         return pieces.first, pieces.second, values
 
     def _arguments(self, region: Region, run: Run) -> dict[int, Array]:

@@ -12,7 +12,7 @@ says so of a few that XLA's simplifier would have saved, too (a loop of one iter
 from math import prod
 
 from hlo_lower import mlir
-from hlo_lower.verify.constant_folding import Array, folded
+from hlo_lower.verify.constant_folding import Array, settled
 from hlo_lower.verify.program import CALLS
 
 _APPLIES = frozenset(
@@ -92,23 +92,13 @@ def _divides_by_zero(op: mlir.RawOperation, known: dict[mlir.RawValue, Array | N
     """Whether integers that are known are divided by a 0 that is known."""
     if not mlir.tensor_element_name(op.results[0].type).startswith(("i", "ui")):
         return False
-    divisor = _known(op.operands[1], known)
-    return divisor is not None and not divisor.all() and _known(op.operands[0], known) is not None
+    divisor = settled(op.operands[1], known, _made)
+    return divisor is not None and not divisor.all() and settled(op.operands[0], known, _made) is not None
 
 
-def _known(value: mlir.RawValue, known: dict[mlir.RawValue, Array | None]) -> Array | None:
-    """What a value is where constants make it; found once for each value, however many ops stand behind one another."""
-    pending = [value]
-    while pending:
-        maker = mlir.producer(pending[-1])
-        operands = list(maker.operands) if maker and len(maker.results) == 1 and not len(maker.regions) else None
-        if maker is None or operands is None or any(known.get(v, v) is None for v in operands):
-            known[pending.pop()] = None
-        elif missing := [v for v in operands if v not in known]:
-            pending.append(missing[0])
-        else:
-            known[pending.pop()] = folded(maker, [known[v] for v in operands])
-    return known[value]
+def _made(value: mlir.RawValue) -> tuple[mlir.RawOperation, list[mlir.RawValue]] | None:
+    maker = mlir.producer(value)
+    return (maker, list(maker.operands)) if maker and len(maker.results) == 1 and not len(maker.regions) else None
 
 
 def _is_control_flow(op: mlir.RawOperation) -> bool:

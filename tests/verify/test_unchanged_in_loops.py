@@ -43,7 +43,13 @@ def test_what_is_carried_unchanged_is_known_in_the_body(kept):
     assert hl.verify(module("%chosen", kept), module("%v", kept), runs=1).differs
 
 
-@pytest.mark.parametrize("kept", ["%more", "%next", "%m"])
+@pytest.mark.parametrize("kept", ["%more", "%m"])
 def test_what_is_changed_or_exchanged_is_not_known(kept):
     """Three in the first turn, four or more later: the choice is another one then."""
     assert not hl.verify(module("%chosen", kept), module("%square", kept), runs=1).ok
+
+
+def test_what_turns_alone_decide_is_known():
+    """3 in the first turn, then 1, 2 and 3: the choice is made in each of them."""
+    assert hl.verify(module("%chosen", "%next"), module("%square", "%next"), runs=1).ok
+    assert hl.verify(module("%chosen", "%next"), module("%v", "%next"), runs=1).differs
