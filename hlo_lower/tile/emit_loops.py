@@ -126,11 +126,6 @@ def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) ->
     for old, new in whole.items():
         old.raw.replace_all_uses_with(new.raw)
     for node in reversed(program.nodes):
-        if node in inside or (not any(v.is_used for v in node.results) and _is_left_dead(program, node)):
+        is_pure = node.name in program.rules.by_axes and program.is_function(node)
+        if node in inside or (is_pure and not any(value.is_used for value in node.results)):
             node.raw.erase()
-
-
-def _is_left_dead(program: Dataflow, node: Node) -> bool:
-    """Whether a node had users, of which none is left, and may go."""
-    is_pure = node.name in program.rules.by_axes and program.is_function(node)
-    return is_pure and any(program.users[value] for value in node.results)

@@ -1,12 +1,12 @@
-"""Make a module ready to be tiled: calls inlined, cheap large values made anew for each use, products in the form
-of which least is copied, rows that are counted batching dims.
+"""Make a module ready to be tiled: calls inlined, what nothing uses erased, cheap large values made anew for each use,
+products in the form of which least is copied, rows that are counted batching dims.
 
 Nothing of it changes what is computed, and by itself none of it is worth writing: it is done to a copy, which is kept
 only where a loop is made of it.
 """
 
 from hlo_lower import mlir
-from hlo_lower.graph import Graph, Node, erase_uncalled
+from hlo_lower.graph import Functional, Graph, Node, erase_uncalled
 from hlo_lower.tile.batched_rows import batch_rows
 from hlo_lower.tile.dataflow import WITH_BODIES, blocks_of, cheap_values, size_of
 from hlo_lower.tile.product_forms import settle_products
@@ -52,6 +52,17 @@ def inline_calls(graph: Graph) -> None:
     graph.forget()
 
 
+def erase_unused(graph: Graph) -> None:
+    """Erase functions of their operands that nothing uses, in the entry point and in its loops: for one that is not cut
+    all that it reads would be kept."""
+    is_function = Functional(graph)
+    for block in reversed(list(blocks_of(graph.main.body))):
+        for node in reversed(list(block.nodes)):
+            if node.results and not any(value.is_used for value in node.results) and is_function(node):
+                node.raw.erase()
+    graph.forget()
+
+
 def repeat_cheap(graph: Graph, least: int = REPEATED) -> None:
     """Make values that cost nothing (`cheap_values`) anew for each of their uses, which may take other parts of them.
 
@@ -82,6 +93,7 @@ def _repeat(node: Node) -> None:
 def prepare(graph: Graph) -> None:
     """All of it."""
     inline_calls(graph)
+    erase_unused(graph)
     settle_products(graph)
     batch_rows(graph)
     repeat_cheap(graph)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value, erase_built
 from hlo_lower.subset.families.elementwise import ELEMENTWISE
+from hlo_lower.subset.families.indexing import clamped_position
 from hlo_lower.tile.dataflow import is_of_integers, size_of, type_of
 from hlo_lower.tile.picks import PICKS, in_place, of_some_dims, taken_dim
 
@@ -72,6 +73,8 @@ def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
             if node.name not in PICKS:
                 continue
             pull = PulledRecord(str(graph.location(node)), node.name, type_of(node.operand(0)), type_of(node.result()))
+            if node.name == "stablehlo.gather" and _is_worth(node, least):
+                _clamp(node)
             pending = [node]
             while pending:
                 pick = pending.pop()
@@ -81,6 +84,14 @@ def pull_up(graph: Graph, least: int = PULLED) -> tuple[PulledRecord, ...]:
                 told.append(pull)
     graph.forget()
     return tuple(told)
+
+
+def _clamp(gather: Node) -> None:
+    """Clamp the indices of a gather of one position, as it does itself (see `clamped_position`)."""
+    numbers, sizes = mlir.gather_dimension_numbers(gather.raw), gather.integers("slice_sizes")
+    last = [gather.operand(0).static_shape[d] - sizes[d] for d in numbers.start_index_map]
+    moved = clamped_position(Builder.before(gather), gather.operand(1), last, numbers.index_vector_dim)
+    gather.raw.operands[1] = moved.raw
 
 
 def _is_worth(pick: Node, least: int) -> bool:

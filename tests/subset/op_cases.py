@@ -102,6 +102,24 @@ POINTS = (
     "update_window_dims = [1], inserted_window_dims = [0, 1], "
     "scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"
 )
+POINT = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 0"
+ONE_OF_ONE = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+COLUMN = (
+    "update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 0"
+)
+POINT_2D = "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 0"
+PART = (
+    "update_window_dims = [0], inserted_window_dims = [1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 0"
+)
+ROW_OF_EACH = (
+    "update_window_dims = [1], inserted_window_dims = [1], input_batching_dims = [0], "
+    "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1"
+)
+BOTH = """({^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
+  %m = stablehlo.maximum %a, %c : tensor<i32>
+  %s = stablehlo.subtract %b, %d : tensor<i32>
+  stablehlo.return %m, %s : tensor<i32>, tensor<i32>})"""
+GATHER_ONE = "offset_dims = [0], start_index_map = [0, 1], collapsed_slice_dims = [0], index_vector_dim = 0"
 WINDOW = "window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>"
 WINDOW_PADDED = (
     "window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 1, 2>, "
@@ -220,6 +238,27 @@ CASES = (
     scatter("scatter_two", ("5x4xi32", "3x2x1xi32", "3x2x4xi32"), TWO_DIMS, 3, ""),
     scatter("scatter_batched", ("4x5x6xi32", "4x3x1xi32", "4x3x6xi32"), SCATTER_BATCHED, 3, ""),
     scatter("scatter_points", ("5x4x3xi32", "7x2xi32", "7x3xi32"), POINTS, 4),
+    scatter("scatter_point", ("6xi32", "1xi32", "i32"), POINT, 1),
+    scatter("scatter_point_of_bytes", ("6xi32", "1xui8", "i32"), POINT, 1, "multiply"),
+    scatter("scatter_one_of_one", ("6xi32", "1x1xi32", "1xi32"), ONE_OF_ONE, 1, ""),
+    scatter("scatter_column", ("4x6xi32", "1xi32", "4xi32"), COLUMN, 2),
+    scatter("scatter_point_2d", ("4x6xi32", "2xi32", "i32"), POINT_2D, 2, "minimum"),
+    scatter("scatter_part", ("4x6xi32", "2xi32", "3xi32"), PART, 1, ""),
+    scatter("scatter_row_of_each", ("4x5x6xi32", "4x1xi32", "4x6xi32"), ROW_OF_EACH, 3),
+    generic(
+        "scatter_two_operands",
+        "stablehlo.scatter",
+        f"<{{scatter_dimension_numbers = #stablehlo.scatter<{POINT}>}}> {BOTH}",
+        (("6xi32", "6xi32", "1xi32", "i32", "i32"), ("6xi32", "6xi32")),
+        1,
+    ),
+    generic(
+        "gather_one",
+        "stablehlo.gather",
+        f"<{{dimension_numbers = #stablehlo.gather<{GATHER_ONE}>, slice_sizes = array<i64: 1, 6>}}>",
+        (("4x6xi32", "2xi32"), ("6xi32",)),
+        1,
+    ),
     OpCase("convolution", ("4x5x3xf32", "3x3x6xf32"), CONV, ("4x5x6xf32",), 3),
     OpCase("convolution_strided", ("2x9x8x3xf32", "3x2x3x4xf32"), CONV_STRIDED, ("2x5x4x4xf32",), 4),
 )

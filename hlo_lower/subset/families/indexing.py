@@ -3,11 +3,16 @@ a scatter also the dims that its indices count along."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial, reduce
+from math import prod
+
+import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.subset.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.families.windows import greatest_start
 from hlo_lower.subset.rules import subset_rules
 
 
@@ -40,14 +45,36 @@ def gather(node: Node) -> Sequence[AxisLink] | Boundary:
 
 @subset_rules.piece("stablehlo.gather")
 def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
-    """Where a window dim is cut its slice size is the piece's; a batching dim keeps 1."""
+    """Where a window dim is cut its slice size is the piece's; a batching dim keeps 1. See `clamped_position`."""
     dim = cut.axis.operands[0]
     numbers = mlir.gather_dimension_numbers(cut.node.raw)
-    if dim is None or dim in numbers.operand_batching_dims:
-        return cut.same(build)
     sizes = list(cut.node.integers("slice_sizes"))
-    sizes[dim] = cut.operands[0].static_shape[dim]
-    return cut.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+    operand, indices = cut.operands
+    if dim is not None and dim not in numbers.operand_batching_dims:
+        sizes[dim] = operand.static_shape[dim]
+    last = [operand.static_shape[d] - sizes[d] for d in numbers.start_index_map]
+    moved = replace(cut, operands=(operand, clamped_position(build, indices, last, numbers.index_vector_dim)))
+    return moved.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def clamped_position(build: Builder, indices: Value, last: Sequence[int], vector: int) -> Value:
+    """The indices of a gather or scatter of one position, clamped; those of more or fewer as they are.
+
+    XLA makes a dynamic slice of a gather of one position, and adds its starts, which it does not clamp, to those of
+    a slice that it reads from (see `dynamic_slice_piece`): it read `x[tile + index]` for every index out of bounds.
+
+    Args:
+      build: where.
+      indices: the index tensor.
+      last: for each component of an index vector the last one in bounds.
+      vector: the dim that holds the index vector.
+    """
+    shape, element = indices.static_shape, indices.element_type
+    if not last or prod(shape) != len(last):
+        return indices
+    bounds = np.array([greatest_start(indices, n) for n in last])
+    high = build.constant_array(bounds.reshape([n if d == vector else 1 for d, n in enumerate(shape)]), element)
+    return build.clamp(build.constant(0, shape, element), indices, high)
 
 
 @subset_rules.axes("stablehlo.scatter")
@@ -111,12 +138,19 @@ def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     unsigned type (`is_countable`), no index below 0 or above D is congruent to one of these. So the piece drops exactly
     what goes elsewhere or nowhere, and the rest keeps its order. Indices that wrap around are not sorted any more.
     """
+    numbers, count = mlir.ScatterNumbers.of(cut.node.raw), len(cut.node.results)
     dim = counted_dim(cut.node, cut.axis)
-    if dim is None:
-        return cut.same(build)
-    numbers = mlir.ScatterNumbers.of(cut.node.raw)
-    count = len(cut.node.results)
-    indices = cut.operands[count]
+    indices = cut.operands[count] if dim is None else _from_start(build, cut, numbers, dim)
+    moved = replace(cut, operands=(*cut.operands[:count], indices, *cut.operands[count + 1 :]))
+    components = len(numbers.scatter_dims_to_operand_dims)
+    if components and prod(indices.static_shape) == components:
+        return _one_position(build, moved, numbers)
+    return moved.same(build, {} if dim is None else {"indices_are_sorted": mlir.parse_attribute("false")})
+
+
+def _from_start(build: Builder, cut: Cut, numbers: mlir.ScatterNumbers, dim: int) -> Value:
+    """The indices of a scatter, counted along a dim from where the piece begins."""
+    indices = cut.operands[len(cut.node.results)]
     shape, vector = indices.static_shape, numbers.index_vector_dim
     start = cut.start(build, indices.element_type)
     if vector == len(shape) or shape[vector] == 1:
@@ -125,6 +159,25 @@ def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
         place = numbers.scatter_dims_to_operand_dims.index(dim)
         here = build.compare(build.iota(shape, vector, "i32"), "EQ", build.constant(place, shape, "i32"))
         moved = build.select(here, build.broadcast(start, shape), build.constant(0, shape, indices.element_type))
-    shifted = build.elementwise("subtract", indices, moved)
-    operands = (*cut.operands[:count], shifted, *cut.operands[count + 1 :])
-    return replace(cut, operands=operands).same(build, {"indices_are_sorted": mlir.parse_attribute("false")})
+    return build.elementwise("subtract", indices, moved)
+
+
+def _one_position(build: Builder, cut: Cut, numbers: mlir.ScatterNumbers) -> Sequence[Value]:
+    """A scatter of one position, written at the clamped place; where that is another, the operands stay as they are.
+
+    XLA makes a slice, an update and a select of it, too, but does not clamp the slice's start, and adds it to that of
+    a slice that it reads from: what it wrote back to a piece stood outside of it.
+    """
+    count = len(cut.node.results)
+    operands, indices, counted = cut.operands[:count], cut.operands[count], numbers.scatter_dims_to_operand_dims
+    gone = (*numbers.inserted_window_dims, *numbers.input_batching_dims)
+    windows = [d for d in range(len(operands[0].shape)) if d not in gone]
+    extents = [cut.operands[-1].static_shape[d] for d in numbers.update_window_dims]
+    sizes = dict.fromkeys(gone, 1) | dict(zip(windows, extents, strict=True))
+    last = [operands[0].static_shape[d] - sizes[d] for d in counted]
+    clamped = clamped_position(build, indices, last, numbers.index_vector_dim)
+    is_there = build.reshape(build.compare(indices, "EQ", clamped), (len(counted),))
+    each = [build.reshape(build.slice(is_there, (k,), (k + 1,)), ()) for k in range(len(counted))]
+    inside = reduce(partial(build.elementwise, "and"), each)
+    written = replace(cut, operands=(*operands, clamped, *cut.operands[count + 1 :])).same(build)
+    return [build.select(inside, new, old) for new, old in zip(written, operands, strict=True)]

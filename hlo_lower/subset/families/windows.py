@@ -62,11 +62,16 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
 
 
 def clamped_start(build: Builder, start: Value, last: int) -> Value:
-    """A start clamped to [0, last]; to the largest value of its type, where that is less and so clamps nothing."""
+    """A start clamped to [0, last]."""
+    zero = build.constant(0, (), start.element_type)
+    return build.clamp(zero, start, build.constant(greatest_start(start, last), (), start.element_type))
+
+
+def greatest_start(start: Value, last: int) -> int:
+    """The last start; the largest value of its type, where that is less and so clamps nothing."""
     dtype = mlir.dtype_of(start.element_type)
     assert dtype is not None
-    most = min(last, int(np.iinfo(dtype).max))
-    return build.clamp(build.constant(0, (), start.element_type), start, build.constant(most, (), start.element_type))
+    return min(last, int(np.iinfo(dtype).max))
 
 
 @subset_rules.axes("stablehlo.dynamic_update_slice")
