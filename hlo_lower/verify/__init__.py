@@ -20,6 +20,7 @@ from hlo_lower.verify.claim_checks import Check, check_claims
 from hlo_lower.verify.composites import composite_differences
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
+from hlo_lower.verify.index_promises import PROMISED
 from hlo_lower.verify.interface import effect_differences, interface_differences
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
@@ -29,12 +30,11 @@ from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.plain_form import verify_plain
 from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import require
-from hlo_lower.verify.reads import SCATTER, with_told_starts
+from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
-from hlo_lower.verify.scatter_promises import promises_more
 from hlo_lower.verify.single_elements import overhanging, with_single_elements
 from hlo_lower.verify.stable_sorts import make_stable
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
@@ -121,8 +121,6 @@ def verify(
             interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
-            elif not interface and not terms.trust_flags and promises_more(first, second):
-                regions += _reads(texts[1], (SCATTER,), terms, tell, starts=False)
             module = None if running is None else running.result()
     else:
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
@@ -187,15 +185,34 @@ def _compared(
         lambda done, all_of: tell("regions", done, all_of),
         processes,
     )
+    promised: dict[mlir.RawOperation, tuple[str, ...]] = {}
     for name in first.entries:
         found = judge.verify(name)
+        promised |= {op.raw: flags for op, flags in judge.promised}
         interface += [what for pair in judge.pairs for what in effect_differences(pair)]
         if first.has_composites and second.has_composites:
             interface += composite_differences(judge.pairs)
         for region in found:
             small = whole.minimised(name, region.inputs) if region.status == "differs" else region.inputs
             regions.append(replace(region, inputs=small))
-    return interface, regions
+    return interface, regions if interface else [*regions, *_promises_kept(second.raw, promised, terms, tell)]
+
+
+def _promises_kept(
+    module: mlir.RawModule, promised: Mapping[mlir.RawOperation, Sequence[str]], terms: Terms, tell: Progress
+) -> list[RegionVerdict]:
+    """Whether operations of a module keep what they promise, which those that they stand for do not."""
+    if not promised:
+        return []
+    if not all(mlir.is_static(value.type) for op in promised for value in op.operands):
+        return [_not_compared("what is promised of indices of dynamic shape")]
+    with mlir.active(module.context):
+        for op, flags in promised.items():
+            op.attributes[PROMISED] = mlir.string_attribute(" ".join(flags))
+        text = mlir.print_module(module, locations=True)
+        for op in promised:
+            del op.attributes[PROMISED]
+    return _reads(text, (), terms, tell)
 
 
 def _program(module: mlir.RawModule) -> Program:
@@ -206,28 +223,23 @@ def _program(module: mlir.RawModule) -> Program:
         raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
 
 
-def _reads(
-    text: str, ops: Collection[str], terms: Terms, tell: Progress, *, starts: bool = True
-) -> list[RegionVerdict]:
-    """Whether the gathers or scatters of a module stay inside, whatever its arguments are, and keep what they promise;
-    or the latter alone.
+def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
+    """Whether the gathers or scatters of a module stay inside, whatever its arguments are, and marked ones keep what
+    they promise.
 
     One that reads where a loop with others points is looked at beside a loop without: that can be entered.
     """
-    found = _reads_of(text, ops, terms, tell, starts=starts, in_loops=True)
+    found = _reads_of(text, ops, terms, tell, in_loops=True)
     within = [verdict for verdict in found if IN_BODY in verdict.where]
     if within and any(verdict.status == "not judged" and verdict not in within for verdict in found):
-        found = [*within, *_reads_of(text, ops, terms, tell, starts=starts, in_loops=False)]
-    what = "reads inside" if starts else "promises kept"
+        found = [*within, *_reads_of(text, ops, terms, tell, in_loops=False)]
+    what = "reads inside" if ops else "promises kept"
     return [replace(verdict, where=f"{verdict.where}, {what}", scatters=()) for verdict in found]
 
 
-def _reads_of(
-    text: str, ops: Collection[str], terms: Terms, tell: Progress, *, starts: bool, in_loops: bool
-) -> list[RegionVerdict]:
+def _reads_of(text: str, ops: Collection[str], terms: Terms, tell: Progress, *, in_loops: bool) -> list[RegionVerdict]:
     context = mlir.shared_context(2 * len(text))
-    how = {"starts": starts, "promises": not terms.trust_flags, "in_loops": in_loops}
-    texts = (with_told_starts(text, ops, clamped=clamped, **how) for clamped in (False, True))
+    texts = (with_told_starts(text, ops, clamped=clamped, in_loops=in_loops) for clamped in (False, True))
     first, second = (Program(mlir.parse_module(told, context)) for told in texts)
     strict = replace(terms, is_strict=True)
     judge = RegionJudge(

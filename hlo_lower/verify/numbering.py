@@ -9,7 +9,7 @@ Sound by induction over a body: values of one number are equal whenever the valu
 of a region are numbered by depth and place, so two regions of one number are one function of what they capture.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,16 @@ _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "
 class Table:
     """The numbers of both modules, which have to be of one context.
 
+    Args:
+      is_left_out: whether an attribute of an operation does not count.
+
     Attributes:
       known: the tensors that are known, by number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_left_out: Callable[[Op, str], bool] | None = None) -> None:
         self._numbers: dict[Hashable, Number] = {}
+        self._is_left_out = is_left_out
         self.known: dict[Number, NDArray[np.generic]] = {}
 
     def of(self, key: Hashable) -> Number:
@@ -70,7 +74,7 @@ class Table:
                 number = self.of(("known", types[0], *identity(value)))
                 self.known.setdefault(number, value)
                 return [number]
-        inputs, attributes = tuple(numbers[v] for v in op.inputs), op.attributes
+        inputs, attributes = tuple(numbers[v] for v in op.inputs), self._counted(op)
         if op.name == "stablehlo.sort" and _sorts_one(program, op):
             return list(inputs)
         if op.name == "stablehlo.select" and inputs[0] in true:
@@ -78,7 +82,7 @@ class Table:
         if op.name in _COMMUTATIVE and len(inputs) == 2:
             inputs = (min(inputs), max(inputs))
         elif op.name == "stablehlo.compare":
-            attributes = _with_direction(op, mirrored=inputs[0] > inputs[1])
+            attributes = _with_direction(attributes, mirrored=inputs[0] > inputs[1])
             inputs = (min(inputs), max(inputs))
         regions = tuple(
             self.region(program, body, numbers, depth + 1, true | self.true_in(program, body, numbers, depth + 1))
@@ -86,6 +90,11 @@ class Table:
         )
         own = self.of((op.name, attributes, inputs, types, regions, effect if effect is None else (depth, effect)))
         return [self.of((own, i)) for i in range(len(op.results))] if len(op.results) != 1 else [own]
+
+    def _counted(self, op: Op) -> tuple[tuple[str, Hashable], ...]:
+        if self._is_left_out is None:
+            return op.attributes
+        return tuple((name, value) for name, value in op.attributes if not self._is_left_out(op, name))
 
     def true_in(self, program: Program, body: Body, around: Mapping[ValueId, Number], depth: int) -> frozenset[Number]:
         """What holds wherever a body is run: of a loop's body its condition, of the same arguments.
@@ -128,7 +137,9 @@ class Table:
         for op in body.ops:
             found = self.results(program, op, numbers, depth, len(effects) if op.has_effects else None, true)
             if op.has_effects:
-                effects.append(self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, op.attributes)))
+                effects.append(
+                    self.of(("effect", *found, *(numbers[v] for v in op.inputs), op.name, self._counted(op)))
+                )
             numbers.update(zip(op.results, found, strict=True))
         return numbers, tuple(effects)
 
@@ -151,8 +162,10 @@ def _sorts_one(program: Program, op: Op) -> bool:
     return tensor is not None and tensor.is_static and dim is not None and int(tensor.shape[dim] or 0) <= 1
 
 
-def _with_direction(op: Op, *, mirrored: bool) -> tuple[tuple[str, Hashable], ...]:
+def _with_direction(
+    attributes: tuple[tuple[str, Hashable], ...], *, mirrored: bool
+) -> tuple[tuple[str, Hashable], ...]:
     """The attributes of a comparison with its direction as text, that of exchanged operands where they are."""
-    direction = next(mlir.enum_value(value) for name, value in op.attributes if name == "comparison_direction")
+    direction = next(mlir.enum_value(value) for name, value in attributes if name == "comparison_direction")
     told = _MIRRORED[direction] if mirrored else direction
-    return tuple((name, told if name == "comparison_direction" else value) for name, value in op.attributes)
+    return tuple((name, told if name == "comparison_direction" else value) for name, value in attributes)

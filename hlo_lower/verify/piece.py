@@ -11,7 +11,6 @@ from hlo_lower.verify.partitions import remove_shardings
 from hlo_lower.verify.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.stable_sorts import freed_order
-from hlo_lower.verify.unshown import asks_for_less
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,12 @@ def pieces_of(region: Region, seen: Sequence[Number] = ()) -> Pieces:
       seen: numbers of values within the first piece that it returns behind its outputs.
 
     Raises:
-      CannotRunError: a piece cannot be cut out, its constants are too large to be run, it is run in an order that it
-        need not take, or the second one asks for less precision.
+      CannotRunError: a piece cannot be cut out, its constants are too large to be run, or it is run in an order that
+        it need not take.
     """
     pair = region.pair
     reason = over_budget(op.raw for op in ops_within([*region.first, *region.second]))
-    reason = reason or freed_order(region.first, region.second) or asks_for_less(region.first, region.second)
+    reason = reason or freed_order(region.first, region.second)
     if reason:
         raise CannotRunError(reason)
     outputs = [o.first for o in region.outputs], [o.second for o in region.outputs]

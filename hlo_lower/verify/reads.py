@@ -5,7 +5,7 @@ guard computes the same there as one that has it. What is asked here is therefor
 lies inside, whatever the arguments are. Starts lie inside just where a clamp is the identity; so the module, with an
 operation with effects before each of these ops that reads its starts, is compared with the same one in which those
 operations read the starts clamped. In both a loop reads what it carries unchanged where that comes from. What the flags
-of such a scatter promise is asked in the same way: an operation reads where a promise is broken, and in the other
+of an operation promise is asked in the same way: an operation reads where a promise is broken, and in the other
 module that it is nowhere.
 """
 
@@ -15,28 +15,26 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import OpsBeside
+from hlo_lower.verify.index_promises import broken_promises, kept_promise
 from hlo_lower.verify.input_roles import columns_of
-from hlo_lower.verify.scatter_promises import broken_promises, kept_promise
 
 GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
+INDEXED = (GATHER, SCATTER, "stablehlo.dynamic_gather")
 
 
-def with_told_starts(
-    text: str, ops: Collection[str], *, clamped: bool, starts: bool = True, promises: bool = True, in_loops: bool = True
-) -> str:
-    """The same module with an operation with effects before every such op of static shape that reads its starts.
+def with_told_starts(text: str, ops: Collection[str], *, clamped: bool, in_loops: bool = True) -> str:
+    """The same module with an operation with effects before every such op of static shape that reads its starts, and
+    before each that is marked (`index_promises.PROMISED`) one that reads where its promises are broken.
 
     Args:
       text: the module.
-      ops: `GATHER`, `SCATTER` or both.
+      ops: `GATHER`, `SCATTER`, both or none.
       clamped: whether it reads them clamped to where the windows are inside, and every promise kept.
-      starts: whether starts are looked at, and not the flags alone.
-      promises: whether the flags of scatters are looked at; not where the user answers for them.
       in_loops: whether those in loops and branches are looked at, too; a loop without any has no effect.
     """
     module = mlir.parse_module(text)
     left_out = set[str]() if in_loops else _functions_in_loops(module)
-    asked, _ = mlir.named(module.operation, ops)
+    asked, _ = mlir.named(module.operation, INDEXED)
     for loop in mlir.named(module.operation, ("stablehlo.while",))[0]:
         _read_around(loop)
     with mlir.active(module.context):
@@ -44,9 +42,9 @@ def with_told_starts(
             is_inside = not in_loops and _function_of(op) in (None, *left_out)
             if is_inside or not all(mlir.is_static(v.type) for v in op.operands):
                 continue
-            if starts:
+            if op.name in ops:
                 _tell(op, _clamped(op) if clamped else op.operands[columns_of(op)[0]])
-            for broken in broken_promises(op) if op.name == SCATTER and promises else ():
+            for broken in broken_promises(op):
                 _tell(op, kept_promise(op, broken) if clamped else broken)
     return mlir.print_module(module, locations=True)
 

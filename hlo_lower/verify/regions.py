@@ -25,6 +25,7 @@ from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
 from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.turns import values_of
+from hlo_lower.verify.unshown import Unshown, unshown_in
 from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
 from hlo_lower.verify.xla_errors import why_xla_errs_in
 
@@ -165,20 +166,25 @@ class RegionJudge:
         self._differs, self._tell = differs, tell
         self._judged: dict[_Key, Judgement] = {}
         self._shown: dict[tuple[str, str], bool] = {}
+        self._unshown: dict[Region, Unshown] = {}
         self._apart: dict[str, set[tuple[ValueId, ValueId]]] = {}
         self.pairs: list[BodyPair] = []
+        self.promised: list[tuple[Op, tuple[str, ...]]] = []
         self._built: tuple[Region, tuple[Number, ...], Pieces | CannotRunError] | None = None
         self._numbers = first.scatter_numbers
 
     def verify(self, name: str) -> list[RegionVerdict]:
-        """The verdicts on the regions of a public function, alike ones together; `pairs` become its aligned bodies."""
+        """The verdicts on the regions of a public function, alike ones together.
+
+        `pairs` become its aligned bodies, `promised` what the second version promises and the first one does not.
+        """
         dropped: set[tuple[ValueId, ValueId]] = set()
         forced: dict[ValueId, ValueId] = {}
         last: RegionVerdict | None = None
         for number in range(MAX_ALIGNMENTS):
             pairs = Aligner(self._first, self._second, frozenset(dropped), forced).align(name)
             regions = regions_of(pairs)
-            self.pairs = pairs
+            self.pairs, self.promised = pairs, []
             if number == 0:
                 shown = self._shown_whole(name, regions)
                 if shown:
@@ -191,7 +197,9 @@ class RegionJudge:
                 if forced:
                     continue
             try:
-                return self._all(name, regions, self._elsewhere(name, regions, frozenset(dropped), forced))
+                found = self._all(name, regions, self._elsewhere(name, regions, frozenset(dropped), forced))
+                self.promised = [one for region in regions for one in self._unshown_in(region).promised]
+                return found
             except WrongAssumptionError as wrong:
                 dropped.update(wrong.pairs)
                 last = wrong.verdict
@@ -241,6 +249,11 @@ class RegionJudge:
         Raises:
           WrongAssumptionError: one of its outputs, which nothing returns, was taken as equal and is not.
         """
+        found = self._settled(name, region)
+        less = self._unshown_in(region).less
+        return replace(found, status="not judged", reason=less) if less and found.status == "equal" else found
+
+    def _settled(self, name: str, region: Region) -> RegionVerdict:
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
@@ -298,6 +311,8 @@ class RegionJudge:
         found = replace(self._verdict(name, wide, wide, judged), first=verdict.first, second=verdict.second)
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
+        if less := self._unshown_in(wide).less:
+            return replace(found, status="not judged", reason=less)
         if judged.judges in (SAME_TEXT, THEIR_PARTS):
             return found
         if judged.is_proved:
@@ -327,7 +342,7 @@ class RegionJudge:
         if isinstance(pieces, CannotRunError):
             return Judgement("not judged", reason=str(pieces))
         key = self._key(region, pieces)
-        if not seen and key[0] == key[1]:
+        if not seen and (key[0] == key[1] or self._unshown_in(region).is_all):
             return Judgement(judges=SAME_TEXT)
         if key not in self._judged and self._is_shown(region, pieces):
             self._judged[key] = Judgement(judges=THEIR_PARTS)
@@ -336,6 +351,11 @@ class RegionJudge:
             found = judge(region, pieces, self._terms, self._interpreter, more=sought, stop_at_first=is_wide)
             self._judged[key] = self._proved(region, pieces, found) if self._terms.prove else found
         return self._judged[key]
+
+    def _unshown_in(self, region: Region) -> Unshown:
+        if region not in self._unshown:
+            self._unshown[region] = unshown_in(region)
+        return self._unshown[region]
 
     def _is_large(self, region: Region) -> bool:
         """Whether few runs could be made of a region, and its second piece writes values part by part."""
@@ -356,6 +376,8 @@ class RegionJudge:
         equal part by part: what is assumed between regions need not hold then."""
         large = [region for region in regions if self._is_large(region)]
         if all(self._is_shown(region, self.pieces(region)) for region in large):
+            return []
+        if any(self._unshown_in(region).less or self._unshown_in(region).promised for region in regions):
             return []
         texts = [mlir.print_module(program.raw) for program in (self._first, self._second)]
         if not are_equal_by_parts(*texts, reassociated=self._terms.reassociated, name=name):
