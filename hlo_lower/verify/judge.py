@@ -109,6 +109,7 @@ class Judgement:
       outputs: numbers of the outputs that differ in them.
       is_proved: whether the pieces were proved to be equal for all inputs.
       seen: distinct values at each place of `Pieces.seen`, over all runs.
+      doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
       not_exercised: branches and loop bodies that no run entered.
     """
@@ -123,6 +124,7 @@ class Judgement:
     failures: list[Run] = field(default_factory=list[Run])
     outputs: set[int] = field(default_factory=set[int])
     is_proved: bool = False
+    doubt: tuple[Array, ...] | None = None
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
     is_late: bool = False
     not_exercised: tuple[str, ...] = ()

@@ -56,6 +56,9 @@ SAME_TEXT = ("their text",)
 THEIR_PARTS = ("their parts",)
 """Who judges pieces of which the second one is shown to compute the first one part by part."""
 
+SHORT = 32
+"""Elements of an input up to which it is shown whole."""
+
 RUNS_OF_SMALL = 24
 """Runs that a piece gets which is not large."""
 
@@ -80,7 +83,7 @@ class RegionVerdict:
       excluded: judges that were left out, each with the reason.
       not_exercised: branches and loop bodies of the pieces that no run entered.
       difference, reason: what differs, or why it is not judged or only run.
-      inputs: arguments of the function, by place, on which the modules differ.
+      inputs: arguments of the function, by place, on which the modules differ, or may by proof.
       rules: the rules that wrote the second piece, where the converter's records are at hand.
 
     Example:
@@ -401,6 +404,11 @@ class RegionJudge:
             judged.status, judged.difference = "differs", f"sought by proof: {result.reason}"
             judged.failures.append(Run("sought by proof", list(result.inputs), True))
             judged.outputs.update(range(len(region.outputs)))
+        elif result.status == "doubted":
+            judged.doubt, judged.reason = result.inputs, f"z3 finds {result.reason}"
+            if not _begins_at_arguments(region):
+                told = (" ".join(np.array2string(a, threshold=SHORT).split()) for a in result.inputs)
+                judged.reason += f"; what the pieces take is {', '.join(told)}"
         return judged
 
     def pieces(self, region: Region, seen: Sequence[Number] = ()) -> Pieces | CannotRunError:
@@ -439,14 +447,17 @@ class RegionJudge:
         return tuple(sorted({self._numbers[op.raw] for op in ops_within(region.first) if op.raw in self._numbers}))
 
     def _verdict(self, name: str, region: Region, wide: Region, judged: Judgement) -> RegionVerdict:
-        lay = judged.places
+        lay, status, inputs = judged.places, judged.status, dict[int, Array]()
+        if status == "equal" and judged.doubt is not None:
+            status = "only run"
+            inputs = self._arguments(wide, Run("", list(judged.doubt), True)) if _begins_at_arguments(wide) else inputs
         return RegionVerdict(
             name,
             region.where,
             tuple(dict.fromkeys(location_of(op.raw) for op in region.first if op.inputs)),
             tuple(dict.fromkeys(location_of(op.raw) for op in region.second if op.inputs)),
             self._scatters(region),
-            judged.status,
+            status,
             "proved" if judged.is_proved else "as it stands",
             runs=judged.runs,
             judges=judged.judges,
@@ -455,6 +466,7 @@ class RegionJudge:
             not_exercised=judged.not_exercised,
             difference=judged.difference,
             reason=judged.reason,
+            inputs=inputs,
         )
 
     # --- cutting by values ---

@@ -43,11 +43,11 @@ def test_a_float_sum_in_another_order_is_refuted_by_a_run():
     assert not np.array_equal(first, second, equal_nan=True)
 
 
-def test_a_float_sum_with_its_terms_exchanged_is_unknown():
+def test_a_float_sum_with_its_terms_exchanged_is_doubted():
     """That addition commutes is not known of an uninterpreted function, and no run differs."""
     one, other = module(add("%r", "%a", "%b")), module(add("%r", "%b", "%a"))
     result = prove_equal(one, other)
-    assert (result.status, result.inputs) == ("unknown", ())
+    assert (result.status, len(result.inputs) > 1) == ("doubted", True)
     assert "does not show when it is run" in result.reason
 
 
@@ -84,7 +84,7 @@ SUMMED = ("%t = stablehlo.multiply %x, READ : tensor<f32>", "%s = stablehlo.add 
         (reduced(*(line.replace("%t", "%other") for line in SUMMED)), "proved"),
         (reduced(SUMMED[0], SUMMED[1].replace("add", "subtract")), "refuted"),
         (reduced(*SUMMED, around="%k = stablehlo.constant dense<3.0> : tensor<f32>"), "refuted"),
-        (reduced(*SUMMED, around="", read="%w"), "unknown"),  # XLA does not run such a region
+        (reduced(*SUMMED, around="", read="%w"), "doubted"),  # XLA does not run such a region
     ],
     ids=["other names", "another op", "another constant from around", "an argument from around"],
 )
@@ -204,7 +204,7 @@ def test_a_sort_with_ties_is_only_itself_where_it_is_not_stable():
     """What a sort that is not stable does with ties is open: one with more operands may do something else."""
     assert prove_equal(sort("true"), sort("true", ", %b")).status == "proved"
     assert prove_equal(sort("false"), sort("false")).status == "proved"
-    assert prove_equal(sort("false"), sort("false", ", %b")).status == "unknown"
+    assert prove_equal(sort("false"), sort("false", ", %b")).status == "doubted"
 
 
 def test_a_float_reduction_is_only_itself():

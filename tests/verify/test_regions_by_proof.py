@@ -62,6 +62,22 @@ def test_a_difference_that_no_run_has_is_found_by_proof(texts, aim):
     assert not np.array_equal(first, second)
 
 
+TWICE = "%r = stablehlo.add %a, %a : tensor<2xf32>"
+BY_TWO = """%c = stablehlo.constant dense<2.0> : tensor<2xf32>
+%r = stablehlo.multiply %a, %c : tensor<2xf32>"""
+
+
+def test_what_a_proof_finds_and_no_run_shows_is_only_run():
+    """Of floats nothing is known to a proof but that they are the same; its inputs stand in the verdict."""
+    texts = [module(body).replace("xi32", "xf32") for body in (TWICE, BY_TWO)]
+    assert verify(*texts, level="regions").exit_code == 0
+    verdict = verify(*texts, level="regions", prove=True)
+    assert verdict.exit_code == 4, verdict.lines()
+    [region] = verdict.regions
+    assert (region.status, len(region.inputs)) == ("only run", 2)
+    assert "z3 finds a difference" in region.reason
+
+
 def test_of_another_order_of_floats_no_proof_is_sought():
     """Where sums may be in another order a proof of the same bits is beside the point."""
     floats = [module(body).replace("xi32", "xf32") for body in (SUM, OTHER_ORDER)]

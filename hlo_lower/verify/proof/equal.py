@@ -49,9 +49,10 @@ def prove_equal(
       trust_flags: whether it may be assumed of scatters with `unique_indices = true` that no element is written twice.
 
     Returns:
-      "proved"; "refuted" with inputs on which the modules, run by XLA, differ; or "unknown" with the reason: an
-      operation that is not known, a loop that may not end, a tensor too large, no time left, or a difference that did
-      not show when it was run.
+      "proved"; "refuted" with inputs on which the modules, run by XLA, differ; "doubted" with inputs of a difference
+      that did not show when it was run, as XLA made one module of the other, or as it rests on an operation that is not
+      interpreted; or "unknown" with the reason: an operation that is not known, a loop that may not end, a tensor too
+      large, no time left.
 
     Raises:
       InputError: z3 is not installed, or a text does not parse.
@@ -108,9 +109,11 @@ def _confirmed(answer: Answer, before: str, after: str, *, is_ours: bool) -> Pro
                     return ProofResult("refuted", difference, tuple(inputs))
             if any(scatters_into_a_scalar(text) for text in (before, after)):
                 break  # XLA's compiler ends the process on such a one without its simplifier
+        why = "does not show when it is run"
     except CannotRunError as error:
-        raise Beyond(f"a difference that cannot be run: {error}") from None
-    raise Beyond("a difference that does not show when it is run: it rests on an operation that is not interpreted")
+        why = f"cannot be run: {error}"
+    drawing = Drawing(answer.model, 0)
+    return ProofResult("doubted", f"a difference that {why}", tuple(drawing.argument(a) for a in answer.arguments))
 
 
 def scatters_into_a_scalar(text: str) -> bool:

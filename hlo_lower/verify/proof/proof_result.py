@@ -12,13 +12,14 @@ class ProofResult:
 
     Attributes:
       status: "proved" for all arguments of the signature; "refuted" by the inputs below, on which the two were run and
-        differ; "unknown" otherwise.
-      reason: why it is unknown, or where the two differ.
-      inputs: for "refuted" an array for each argument.
+        differ; "doubted" for the inputs below, for which the solver has them differ and no run shows it; "unknown"
+        otherwise.
+      reason: why it is not known, or where the two differ.
+      inputs: for "refuted" and "doubted" an array for each argument.
       seconds: what it took.
     """
 
-    status: Literal["proved", "refuted", "unknown"]
+    status: Literal["proved", "refuted", "doubted", "unknown"]
     reason: str = ""
     inputs: tuple[NDArray[Any], ...] = ()
     seconds: float = 0.0
