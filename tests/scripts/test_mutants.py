@@ -1,0 +1,116 @@
+"""Mutants of modules: how their truth is found, and that the judge is right about a dozen of them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from mutating import campaign, judging, making, truth
+from mutating.evaluator import Module
+from mutating.making import Mutant, mutant
+from mutating.programs import PROGRAMS, program_text
+
+INDEXED = """
+func.func public @main(%x: tensor<8xf32>, %i: tensor<3xi32>) -> tensor<3xf32> {
+  %c0 = stablehlo.constant dense<0> : tensor<3xi32>
+  %c8 = stablehlo.constant dense<8> : tensor<3xi32>
+  %low = stablehlo.maximum %i, %c0 : tensor<3xi32>
+  %p = stablehlo.compare LT, %low, %c0 : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+  %s = stablehlo.add %low, %c8 : tensor<3xi32>
+  %j = stablehlo.select %p, %s, %low : tensor<3xi1>, tensor<3xi32>
+  %k = stablehlo.reshape %j : (tensor<3xi32>) -> tensor<3x1xi32>
+  %r = "stablehlo.gather"(%x, %k) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0],
+    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<8xf32>, tensor<3x1xi32>)
+    -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}
+"""
+
+
+def changed(old, new):
+    """The module with one thing changed in its `maximum` or before, as a mutant."""
+    assert old in INDEXED
+    key = next(key for key, node in Module(INDEXED).nodes().items() if node.name == "stablehlo.maximum")
+    return Mutant("indexed", "by_hand", 0, f"{old} -> {new}", key, "stablehlo.maximum", INDEXED.replace(old, new))
+
+
+@pytest.fixture
+def by_numpy_alone(monkeypatch):
+    """No second executor: it would have to be started."""
+    monkeypatch.setattr(truth, "_confirmed", lambda *_: "")
+
+
+def test_a_witness_is_found(by_numpy_alone):
+    """A clip to the other side shows in a run."""
+    found = truth.truth_of(changed("maximum", "minimum"), INDEXED)
+    assert (found.truth, found.why.rsplit("; ", 1)[1]) == ("differs", "by NumPy alone")
+    results = [Module(text).run(found.witness)[0] for text in (INDEXED, INDEXED.replace("maximum", "minimum"))]
+    assert not np.array_equal(*results, equal_nan=True)
+
+
+def test_what_is_never_reached_is_equal():
+    """An index that is clipped is never negative, so nothing depends on the number that is added to negative ones."""
+    assert truth.truth_of(changed("dense<8>", "dense<9>"), INDEXED).truth == "equal"
+
+
+def test_a_comparison_is_aimed_at(by_numpy_alone):
+    """A threshold behind a float computation is found by halving."""
+    before = """
+func.func public @main(%x: tensor<f32>) -> tensor<i1> {
+  %t = stablehlo.tanh %x : tensor<f32>
+  %c = stablehlo.constant dense<0.7512345> : tensor<f32>
+  %p = stablehlo.compare GT, %t, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %p : tensor<i1>
+}
+"""
+    other = mutant("tanh", before, "constant_ulp", 3)
+    assert other is not None
+    assert truth.truth_of(other, before, seconds=6.0).truth == "differs"
+
+
+@pytest.mark.sweep
+def test_the_evaluator_agrees_with_the_interpreter():
+    """Each small program gives what StableHLO's interpreter gives, within rounding."""
+    from mutating.inputs import Inputs
+    from mutating.others import OtherError, results_by
+
+    for name in PROGRAMS:
+        text = program_text(name)
+        module = Module(text)
+        arguments = [np.ones(t.shape, t_dtype) for t, t_dtype in _types(module, Inputs(module, 0))]
+        try:
+            expected = results_by("the interpreter", text, arguments)
+        except OtherError:
+            continue
+        for one, other in zip(module.run(arguments), expected, strict=True):
+            np.testing.assert_allclose(one.astype("float64"), other.astype("float64"), rtol=0.02, err_msg=name)
+
+
+def _types(module, inputs):
+    return zip(module.main.types, (a.dtype for a in inputs.draw()), strict=True)
+
+
+def test_a_dozen_mutants(by_numpy_alone, monkeypatch):
+    """The judge is wrong about none of them."""
+    monkeypatch.setattr(campaign, "judged", judging.judge)
+    modules = {name: program_text(name) for name in ("relu6", "pads")}
+    campaign.begin(modules, 0.5)
+    records = [campaign.tried(*planned)[0] for planned in making.planned(modules, 12, 5)]
+    assert [record.line() for record in records if campaign.wrong(record)] == []
+    assert "differs" in {record.truth for record in records}
+    assert "wrong equal: 0" in campaign.report_lines(records)
+
+
+@pytest.mark.sweep
+def test_a_run_goes_on(script):
+    """A run that is resumed has the table of the first one; another one does not write over it."""
+    how = ("--runs", "8", "--seed", "3", "--out", "out", "--only", "promised,digitize,pads")
+    done = script("mutants.py", *how)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wrong equal: 0\nfalse alarm: 0\ncrash: 0\nhang: 0\n" in done.stdout
+    again = script("mutants.py", *how, "--resume")
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert script("mutants.py", *how).returncode == 2
