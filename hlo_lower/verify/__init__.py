@@ -32,7 +32,7 @@ from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import require
 from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
-from hlo_lower.verify.regions import RegionJudge, RegionVerdict
+from hlo_lower.verify.regions import ANOTHER_ORDER, RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
 from hlo_lower.verify.single_elements import overhanging, with_single_elements
@@ -125,6 +125,8 @@ def verify(
     else:
         interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
         module = None if level == "regions" else module
+    if module is not None and any(region.reason.startswith(ANOTHER_ORDER) for region in regions):
+        module = replace(module, status="not run", reason=ANOTHER_ORDER, difference=None, on_path=())
     regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
     claimed = None
     if claims is not None and sizes is None and not interface:

@@ -7,6 +7,9 @@ the same comparator, as a function, or the only ones of their type in a region. 
 give as well: the order of equal elements turned round. Where that makes no difference no stability was lost, as where
 no elements are equal, or those that are cannot be told apart.
 
+What such a sort of the first version allows beside the order that it is run in is not known: where one falls into a
+region, a difference may be another order, and the region is not judged (`allows_another`).
+
 What was found to stand for another one is marked, and is looked at again where it falls into a region (`freed_order`):
 the match may rest on values that are not equal.
 """
@@ -49,6 +52,8 @@ def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
                 marks += [(sort, free) for sort in mine & own]
             else:
                 turned.append(other)
+        matched = {sort for mine in by_number.values() for sort in mine}
+        marks += [(sort, free) for sort in own - matched]
         for sort, mark in marks:
             sort.attributes[MARK] = mark
         for sort in turned:
@@ -56,13 +61,22 @@ def make_stable(first: mlir.RawModule, second: mlir.RawModule) -> bool:
     return True
 
 
+def allows_another(ops: Sequence[Op]) -> bool:
+    """Whether a piece of the first version holds a sort that may give another order than it is run in."""
+    return bool(_marked(ops))
+
+
 def freed_order(first: Sequence[Op], second: Sequence[Op]) -> str:
     """Why two pieces are not compared: one that is run in a stable order may take another one; "" else."""
-    own, others = ([op.raw for op in ops_within(ops) if MARK in op.raw.attributes] for ops in (first, second))
+    own, others = _marked(first), _marked(second)
     is_freed = Counter(map(_kind, others)) - Counter(map(_kind, own))
     if is_freed or any(str(sort.attributes[MARK]) == "false" for sort in others):
         return "a sort that is not stable, in the place of none of the first version's"
     return ""
+
+
+def _marked(ops: Sequence[Op]) -> list[mlir.RawOperation]:
+    return [op.raw for op in ops_within(ops) if MARK in op.raw.attributes]
 
 
 def _unstable(module: mlir.RawModule) -> list[mlir.RawOperation]:

@@ -93,6 +93,14 @@ def test_what_a_sort_allows_is_a_property_of_it(before, after, is_ok):
     assert hl.verify(before, after, level="regions").ok is is_ok
 
 
+def test_another_order_that_the_first_version_allows_is_not_told_different():
+    """What is sorted turned round gives equal rows in the other order: right only where any order is."""
+    turned = "\n".join(f"%{v}t = stablehlo.reverse %{v}, dims = [0] : tensor<{N}xi32>" for v in "xy")
+    after = written(True, before=turned, keys="%xt", payload="%yt")
+    assert hl.verify(written(False), after).exit_code == 4
+    assert hl.verify(written(True), after).exit_code == 1
+
+
 def test_a_lost_stability_is_found_in_short_rows():
     """XLA sorts rows of up to 16 elements in a stable order, whatever was asked for."""
     before, after = (written(stable).replace(f"<{N}x", "<12x") for stable in (True, False))
