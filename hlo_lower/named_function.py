@@ -13,6 +13,7 @@ named op would take it for the first operand.
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -183,4 +184,12 @@ def _one_axis_more(attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes where an axis stands before all others."""
     moved = {key: attributes[key] + 1 for key in ("axis", "channel_axis") if key in attributes}
     several = {"axes": tuple(axis + 1 for axis in attributes["axes"])} if "axes" in attributes else {}
-    return {**attributes, **moved, **several}
+    return {**attributes, **moved, **several, **_layout_before(attributes.get("layout", ""))}
+
+
+def _layout_before(layout: str) -> dict[str, str]:
+    """The layout of an attention with one more axis of its batch before all others; "" where all letters are taken."""
+    if not layout:
+        return {}
+    letter = next((letter for letter in "bncd" if letter not in layout), "")
+    return {"layout": re.sub(r"^|(?<=,)|(?<=->)", letter, layout) if letter else ""}

@@ -198,6 +198,7 @@ NAMED_OPS: Final = (
                 "which elements are a pair: i and i + size/2, or 2i and 2i + 1, or these, written as i and i + size/2",
                 choices=("halves", "interleaved", "interleaved_to_halves"),
             ),
+            _axes("along which the tables run, their axes of 1 and the last left out"),
             AttributeOfOp("size", int, "how many elements are turned, from the first on; 0: all", default=0),
         ),
         or_takes="x, rotation",
@@ -208,7 +209,7 @@ NAMED_OPS: Final = (
         "softmax(scale * query @ key^T, masked) @ value, for each batch and head",
         (
             AttributeOfOp("scale", float, "of the scores", default=1.0),
-            _flag("causal", "no position sees a later one; counted from the first"),
+            _flag("causal", "no position sees a later one: k of the layout is at most q, both counted from the first"),
             _choice(
                 "mask",
                 "what the operand mask is: none, true where it is seen, or added to the scores",

@@ -21,8 +21,10 @@ coreml.scaled_dot_product_attention
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from math import isclose, sqrt
+from math import sqrt
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from hlo_lower import mlir
 
@@ -81,9 +83,9 @@ def _attention(build: Any, operands: Sequence[Any], attributes: Mapping[str, Any
     names = ("query", "key", "value", "attn_mask")
     given = dict(zip(names, operands, strict=False))
     query = given["query"]
-    left = mlir.float_of(attributes["scale"]) * sqrt(query.shape[-1])
-    if not isclose(left, 1.0, rel_tol=1e-6):  # the attribute is of f32
-        given["query"] = build.mul(x=query, y=_number_type(query)(left))
+    scale, own = mlir.float_of(attributes["scale"]), 1 / sqrt(query.shape[-1])
+    if np.float32(scale) != np.float32(own):  # the attribute is of f32
+        given["query"] = build.mul(x=query, y=_number_type(query)(scale / own))
     return build.scaled_dot_product_attention(**given)
 
 

@@ -15,9 +15,11 @@ else:
 - what only the query has (its positions, groups of heads) is not in key or value; what else the scores have is in both;
 - between the products stand nothing but numbers, a softcap of one constant, and masks.
 
-What masks are left once the causal one is proved are operands: `mask`, boolean or additive, and `bias`, further sums.
-A causal mask that others take as well is the operand `causal_mask`; whoever knows `causal` and `window` need not read
-it.
+A causal mask goes over one axis of the queries' own and over the keys' positions: letters q and k of the layout. One
+over several axes, as of rows that are groups and positions, is a mask like others, and so is a second one over another
+axis. What masks are left once the causal one is proved are operands: `mask`, boolean or additive, and `bias`, further
+sums. A causal mask that others take as well is the operand `causal_mask`; whoever knows `causal` and `window` need not
+read it.
 
 The operands are taken where heads, positions and elements are axes of their own; the layout that this leaves them in is
 the attribute `layout`, as in an einsum, "bnqh,bnkh,bnkv->bnqv", masks behind the value: b, n, ... are what query, key
@@ -28,16 +30,19 @@ elements of values; 1 is an axis of one, and "(ng)" one that is a product, n the
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any, cast
+
+import ml_dtypes
 
 from hlo_lower import mlir
 from hlo_lower.causes import Cause, Code
 from hlo_lower.named.arithmetic import uncast, with_constant
-from hlo_lower.named.attention_masks import Mask, added_masks, causal_window, mask_of
+from hlo_lower.named.attention_masks import Causal, Mask, added_masks, causal_of, mask_of
 from hlo_lower.named.axis_atoms import LAYOUT, Atom, Axis, View, are_same, dealt, fresh, leaves
 from hlo_lower.named.found import AttributeValue, Found, Match, NearMiss, matchers
 from hlo_lower.named.rows import reduced
 from hlo_lower.named.softmax import shifted_of, softmax, through
-from hlo_lower.named.terms import Term, above
+from hlo_lower.named.terms import Term, above, is_rounded
 
 OPERANDS = ("query", "key", "value")
 
@@ -187,7 +192,7 @@ def _scores(view: View) -> Scores:
             view, scaled = view.on(inner), True
             continue
         low = with_constant(term, "maximum")
-        if low is None or float(low[1]) > -1e4:
+        if low is None or float(low[1]) > float(cast(Any, ml_dtypes).finfo(low[1].dtype).min):
             return found
         view = view.on(low[0])
     return found
@@ -208,9 +213,11 @@ def _softcap(term: Term) -> tuple[float, Term] | None:
     found = with_constant(term, "multiply")
     if found is None or uncast(found[0]).op != "tanh":
         return None
-    inner = _scale(uncast(found[0]).operands[0])
-    c = float(found[1])
-    return (c, inner[0]) if inner is not None and abs(inner[1] * c - 1) <= 1e-3 else None
+    c, below = float(found[1]), uncast(found[0]).operands[0]
+    if below.op == "divide" and below.operands[1].is_number(c):
+        return c, below.operands[0]
+    inner = with_constant(below, "multiply")
+    return (c, inner[0]) if inner is not None and c and is_rounded(inner[1], 1 / c) else None
 
 
 def _leads_to_product(view: View) -> bool:
@@ -348,25 +355,24 @@ def _attention(
     rows: Axis,
     keys: Axis,
     empty_rows: AttributeValue,
+    *,
+    is_causal: bool = True,
 ) -> Match | Cause:
     query, key, value = sides
     views = [query.taken(roles, "h"), key.taken(roles, "h"), value.taken(roles, "v")]
     inputs: dict[str, Term] = {name: view.term for name, view in zip(OPERANDS, views, strict=True)}
+    causal = _along_one_axis([(mask, causal_of(mask, rows, keys)) for mask in found.masks] if is_causal else [])
+    windows = [one.window for _, one in causal if one.window]
     attributes: dict[str, AttributeValue] = {
         "scale": found.scale * query.scale * key.scale,
-        "causal": False,
+        "causal": bool(causal),
         "mask": "none",
         "softcap": found.softcap,
-        "window": 0,
+        "window": min(windows, default=0),
         "empty_rows": empty_rows,
     }
-    given = list[Mask]()
-    for mask in found.masks:
-        window = causal_window(mask, rows, keys)
-        if window is None:
-            given.append(mask)
-            continue
-        attributes["causal"], attributes["window"] = True, window
+    given = [mask for mask in found.masks if not any(mask is one for one, _ in causal)]
+    for mask, _ in causal:
         if _is_shared(mask.view):
             inputs["causal_mask"] = mask.term
     boolean = [mask for mask in given if mask.kind == "boolean"]
@@ -382,11 +388,21 @@ def _attention(
     views += [mask.operand for mask in given]
     atoms = (*second.result.atoms, *(atom for view in views for atom in view.atoms))
     followers = _followers((*views, result), roles)
-    names = dict.fromkeys(followers, "") | _names(roles, tuple(atom for atom in atoms if atom not in followers))
+    positions = tuple(atom for atom in (causal[0][1].positions if causal else ()) if atom not in followers)
+    if causal and (len(positions) != 1 or len(set(keys) - followers) != 1):  # no letter says what is counted
+        return _attention(found, second, sides, roles, rows, keys, empty_rows, is_causal=False)
+    named = (*positions, *(atom for atom in atoms if atom not in followers))
+    names = dict.fromkeys(followers, "") | _names(roles, named)
     attributes["layout"] = ",".join(_letters(view, names) for view in views) + "->" + _letters(result, names)
     if "causal_mask" in inputs:
         inputs["causal_mask"] = inputs.pop("causal_mask")  # the last one
     return Match("attention", inputs, [result.term], attributes)
+
+
+def _along_one_axis(masks: Sequence[tuple[Mask, Causal | None]]) -> list[tuple[Mask, Causal]]:
+    """The causal masks that count along the same axis as the first."""
+    causal = [(mask, found) for mask, found in masks if found is not None]
+    return [(mask, found) for mask, found in causal if found.positions == causal[0][1].positions]
 
 
 def _is_shared(view: View) -> bool:

@@ -82,8 +82,16 @@ def added_masks(scores: View, is_score: "object") -> tuple[Mask, View] | None:
     return None
 
 
-def causal_window(mask: Mask, rows: Axis, keys: Axis) -> int | None:
-    """0 where a mask is the causal one, the window where it has one; None of other masks.
+@dataclass(frozen=True)
+class Causal:
+    """A causal mask: how many positions back are seen, 0 for all, and the atoms that are counted as positions."""
+
+    window: int
+    positions: Axis
+
+
+def causal_of(mask: Mask, rows: Axis, keys: Axis) -> Causal | None:
+    """A mask as the causal one, of a window or not; None of other masks.
 
     Args:
       mask: the mask.
@@ -102,11 +110,11 @@ def causal_window(mask: Mask, rows: Axis, keys: Axis) -> int | None:
         ("masks", row_dims[0], key_dims[0]), []
     )
     kind = f"{mask.kind} {mask.hides}"
-    for other, its, window in known:
-        if its == kind and other.is_same(view.term):
-            return window
-    known.append((view.term, kind, _pattern(mask, view.term, row_dims[0], key_dims[0])))
-    return known[-1][2]
+    windows = [window for other, its, window in known if its == kind and other.is_same(view.term)]
+    if not windows:
+        windows = [_pattern(mask, view.term, row_dims[0], key_dims[0])]
+        known.append((view.term, kind, windows[0]))
+    return None if windows[0] is None else Causal(windows[0], view.axis(row_dims[0]))
 
 
 def _pattern(mask: Mask, term: Term, row_dim: int, key_dim: int) -> int | None:

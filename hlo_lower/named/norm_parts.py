@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from hlo_lower.named.arithmetic import square_of, uncast, with_constant
 from hlo_lower.named.axis_atoms import View, leaves
 from hlo_lower.named.rows import Reduced, reduced
-from hlo_lower.named.terms import Term
+from hlo_lower.named.terms import Term, is_rounded
 
 
 @dataclass(frozen=True)
@@ -28,25 +29,21 @@ def mean_of(view: View) -> Mean | None:
     """The mean, or the sum, that a value is, beneath layout and conversions."""
     root = view.root()
     scaled = root
-    count: float | None = None
+    divisor: Any = None
     for op in ("divide", "multiply"):
         found = with_constant(root.term, op)
         if found is not None and (op == "multiply" or root.term.operands[0] is found[0]):
-            count = float(found[1]) if op == "divide" else 1 / float(found[1]) if found[1] else None
-            scaled = root.on(found[0])
+            divisor, scaled = (op, found[1]), root.on(found[0])
             break
     total = reduced(scaled, "add")
     if total is None:
         return None
-    elements = prod(atom.extent for atom in leaves(total.new))
-    if count is None:
+    if divisor is None:
         return Mean(total.operand, total, False)
-    return Mean(total.operand, total, True) if abs(count - elements) <= 1e-3 * elements * _slack(root.term) else None
-
-
-def _slack(term: Term) -> float:
-    """Counts are exact in f32; a reciprocal in bf16 is off by up to a part in 256."""
-    return 0.01 if term.element in ("f32", "f64") else 8
+    op, number = divisor
+    elements = prod(atom.extent for atom in leaves(total.new))
+    is_count = elements and is_rounded(number, elements if op == "divide" else 1 / elements)
+    return Mean(total.operand, total, True) if is_count else None
 
 
 def square(term: Term) -> Term | None:

@@ -17,7 +17,8 @@ one, the first of a pair with a minus; both are of one value, at the place itsel
 
 A product of complex numbers has one table, the operand `rotation` of cos + i * sin, in the place of two.
 
-Attributes: `pairs`; `size`, how many elements from the first on are turned, 0 for all.
+Attributes: `pairs`; `axes`, along which of x the tables run, which sizes alone do not tell; `size`, how many elements
+from the first on are turned, 0 for all.
 """
 
 from collections.abc import Iterator
@@ -110,8 +111,12 @@ def _rotation(result: Term, x: Term, size: int) -> Match | Cause | None:
             cos, sin = tables
             if cos.op == "sine" or sin.op == "cosine":
                 return Code.OTHER_VALUE("the table of cosines")
+            axes = _axes(result, x, size, pairs)
+            if axes is None:
+                return Code.OTHER_AXES("the cosines", "the sines")
             inputs = {"x": x, "rotation": cos} if cos is sin else {"x": x, "cos": cos, "sin": sin}
-            return Match("rope", inputs, [result], {"pairs": pairs, "size": size if size < whole else 0})
+            attributes = {"pairs": pairs, "axes": axes, "size": size if size < whole else 0}
+            return Match("rope", inputs, [result], attributes)
         if tables is not None:
             return tables
     return None
@@ -122,21 +127,14 @@ def _tables(result: Term, x: Term, size: int, pairs: str) -> tuple[Term, Term] |
     tables: tuple[Term, Term] | None = None
     for i, others in ((0, [0 for _ in result.shape]), (half - 1, [n - 1 for n in result.shape])):
         for second in (False, True):
-            at = own = i + half * second
-            partner = i + half * (not second)
-            if pairs != "halves":
-                own, partner = 2 * i + second, 2 * i + (not second)
-                at = own if pairs == "interleaved" else at
-            place = (*others[:-1], own)
-            parts = _parts(result, (*others[:-1], at), x)
-            if parts is None or len(parts) != 2:
+            found = _pair(result, x, (*others[:-1], i), half, pairs, second=second)
+            if found is None:
                 return None
-            by_place = {part.place: part for part in parts}
-            mine, its = by_place.get(place), by_place.get((*others[:-1], partner))
-            if mine is None or its is None or mine.table is None or its.table is None:
-                return None
+            mine, its = found
             if mine.sign != 1 or its.sign != (1 if second else -1):
                 return Code.OTHER_VALUE("the sign of one half")
+            assert mine.table is not None
+            assert its.table is not None
             if mine.table[1] != its.table[1] and mine.table[0].shape == its.table[0].shape:
                 return Code.OTHER_VALUE("the table of sines")
             if mine.table[0].is_same(its.table[0]) and mine.table[2] == its.table[2]:
@@ -145,6 +143,56 @@ def _tables(result: Term, x: Term, size: int, pairs: str) -> tuple[Term, Term] |
                 return Code.OTHER_VALUE("the table of one half")
             tables = mine.table[0], its.table[0]
     return tables
+
+
+def _pair(result: Term, x: Term, at: Place, half: int, pairs: str, *, second: bool) -> tuple[Part, Part] | None:
+    """What an element is made of, the first or the second of a pair: itself by a table, and its partner by another.
+
+    Args:
+      result, x: what is turned.
+      at: where; the last coordinate is the number of the pair.
+      half: how many pairs there are.
+      pairs: as the attribute.
+      second: which of the pair.
+    """
+    others, i = at[:-1], at[-1]
+    place = own = i + half * second
+    partner = i + half * (not second)
+    if pairs != "halves":
+        own, partner = 2 * i + second, 2 * i + (not second)
+        place = own if pairs == "interleaved" else place
+    parts = _parts(result, (*others, place), x)
+    by_place = {part.place: part for part in parts or ()}
+    mine, its = by_place.get((*others, own)), by_place.get((*others, partner))
+    if parts is None or len(parts) != 2 or mine is None or its is None or mine.table is None or its.table is None:
+        return None
+    return mine, its
+
+
+def _axes(result: Term, x: Term, size: int, pairs: str) -> tuple[int, ...] | None:
+    """The axes of x along which the axes of both tables run, in their order, one along one each; None where they run
+    along others."""
+
+    def tables(*ends: int) -> list[Table] | None:
+        at = tuple(n - 1 if d in ends else 0 for d, n in enumerate(result.shape[:-1]))
+        found = _pair(result, x, (*at, 0), size // 2, pairs, second=False)
+        return None if found is None else [part.table for part in found if part.table is not None]
+
+    first, along = tables(), list[tuple[int, int]]()
+    for dim in range(len(result.shape) - 1):
+        moved = tables(dim) if result.shape[dim] > 1 else first
+        if first is None or moved is None or not all(a[0].is_same(b[0]) for a, b in zip(first, moved, strict=True)):
+            return None
+        one, other = (
+            [(k - len(a[1]), j - i) for k, (i, j) in enumerate(zip(a[1], b[1], strict=True)) if i != j]
+            for a, b in zip(first, moved, strict=True)
+        )
+        if not one and not other:
+            continue
+        if one != other or len(one) != 1 or one[0][0] == -1 or one[0][1] != result.shape[dim] - 1:
+            return None
+        along.append((one[0][0], dim))
+    return tuple(dim for _, dim in along) if sorted(along) == along else None
 
 
 def _parts(term: Term, place: Place, x: Term, depth: int = 24) -> list[Part] | None:

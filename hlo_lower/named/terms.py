@@ -148,9 +148,9 @@ def above(term: Term, made_of: Callable[[Term], Iterable[Term]], steps: int) -> 
 
 
 def is_rounded(found: Any, number: float) -> bool:
-    """Whether a NumPy scalar is a number as its type rounds it, at once or from f32."""
+    """Whether a NumPy scalar is a number as its type rounds it, at once or from f32, but not to 0 or infinity."""
     dtype = found.dtype
-    if dtype.kind in "iub":
+    if dtype.kind in "iub" or not found or np.isinf(found):
         return bool(found == number)
     with np.errstate(over="ignore"):
         once, twice = np.array(number).astype(dtype), np.array(number).astype(np.float32).astype(dtype)

@@ -17,8 +17,8 @@ query's element type:
   a finite one, which like that number makes all places of a row that sees nothing equal;
 - a proved causal mask is made of positions. There is no flag for it: a consumer's flag would make it ignore the mask.
 
-Which letter is a head and which a position does not change what is computed: positions are the query's own letters that
-are no part of a product with a head's.
+Under a causal mask q is the position. Else which letter is a head and which a position does not change what is
+computed: positions are the query's own letters that are no part of a product with a head's.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,11 +95,11 @@ def _roles(layout: Layout, there: Sequence[AxisLetters], *, is_causal: bool) -> 
         return None
     grouped = [r for r in rows if any(r in axis and set(axis) & set(SHARED) for axis in query.axes)]
     own = [r for r in rows if r not in grouped]
-    if not is_causal and any({"g", "q"} <= set(axis) for axis in there[0].axes):
+    if is_causal:
+        grouped, own = [r for r in rows if r != "q"], [r for r in rows if r == "q"]
+    elif any({"g", "q"} <= set(axis) for axis in there[0].axes):
         grouped, own = [], rows  # one axis there
     elif len(own) > 1:
-        if is_causal:
-            return None
         masked = [r for r in own if any(r in mask.letters for mask in layout.operands[3:])]
         own = masked or [max(own, key=layout.size)]
         grouped = [r for r in rows if r not in own]

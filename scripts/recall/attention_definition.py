@@ -8,13 +8,12 @@ import numpy as np
 
 Array = Any
 
-KEYS, QUERIES = "klm", "qgpr"
-"""Letters of axes of keys' positions, and of those that only queries have."""
+KEYS = "klm"
+"""Letters of axes of keys' positions."""
 
 
-def attention(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list[Array]:
-    """For each axis of queries that may be that of positions, where attributes ask for these: rows that see nothing are
-    NaN, which stands for anything."""
+def attention(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
+    """Rows that see nothing are NaN, which stands for anything."""
     taken, result = attributes["layout"].split("->")
     specs = dict(zip((name for name in given if name != "causal_mask"), map(_axes, taken.split(",")), strict=True))
     sizes = _sizes(specs, given)
@@ -32,18 +31,15 @@ def attention(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list
                 scores = np.where(mask.astype(bool) != attributes["mask_hides"], scores, -np.inf)
             else:
                 scores = scores + mask
-    positions = [letter for letter in scored if letter in QUERIES] if attributes["causal"] else [""]
     over = tuple(scored.index(letter) for letter in scored if letter in KEYS)
     final = "".join(_letters(_axes(result)))
     shape = [int(np.prod([sizes[letter] for letter in axis], dtype=int)) for axis in _axes(result)]
-    found: list[Array] = []
-    for letter in positions or [""]:
-        seen = scores if not attributes["causal"] else _causal(scores, scored, letter, attributes["window"], sizes)
-        with np.errstate(invalid="ignore"):
-            e = np.exp(seen - seen.max(over, keepdims=True))
-            weights = e / e.sum(over, keepdims=True)
-        found.append(np.einsum(f"{scored},{of['value']}->{final}", weights, v).reshape(shape))
-    return found
+    if attributes["causal"]:
+        scores = _causal(scores, scored, attributes["window"], sizes)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(scores - scores.max(over, keepdims=True))
+        weights = e / e.sum(over, keepdims=True)
+    return np.einsum(f"{scored},{of['value']}->{final}", weights, v).reshape(shape)
 
 
 def _axes(spec: str) -> list[str]:
@@ -79,11 +75,10 @@ def _placed(mask: Array, letters: str, scored: str) -> Array:
     return mask.reshape([mask.shape[order.index(letter)] if letter in order else 1 for letter in scored])
 
 
-def _causal(scores: Array, scored: str, position: str, window: int, sizes: Mapping[str, int]) -> Array:
-    keys = [letter for letter in scored if letter in KEYS]
-    key = np.arange(sizes[keys[0]]).reshape([-1 if letter == keys[0] else 1 for letter in scored])
-    query = (
-        np.arange(sizes[position]).reshape([-1 if letter == position else 1 for letter in scored]) if position else 0
+def _causal(scores: Array, scored: str, window: int, sizes: Mapping[str, int]) -> Array:
+    """Along q and k of the layout."""
+    key, query = (
+        np.arange(sizes.get(own, 1)).reshape([-1 if letter == own else 1 for letter in scored]) for own in "kq"
     )
     seen = (key <= query) & ((key > query - window) if window else True)
     return np.where(seen, scores, -np.inf)

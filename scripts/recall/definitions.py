@@ -6,7 +6,6 @@ A definition takes the op's operands by their names, and its attributes. Operand
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -125,25 +124,21 @@ def swiglu(given: Mapping[str, Array], _: Mapping[str, Any]) -> Array:
     return given["gate"] / (1 + np.exp(-given["gate"])) * given["up"]
 
 
-def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> list[Array]:
-    """With tables for each pair or for each element, along any axes that they fit: attributes do not say which."""
+def rope(given: Mapping[str, Array], attributes: Mapping[str, Any]) -> Array:
+    """With tables for each pair or for each element, along the axes that the attribute says."""
     if "rotation" in given:
         table = given["rotation"]
         return rope({"x": given["x"], "cos": table.real, "sin": table.imag}, attributes)
     x = given["x"]
     size = attributes.get("size", 0) or x.shape[-1]
-    found: list[Array] = []
-    for axes in combinations(range(x.ndim - 1), max(0, given["cos"].ndim - 1)):
-        try:
-            found.append(_turned(x, size, attributes["pairs"], *(_along(given[t], x, axes) for t in ("cos", "sin"))))
-        except ValueError:
-            continue
-    return found
+    tables = (_along(given[name], x, tuple(attributes["axes"])) for name in ("cos", "sin"))
+    return _turned(x, size, attributes["pairs"], *tables)
 
 
 def _along(table: Array, x: Array, axes: tuple[int, ...]) -> Array:
     shape = [1] * x.ndim
-    for axis, extent in zip((*axes, x.ndim - 1), table.shape, strict=True):
+    extents = [n for n in table.shape[:-1] if n > 1]
+    for axis, extent in zip((*axes, x.ndim - 1), (*extents, table.shape[-1]), strict=True):
         shape[axis] = extent
     return np.broadcast_to(table.reshape(shape), (*x.shape[:-1], table.shape[-1]))
 

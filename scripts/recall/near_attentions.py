@@ -107,6 +107,23 @@ def attention_softcap_of_two_constants(q, k, v):
     return weighted(jax.nn.softmax(30 * jnp.tanh(scores_of(q, k) / 50)), v)
 
 
+@NEAR.case(HEADS, HEADS, HEADS, refuses=finds("attention", softcap=30.0))
+def attention_softcap_of_almost_one_constant(q, k, v):
+    return weighted(jax.nn.softmax(30 * jnp.tanh(scores_of(q, k) / 30.02)), v)
+
+
+@NEAR.case(HEADS, HEADS, HEADS, refuses=NO_ATTENTION)
+def attention_scores_bounded_from_below(q, k, v):
+    return weighted(jax.nn.softmax(jnp.maximum(scores_of(q, k), -2e4)), v)
+
+
+@NEAR.case(f32(2, 4, 6, 8), f32(2, 24, 8), f32(2, 24, 8), refuses=NOT_CAUSAL)
+def attention_causal_over_merged_rows(q, k, v):
+    scores = jnp.einsum("bth,bsh->bts", q.reshape(2, 24, 8), k)
+    weights = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((24, 24), bool)), scores, -jnp.inf))
+    return (weights @ v).reshape(q.shape)
+
+
 refused("attention_by_sigmoid", lambda q, k, v: weighted(jax.nn.sigmoid(scores_of(q, k)), v))
 
 

@@ -1,12 +1,13 @@
 """What is no norm of its name, although it has the same parts."""
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from recall.case import f32, finds
 from recall.near_softmaxes import NEAR
 
-X, W = f32(8, 8), f32(8)
+X, W, HALF = f32(8, 8), f32(8), jax.ShapeDtypeStruct((4, 256), jnp.float16)
 NO_LAYER_NORM = finds("layer_norm")
 NO_RMS_NORM = finds("rms_norm")
 NO_GROUP_NORM = finds("group_norm")
@@ -88,6 +89,12 @@ NEAR.add("rms_norm_epsilon_outside_of_the_root", lambda x: x / (jnp.sqrt(mean(x 
 @NEAR.case(X, refuses=NO_RMS_NORM)
 def rms_norm_divided_by_one_less(x):
     return x * lax.rsqrt((x * x).sum(-1, keepdims=True) / 7 + 1e-6)
+
+
+@NEAR.case(HALF, refuses=NO_RMS_NORM)
+def rms_norm_divided_by_a_little_less(x):
+    total = lax.reduce(x * x, jnp.float16(0), lax.add, (1,))[:, None]
+    return x * lax.rsqrt(total / jnp.float16(254) + jnp.float16(1e-3))
 
 
 @NEAR.case(X, W, refuses=finds("rms_norm", weight="one_plus"))

@@ -80,3 +80,9 @@ def rope_interleaved_cosine_for_sine(x, cos, sin):
 def rope_interleaved_in_halves_out(x, cos, sin):
     even, odd = x[..., 0::2], x[..., 1::2]
     return joined(even * cos - odd * sin, odd * cos + even * sin)
+
+
+@NEAR.case(f32(2, 8, 8, 16), TABLE, TABLE, refuses=NO_ROPE)
+def rope_tables_along_two_axes(x, cos, sin):
+    a, b = halves(x)
+    return x * cos[:, None] + joined(-b, a) * sin

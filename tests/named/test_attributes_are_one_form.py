@@ -93,7 +93,7 @@ def test_a_named_function_and_what_is_found_in_it_have_the_same_attributes(name)
 
 def test_a_rotation_by_complex_numbers_has_one_table():
     """`rope` takes x, cos, sin, or x and rotation; the operands are told by how many there are."""
-    turn = hl.named("rope", pairs="interleaved")(lambda x, rotation: x * rotation.real)
+    turn = hl.named("rope", pairs="interleaved", axes=())(lambda x, rotation: x * rotation.real)
     assert '["x", "rotation"]' in jax.jit(turn).lower(X, f32(8)).as_text()
 
 

@@ -115,8 +115,17 @@ def test_vmap_over_a_weight_takes_the_name_away():
     assert np.allclose(jax.vmap(plain)(X, weights), mapped(X, weights))
 
 
+def test_vmap_gives_a_layout_one_letter_more():
+    """An axis of its own in each tensor of an attention; the layout is left out where no letter is free."""
+    for layout, more in (("bqh,bkh,bkv->bqv", "nbqh,nbkh,nbkv->nbqv"), ("bncdqh,bncdkh,bncdkv->bncdqv", "")):
+        given = jnp.ones((1,) * layout.index("q") + (3, 4))
+        attend = hl.named("attention", layout=layout)(lambda q, k, v: jax.nn.softmax(q @ jnp.swapaxes(k, -1, -2)) @ v)
+        [found] = composites(jax.vmap(attend), *[given[None]] * 3)
+        assert f'layout = "{more}"' in found[2]
+
+
 def test_vmap_over_all_operands_of_attention_keeps_it():
-    """Batch axes stand in front; nothing counts axes."""
+    """Batch axes stand in front; no attribute counts axes, and the layout is empty."""
     attention = hl.named("attention", scale=0.5)(lambda q, k, v: jax.nn.softmax(q @ k.T * 0.5) @ v)
     assert len(composites(jax.vmap(attention), X, X, X)) == 1
     assert composites(jax.vmap(attention, in_axes=(0, None, None)), X, X[0], X[0]) == []
