@@ -1,6 +1,8 @@
 """Random small programs of int32 arrays, in which every sum is exact whatever its order, and random loops in them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -129,7 +131,8 @@ def dynamic(d: Drawn, a: jax.Array) -> jax.Array:
     return part if d.rng.random() < 0.5 else jax.lax.dynamic_update_slice_in_dim(a, part * 2, start + 1, axis=k)
 
 
-OPS = (
+Op: TypeAlias = Callable[[Drawn, jax.Array], jax.Array]
+OPS: Sequence[Op] = (
     binary,
     binary,
     mask,
@@ -153,20 +156,22 @@ DRAWN, ACCUMULATED = 6, 5
 """Plans that are drawn for one that is made, and what an accumulator counts beside an op."""
 
 
-def program(seed: int, count: int = 12) -> str:
-    """A module of so many random operations, which returns a few of what it computes."""
+def computed(seed: int, arguments: Sequence[jax.Array], count: int = 12, ops: Sequence[Op] = OPS) -> list[jax.Array]:
+    """So many random operations, of which a few results are returned."""
+    d = Drawn(np.random.default_rng(seed + 1), list(arguments))
+    for _ in range(count):
+        array = ops[d.rng.integers(len(ops))](d, d.one(1))
+        if 0 < array.size <= MOST and 0 < array.ndim <= 4:
+            d.arrays.append(array)
+    return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
+
+
+def program(seed: int, count: int = 12, ops: Sequence[Op] = OPS) -> str:
+    """A module of so many random operations."""
     rng = np.random.default_rng(seed)
     shapes = [tuple(int(s) for s in rng.choice((2, 4, 6), rng.integers(1, 4))) for _ in range(3)]
-
-    def f(*arguments):
-        d = Drawn(np.random.default_rng(seed + 1), list(arguments))
-        for _ in range(count):
-            array = OPS[d.rng.integers(len(OPS))](d, d.one(1))
-            if 0 < array.size <= MOST and 0 < array.ndim <= 4:
-                d.arrays.append(array)
-        return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
-
-    return jax.jit(f).lower(*(jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes)).as_text()
+    structs = [jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes]
+    return jax.jit(lambda *arguments: computed(seed, arguments, count, ops)).lower(*structs).as_text()
 
 
 def drawn_plan(found: Dataflow, rng: np.random.Generator) -> LoopPlan | None:
@@ -201,7 +206,8 @@ def tiled(text: str, seed: int, rules: SubsetRules) -> tuple[str, str]:
     steps = plan.labels.steps
     sizes = Sizes(int(rng.integers(1, max(2, steps))), int(rng.choice((64, 1 << 20))), bool(rng.integers(4) == 0))
     loops = [(len(loop.nodes), len(loop.accumulators), len(loop.again)) for loop in plan.loops]
-    told = f"{plan.labels.core.seed.raw.type} {loops} {steps} {sizes}"
+    scatters = sum(node.name == "stablehlo.scatter" for loop in plan.loops for node in loop.nodes)
+    told = f"{scatters} scatters, {plan.labels.core.seed.raw.type} {loops} {steps} {sizes}"
     emit(found, plan, sizes)
     return to_text(graph), told
 

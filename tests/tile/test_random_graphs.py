@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import mismatch
+from random_scatters import XLAS_OWN, mismatches
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.subset.families import default_subset_rules
@@ -22,6 +23,23 @@ def test_many_random_loops_change_nothing(block):
     """The same for a hundred programs."""
     rules = default_subset_rules()
     assert [seed for seed in range(100 * block, 100 * (block + 1)) if mismatch(seed, rules)] == []
+
+
+def test_random_loops_around_scatters_change_nothing():
+    """Scatters of points, rows and windows, in bounds, at edges and beyond, are in tiles what they are as a whole."""
+    rules = default_subset_rules()
+    found = [told for seed in (3, 4, 6) for told in mismatches(seed, rules, 2)]
+    assert found == [""] * len(found)
+    assert found
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(40))
+def test_many_random_loops_around_scatters_change_nothing(block):
+    """The same for two thousand drawings of loops; one program of ten operation by operation, with NumPy's scatters."""
+    rules = default_subset_rules()
+    drawn = {seed: mismatches(seed, rules, 8, is_numpy=seed % 10 == 0) for seed in range(10 * block, 10 * (block + 1))}
+    assert {seed: told for seed, told in drawn.items() if set(told) - {"", XLAS_OWN}} == {}
 
 
 LONG = ("repeated_tail", "forgotten_sum")
