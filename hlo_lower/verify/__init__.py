@@ -32,7 +32,7 @@ from hlo_lower.verify.program import Program, TooLargeError
 from hlo_lower.verify.proof import require
 from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
-from hlo_lower.verify.regions import ANOTHER_ORDER, RegionJudge, RegionVerdict
+from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
 from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
 from hlo_lower.verify.single_elements import overhanging, with_single_elements
@@ -318,8 +318,9 @@ def _open_composites(first: Program, second: Program) -> list[str]:
 
 
 def _run_at_least(region: RegionVerdict, module: ModuleVerdict | None) -> RegionVerdict:
-    """A region that could not be judged was only run where the whole module was."""
-    if region.status == "not judged" and module is not None and module.status == "equal":
+    """A region that could not be judged was only run where the whole module was, if runs can tell anything of it."""
+    is_run = module is not None and module.status == "equal" and not region.reason.startswith(NO_RUN_SHOWS)
+    if region.status == "not judged" and is_run:
         return replace(region, status="only run", reason=f"only in the module's runs: {region.reason}")
     return region
 

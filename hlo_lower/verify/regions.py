@@ -60,6 +60,7 @@ THEIR_PARTS = ("their parts",)
 SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
+NO_RUN_SHOWS = "no run shows it"
 ANOTHER_ORDER = "a sort of the first version is not stable and may give another order"
 
 RUNS_OF_SMALL = 24
@@ -259,7 +260,9 @@ class RegionJudge:
         if found.status == "differs" and allows_another(region.first):
             return replace(found, status="not judged", reason=f"{ANOTHER_ORDER}: {found.difference}", difference="")
         less = self._unshown_in(region).less
-        return replace(found, status="not judged", reason=less) if less and found.status == "equal" else found
+        if not less or found.status not in ("equal", "only run"):
+            return found
+        return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
 
     def _settled(self, name: str, region: Region) -> RegionVerdict:
         narrow = judged = self._judge(region)
@@ -320,7 +323,7 @@ class RegionJudge:
         count = len({op.raw for op in wide.first}) - len(verdict.first)
         found = replace(found, where=verdict.where, scatters=verdict.scatters, how="widened", producers=max(count, 1))
         if less := self._unshown_in(wide).less:
-            return replace(found, status="not judged", reason=less)
+            return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
         if judged.judges in (SAME_TEXT, THEIR_PARTS):
             return found
         if judged.is_proved:

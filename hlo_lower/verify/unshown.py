@@ -62,7 +62,7 @@ def _is_exact(mine: Told, theirs: Told) -> bool:
 
 def _is_part(mine: Told, theirs: Told) -> bool:
     """Whether a list of dims says of no dim what another one does not."""
-    own, other = (set(re.findall(r"\d+", str(told or "").split(":")[-1])) for told in (mine, theirs))
+    own, other = (set(re.findall(r"\d+", str(told or "").partition(":")[2])) for told in (mine, theirs))
     return other <= own
 
 

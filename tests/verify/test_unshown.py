@@ -102,6 +102,12 @@ def test_an_operation_asks_for_at_least_what_it_stands_for(before, after, is_ok)
     assert "proved" not in verdict.counts()
 
 
+def test_what_is_asked_for_is_not_accepted_because_of_runs():
+    """Runs say nothing of precision, so that to take them for a proof does not cover it."""
+    texts = products(HIGHEST, DEFAULT), products(DEFAULT, DEFAULT)
+    assert hl.verify(*texts, accept_runs=True).exit_code == 4
+
+
 def indexed(op, indices, flags, dims, *, start="%i", batching="", vector=1, updates=None, operand="8x8"):
     """A gather or scatter of one element at each index, at indices of a shape, with flags."""
     shape = f"tensor<{indices}xi32>"
