@@ -70,6 +70,8 @@ def verify(
       prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
       accept_runs: whether what could not be judged, only run, counts as verified.
       jobs: how many processes judge regions; with 1, the default, this one does.
+      time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
+        default. What ends may take its time.
       progress: called with a stage, how much of it is done and how much there is.
 
     Returns:

@@ -26,7 +26,8 @@ def judged(args: argparse.Namespace, before: Any, after: Any, **how: Any) -> "Ve
     import hlo_lower as hl
     from hlo_lower.report.progress import progress
 
-    how |= {"level": args.verify, "accept_runs": args.accept_runs, "jobs": args.jobs}
+    how |= {"level": args.verify, "accept_runs": args.accept_runs}
+    how |= {"jobs": args.jobs, "time_limit": args.time_limit}
     with progress() as tell:
         return hl.verify(before, after, progress=tell, **how)
 

@@ -11,6 +11,7 @@ from hlo_lower.cli.common_options import (
     add_jobs,
     add_plain,
     add_policy,
+    add_time_limit,
     count,
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
@@ -29,6 +30,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--prove", action="store_true", help=told)
     add_accept_runs(command)
     add_jobs(command)
+    add_time_limit(command)
     command.add_argument("--report", metavar="R.json", help="write the verdict as JSON")
     command.add_argument("--save-inputs", metavar="X.npz", help="write arguments on which the two differ")
     command.add_argument(
@@ -67,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
             prove=args.prove,
             accept_runs=args.accept_runs,
             jobs=args.jobs,
+            time_limit=args.time_limit,
             progress=tell,
         )
     if args.report:

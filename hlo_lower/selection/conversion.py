@@ -44,6 +44,7 @@ class _How(TypedDict, total=False):
     emit: Form
     verify: Verified
     accept_runs: bool
+    time_limit: int
     with_texts: bool
 
 
@@ -61,6 +62,7 @@ class Conversion:
       emit: one of FORMS.
       verify: a level of verification, or "off".
       accept_runs: whether what was only run counts as verified.
+      time_limit: seconds that each verification may spend in vain, as in `verify`.
       with_texts: whether reports have the text of what was built for each scatter, and the memory.
 
     Raises:
@@ -72,6 +74,7 @@ class Conversion:
     emit: Form = "text"
     verify: Verified = "auto"
     accept_runs: bool = False
+    time_limit: int = 60
     with_texts: bool = False
 
     def __post_init__(self) -> None:
@@ -94,7 +97,8 @@ class Conversion:
             return None
         from hlo_lower.verified import verify
 
-        return partial(verify, content, level=self.verify, accept_runs=self.accept_runs)
+        how: dict[str, Any] = {"level": self.verify, "accept_runs": self.accept_runs}
+        return partial(verify, content, **how, time_limit=self.time_limit)
 
     def key_of(self, content: bytes) -> str:
         """What decides what is written: the content, the options, and the version of the tool."""
@@ -119,6 +123,7 @@ def convert_modules(
       emit: "text", "bytecode", "portable" or "exported".
       verify: "auto", "regions" or "full" (see `verify`): a module is written only if it is verified; or "off".
       accept_runs: whether what was only run counts as verified.
+      time_limit: seconds that each verification may spend in vain, as in `verify`.
       with_texts: whether the reports have the text of what was built for each scatter, and the memory over program
         order, which the HTML report shows.
       jobs, executor, timeout, progress: as in `classify_modules`. An executor writes where it runs.

@@ -16,7 +16,7 @@ from hlo_lower.arguments import shown
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, bind_module
 from hlo_lower.verify.align import Aligner
-from hlo_lower.verify.claim_checks import Check, check_claims
+from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
 from hlo_lower.verify.composites import composite_differences
 from hlo_lower.verify.devices import devices_of
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
@@ -27,8 +27,9 @@ from hlo_lower.verify.judge import Terms
 from hlo_lower.verify.large_constants import MEMORY_BUDGET, module_over_budget
 from hlo_lower.verify.module_runs import verify_module
 from hlo_lower.verify.partitions import on_one_device
+from hlo_lower.verify.patience import at_most, patience
 from hlo_lower.verify.plain_form import verify_plain
-from hlo_lower.verify.program import Program, TooLargeError
+from hlo_lower.verify.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.proof import require
 from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
@@ -111,27 +112,38 @@ def verify(
     def run_module(one: str, other: str) -> ModuleVerdict:
         if reason:
             return ModuleVerdict("not run", reason=f"{reason} (--verify full runs it)")
-        return verify_module(one, other, assumed, effort, budget)
+        try:
+            with at_most(effort.time_limit):
+                return verify_module(one, other, assumed, effort, budget)
+        except (TooLargeError, RecursionError) as error:
+            return ModuleVerdict("not run", reason=f"it is too large to be run: {str(error).splitlines()[0]}")
 
-    sizes = sizes_of_module(first, inputs, "before", second)
-    module: ModuleVerdict | None = None
-    if sizes is None:
+    def compared() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
+        sizes = sizes_of_module(first, inputs, "before", second)
+        if sizes is not None:
+            interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
+            return interface, regions, None if level == "regions" else module, None
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)
             interface, regions = _compared(texts[0], texts[1], terms, tell, effort.jobs, (first, second))
             if inside and not interface:
                 regions += _reads(texts[1], inside, terms, tell)
             module = None if running is None else running.result()
-    else:
-        interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
-        module = None if level == "regions" else module
+        if claims is None or interface:
+            return interface, regions, module, None
+        tell("claims", 0, 1)
+        return interface, regions, module, check_claims(Program(first), claims, effort.seed)
+
+    try:
+        with at_most(effort.time_limit):
+            interface, regions, module, claimed = compared()
+    except (TooLargeError, RecursionError) as error:
+        told = str(error) if isinstance(error, TooLargeError) else TOO_DEEP
+        interface, module, claimed = [], None, None
+        regions = [_not_compared(f"it is too large to be compared: {told}")]
     if module is not None and any(region.reason.startswith(ANOTHER_ORDER) for region in regions):
         module = replace(module, status="not run", reason=ANOTHER_ORDER, difference=None, on_path=())
     regions = [_named(_run_at_least(region, module), rules or {}) for region in regions]
-    claimed = None
-    if claims is not None and sizes is None and not interface:
-        tell("claims", 0, 1)
-        claimed = check_claims(Program(first), claims, effort.seed)
     return Verdict(
         tuple(regions),
         tuple(interface),
@@ -166,18 +178,20 @@ def _compared(
     """The differences of two modules of static shapes beside what they compute, and their regions."""
     whole = WholeModules(before, after)
     texts = [before, after]
-    first, second = map(_program, modules)
+    first, second = map(Program, modules)
     interface = interface_differences(first, second)
     if max(devices_of(before), devices_of(after)) > 1:
         alone = [on_one_device(text) for text in (before, after)]
         if None not in alone:
             texts = [text for text in alone if text is not None]
             context = mlir.shared_context(sum(map(len, texts)))
-            first, second = (_program(mlir.parse_module(text, context)) for text in texts)
+            first, second = (Program(mlir.parse_module(text, context)) for text in texts)
     if interface:  # what they compute cannot be compared where the signatures differ
         return interface, []
     regions: list[RegionVerdict] = []
-    processes = RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs) if jobs > 1 else None
+    processes = (
+        RegionProcesses((texts[0], texts[1]), (before, after), terms, jobs, patience().given) if jobs > 1 else None
+    )
     judge = RegionJudge(
         first,
         second,
@@ -215,14 +229,6 @@ def _promises_kept(
         for op in promised:
             del op.attributes[PROMISED]
     return _reads(text, (), terms, tell)
-
-
-def _program(module: mlir.RawModule) -> Program:
-    """A module as it is compared; one that is too large is refused."""
-    try:
-        return Program(module)
-    except TooLargeError as error:
-        raise InputError("", f"the module is too large to be verified: {error}", next_step="--no-verify") from None
 
 
 def _reads(text: str, ops: Collection[str], terms: Terms, tell: Progress) -> list[RegionVerdict]:
@@ -269,7 +275,7 @@ def _at_sizes(
     jobs: int,
 ) -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None]:
     """Verify two versions with symbolic sizes, with each choice of them."""
-    interface = _open_composites(_program(first), _program(second))
+    interface = _open_composites(Program(first), Program(second))
     regions: list[RegionVerdict] = []
     verdicts: list[ModuleVerdict] = []
     told: list[str] = []

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
 from hlo_lower.verify.counters import may_not_end
+from hlo_lower.verify.devices import piece_executable
 from hlo_lower.verify.driven_runs import runs_of
 from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.piece import pieces_of
 from hlo_lower.verify.program import Op, Program
-from hlo_lower.verify.run import CannotRunError, Executable
+from hlo_lower.verify.run import CannotRunError
 
 Array = NDArray[Any]
 
@@ -101,7 +102,7 @@ def _broken(
         key = (text, claims, op.attributes, tuple(side.program.types[v] for v in op.inputs))
         if key in known:
             return known[key]
-        executable = Executable(text, "quick")
+        executable = piece_executable(text, "quick")
         for run in runs_of(roles, [seed]):
             found = check.broken(claims, op.raw, executable.run(run.arguments))
             if found:

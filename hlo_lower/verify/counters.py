@@ -15,8 +15,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import BodyPair, Side
-from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.program import Body, Op, Program, TooLargeError, ValueId
+from hlo_lower.verify.program import Body, Op, Program, ValueId
 
 _BEFORE_END = {"LT": 0, "LE": 1}
 
@@ -111,18 +110,6 @@ def may_not_end(side: Side, ops: Sequence[Op]) -> bool:
         or any(may_not_end(side, body.ops) for body in op.bodies)
         for op in ops
     )
-
-
-def text_may_not_end(text: str) -> bool:
-    """Whether a loop in what a module's public functions compute may not end; so of one too large to be looked at."""
-    if "stablehlo.while" not in text:
-        return False
-    try:
-        program = Program(mlir.parse_module(text))
-    except TooLargeError:
-        return True
-    sides = (Side(program, body, 0, {}, Table()) for body in program.entries.values())
-    return any(may_not_end(side, side.live) for side in sides)
 
 
 def _is_counted(side: Side, loop: Op) -> bool:

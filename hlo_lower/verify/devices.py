@@ -1,13 +1,15 @@
-"""Modules that run in a child process: for more devices than this process has, and loops that may not end.
+"""Modules that run in a child process: for more devices than this process has, and what may not end soon.
 
 How many devices a CPU is has to be said before JAX starts, so it cannot be changed in a process that runs already; and
-nothing stops a module that runs under XLA but the end of its process.
+nothing stops a module that is compiled or run under XLA but the end of its process.
 """
 
 import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import count as count_from
 from math import inf
 from typing import Any, Protocol, cast
 
@@ -16,8 +18,11 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.answering_child import AnsweringChild, answer_all
+from hlo_lower.verify.cost import cost_of
 from hlo_lower.verify.partitions import device_count
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding
+from hlo_lower.verify.xla_aborts import MAX_INLINED
 
 Array = NDArray[Any]
 
@@ -28,14 +33,14 @@ GONE = "the process that it was compiled in died"
 TIME_LIMIT = 2.0
 """Seconds for one run of a piece whose loops may not end."""
 
-MODULE_TIME_LIMIT = 120.0
-"""Seconds for one run of a whole module whose loops may not end."""
+HOPELESS = 300
+"""Times the seconds that are left: what takes longer is not tried, as no estimate is so far off."""
 
 _FLAG = "--xla_force_host_platform_device_count"
 
 
 class TookTooLongError(CannotRunError):
-    """A run did not end in its time."""
+    """A compilation or a run did not end in its time, or is not tried, because it would not."""
 
 
 class Runnable(Protocol):
@@ -57,46 +62,54 @@ def devices_of(text: str) -> int:
     return device_count(mlir.parse_module(text))
 
 
-def executable(text: str, rounding: Rounding, limit: float = inf) -> Runnable:
-    """Compile a module, here where there are devices enough and no run has a limit, else in a child.
+def executable(text: str, rounding: Rounding, open_limit: float = inf, lane: int = 0) -> Runnable:
+    """Compile a module: here where there are devices enough and it surely ends soon, else in a child that is ended when
+    the patience of the verification is.
 
     Args:
       text: the module.
       rounding: how.
-      limit: seconds for a run.
+      open_limit: seconds for a run where its loops may not end.
+      lane: which of several children, as each has one request at a time.
 
     Raises:
+      TookTooLongError: it is not compiled in time, or not tried.
       CannotRunError: it cannot be compiled.
     """
-    count = devices_of(text)
-    if limit == inf and count <= len(cast(Any, jax).devices("cpu")):
+    count, cost = devices_of(text), cost_of(text)
+    if cost.is_small and count <= len(cast(Any, jax).devices("cpu")):
         return Executable(text, rounding)
-    return _Remote(DeviceProcess.shared(count, "modules"), text, rounding, limit)
+    left = patience()
+    if not cost.is_small and left.is_over:
+        raise TookTooLongError(left.told("it is not tried, because others took"))
+    if cost.operations > MAX_INLINED or HOPELESS * left.left < cost.seconds < inf:
+        raise TookTooLongError(left.told(f"it is not tried, because {cost.told} would take far"))
+    limit = open_limit if cost.seconds == inf else inf
+    return _Remote(DeviceProcess.shared(count, lane), text, rounding, limit)
 
 
-def compile_anywhere(sources: Sequence[tuple[str, Rounding]], limit: float = inf) -> list[Runnable]:
+def compile_anywhere(sources: Sequence[tuple[str, Rounding]], open_limit: float = inf) -> list[Runnable]:
     """Compile several modules at a time; see `executable`.
 
     Raises:
       CannotRunError: one of them cannot be compiled.
     """
     with ThreadPoolExecutor(max_workers=2) as pool:
-        waiting = [pool.submit(executable, text, rounding, limit) for text, rounding in sources]
+        waiting = [
+            pool.submit(copy_context().run, executable, text, rounding, open_limit, 1 + lane)
+            for lane, (text, rounding) in enumerate(sources)
+        ]
         return [future.result() for future in waiting]
 
 
 def start_child() -> None:
-    """Start the process of `time_limited`, without waiting for it: it takes a second to be ready."""
-    DeviceProcess.shared(1, "pieces").start()
+    """Start the process for pieces, without waiting for it: it takes a second to be ready."""
+    DeviceProcess.shared(1, 0).start()
 
 
-def time_limited(text: str, rounding: Rounding) -> Runnable:
-    """Compile a module whose loops may not end, in a child; `run` raises TookTooLongError.
-
-    Raises:
-      CannotRunError: it cannot be compiled.
-    """
-    return _Remote(DeviceProcess.shared(1, "pieces"), text, rounding, TIME_LIMIT)
+def piece_executable(text: str, rounding: Rounding = "exact") -> Runnable:
+    """Compile a piece of a module, whose loops have `TIME_LIMIT` for a run where they may not end; see `executable`."""
+    return executable(text, rounding, TIME_LIMIT)
 
 
 class DeviceProcess(AnsweringChild):
@@ -104,37 +117,50 @@ class DeviceProcess(AnsweringChild):
 
     Attributes:
       count: how many devices.
-      purpose: what is compiled there; pieces do not wait for whole modules.
+      lane: what is compiled there: 0 for pieces, which do not wait for whole modules.
       unused: numbers of compiled modules that the child forgets with the next request.
     """
 
-    def __init__(self, count: int, purpose: str) -> None:
+    def __init__(self, count: int, lane: int) -> None:
         super().__init__("hlo_lower.verify.devices")
-        self.count, self.purpose = count, purpose
+        self.count, self.lane = count, lane
         self.unused: list[int] = []
 
     def result(self, request: tuple[Any, ...], limit: float = inf) -> Any:
-        """The child's answer to a request, in so many seconds.
+        """The child's answer to a request, in so many seconds at most, and in those that the verification has left.
 
         Raises:
           CannotRunError: with what the child says, or that it died.
           TookTooLongError: it did not answer in time, and was ended.
         """
         unused, self.unused = self.unused, []
+        left = patience()
+        limit = min(limit, max(left.left, 1.0))
         try:
             ok, answer = self.ask((unused, *request), limit)
         except TimeoutError:
-            raise TookTooLongError(f"a run took more than {limit:.0f} s") from None
+            left.charge(limit)
+            what = "a run" if request[0] == "run" else "its compilation"
+            raise TookTooLongError(f"{what} took more than {limit:.0f} s") from None
         except BrokenPipeError:
             raise CannotRunError(f"the process that ran it on {self.count} devices died") from None
         if not ok:
             raise CannotRunError(str(answer))
         return answer
 
+    @property
+    def process(self) -> Any:
+        """The process that answers now, None where it was ended."""
+        return self._child
+
     def _environment(self) -> dict[str, str]:
         flags = [f for f in os.environ.get("XLA_FLAGS", "").split() if not f.startswith(_FLAG)]
         environment = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
         return environment | {"XLA_FLAGS": " ".join([*flags, f"{_FLAG}={self.count}"]), "JAX_PLATFORMS": "cpu"}
+
+
+_NUMBERS = count_from(1)
+"""Of compiled modules. None is given twice, as a child that takes another one's place knows nothing of the old ones."""
 
 
 class _Remote:
@@ -144,20 +170,18 @@ class _Remote:
         self._child = child
         self._compiled = (text, rounding)
         self._limit = limit
-        self._number = int(child.result(("compile", text, rounding)))
+        self._compile()
+
+    def _compile(self) -> None:
+        number = next(_NUMBERS)
+        self._child.result(("compile", number, *self._compiled))
+        self._number, self._process = number, self._child.process
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
-        """The results."""
-        try:
-            return cast(list[Array], self._child.result(("run", self._number, list(arguments)), self._limit))
-        except TookTooLongError:  # the child is gone, and what it had compiled
-            self._number = int(self._child.result(("compile", *self._compiled)))
-            raise
-        except CannotRunError as error:
-            if str(error) != GONE:
-                raise
-            self._number = int(self._child.result(("compile", *self._compiled)))
-            return cast(list[Array], self._child.result(("run", self._number, list(arguments)), self._limit))
+        """The results; compiled anew where the child was ended since."""
+        if self._child.process is not self._process:
+            self._compile()
+        return cast(list[Array], self._child.result(("run", self._number, list(arguments)), self._limit))
 
     def __del__(self) -> None:
         if hasattr(self, "_number"):
@@ -169,20 +193,18 @@ class _Compiled:
 
     def __init__(self) -> None:
         self._modules: dict[int, Executable] = {}
-        self._count = 0
 
     def __call__(self, request: tuple[Any, ...]) -> tuple[bool, Any]:
         """Compile a module, or run one."""
-        unused, what, *given = request
+        unused, what, number, *given = request
         for old in unused:
             self._modules.pop(old, None)
         try:
             if what == "compile":
-                self._modules[self._count] = Executable(given[0], given[1])
-                self._count += 1
-                return True, self._count - 1
-            if given[0] in self._modules:
-                return True, self._modules[given[0]].run(given[1])
+                self._modules[number] = Executable(given[0], given[1])
+                return True, None
+            if number in self._modules:
+                return True, self._modules[number].run(given[0])
         except CannotRunError as error:
             return False, str(error)
         return False, GONE

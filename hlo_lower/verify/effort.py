@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from hlo_lower.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
 from hlo_lower.errors import InputError
+from hlo_lower.verify.patience import TIME_LIMIT
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told of a stage ("regions", "module"), how much of it is done, and how much there is."""
@@ -55,6 +56,7 @@ class EffortKeywords(TypedDict, total=False):
     prove: bool
     accept_runs: bool
     jobs: int
+    time_limit: int
     progress: Progress | None
 
 
@@ -69,6 +71,7 @@ class Effort:
       prove: whether a proof of each region is sought.
       accept_runs: whether what was only run counts as verified.
       jobs: how many processes judge regions, 1 or more.
+      time_limit: seconds that may be spent in vain, on what does not end; what ends may take its time.
       progress: told how far it is.
 
     Raises:
@@ -82,6 +85,7 @@ class Effort:
     prove: bool = False
     accept_runs: bool = False
     jobs: int = 1
+    time_limit: int = TIME_LIMIT
     progress: Progress | None = None
 
     @property
@@ -91,7 +95,7 @@ class Effort:
 
     def __post_init__(self) -> None:
         checked_level("level", self.level)
-        for name, least in (("seed", 0), ("runs", 0), ("jobs", 1)):
+        for name, least in (("seed", 0), ("runs", 0), ("jobs", 1), ("time_limit", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
         for name in ("prove", "accept_runs"):
             one_of(name, getattr(self, name), (False, True))

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.answering_child import AnsweringChild, answer_all
+from hlo_lower.verify.patience import patience
 
 Array = NDArray[Any]
 
-TIME_LIMIT = 60.0
+TIME_LIMIT = 30.0
 """Seconds for one run; the first one includes the start of the child."""
 
 
@@ -30,10 +31,13 @@ class Interpreter(AnsweringChild):
         Raises:
           InterpreterError: it cannot be interpreted; the child has been replaced if it died.
         """
+        left = patience()
+        limit = min(TIME_LIMIT, max(left.left, 1.0))
         try:
-            ok, answer = self.ask((text, list(arguments)), TIME_LIMIT)
+            ok, answer = self.ask((text, list(arguments)), limit)
         except TimeoutError:
-            raise InterpreterError(f"no answer in {TIME_LIMIT:.0f} s") from None
+            left.charge(limit)
+            raise InterpreterError(f"no answer in {limit:.0f} s") from None
         except BrokenPipeError:
             raise InterpreterError("the interpreter died on it (an op that it does not support)") from None
         if not ok:

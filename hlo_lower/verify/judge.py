@@ -14,6 +14,7 @@ another policy:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -32,14 +33,14 @@ from hlo_lower.verify.compare import (
     overflow_taken,
     wide,
 )
-from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import Runnable, TookTooLongError, time_limited
+from hlo_lower.verify.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
 from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
 from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
@@ -47,7 +48,7 @@ from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.rounding_error import loose_shares
-from hlo_lower.verify.run import CannotRunError, Executable, compile_all
+from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs_in
@@ -192,11 +193,10 @@ class _Case:
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
         self._entered = Entered.of(region.first), Entered.of(region.second)
         aborts = [why_xla_aborts(module) for module in modules]
-        self._may_not_end = any(may_not_end(side, ops) for side, ops in region.sides)
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
             self.excluded["xla"] = f"XLA: is no judge: {aborts[0]}"
-        self._unfused: tuple[Executable, Executable] | None = None
+        self._unfused: tuple[Runnable, Runnable] | None = None
         self._misread = tuple(
             why_interpreter_errs(side.program, ops, outputs, terms.oob)
             for side, ops, outputs in (
@@ -221,7 +221,7 @@ class _Case:
             self.excluded["xla"] = f"XLA: {reason}"
             return None
         try:
-            return self._compiled(self._watched(0, self._pieces.first))
+            return piece_executable(self._watched(0, self._pieces.first))
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
@@ -236,7 +236,7 @@ class _Case:
         if reason := why_xla_errs_in(module):
             self.excluded["xla second"] = f"XLA, on the second piece: {reason}"
             return _ByDefinition(self._region, self._terms, reason)
-        return self._compiled(self._watched(1, self._pieces.second))
+        return piece_executable(self._watched(1, self._pieces.second))
 
     def _watched(self, which: int, text: str) -> str:
         """A piece that returns, behind the rest, what tells which branches and loop bodies were entered."""
@@ -247,10 +247,6 @@ class _Case:
         outputs = [(o.first, o.second)[which] for o in region.outputs]
         seen = [side.value_of[number] for number in self._pieces.seen] if which == 0 else []
         return piece(side, ops, region.inputs, [*outputs, *seen, *values], types_of(region))
-
-    def _compiled(self, text: str) -> Runnable:
-        """A piece under XLA, in a child process where one of its loops may not end."""
-        return time_limited(text, "exact") if self._may_not_end else Executable(text, "exact")
 
     def _reference(self) -> Stepwise | None:
         try:
@@ -265,7 +261,8 @@ class _Case:
     def judged(self, more: "AimedRuns | None", *, stop_at_first: bool) -> Judgement:
         """Run everything."""
         found = Judgement(seen=[set() for _ in self._pieces.seen])
-        late = 0
+        late, start = 0, monotonic()
+        until = start + patience().of_region
         for run in self._runs(more):
             try:
                 told = self._run(run, found)
@@ -291,6 +288,12 @@ class _Case:
             if self._spent >= VALUES and found.runs >= LEAST_OF_LARGE:
                 self.excluded["many"] = f"further runs, because each gives {self._work:,} values"
                 break
+            if monotonic() > until:
+                if found.failures:
+                    break
+                patience().charge(monotonic() - start)
+                reason = patience().told(f"its {found.runs} runs took")
+                return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         watched = zip(self._entered, (self._native, self._second), strict=True)
         told = (told for entered, runs in watched if _is_watched(runs) for told in entered.missed())
@@ -422,7 +425,8 @@ class _Case:
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
-                    first, second = compile_all([(t, "unfused") for t in (self._pieces.first, self._pieces.second)])
+                    texts = self._pieces.first, self._pieces.second
+                    first, second = compile_anywhere([(text, "unfused") for text in texts], TIME_LIMIT)
                     self._unfused = first, second
                 results = [version.run(run.arguments)[: self._count] for version in self._unfused]
             except CannotRunError:

@@ -1,15 +1,17 @@
 """The module as it was given, run against its plain form: what legalizing and narrowing integers made of it."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.counters import text_may_not_end
+from hlo_lower.verify.cost import cost_of
+from hlo_lower.verify.devices import executable
 from hlo_lower.verify.index_regimes import ordinary
 from hlo_lower.verify.rounding_bounds import OwnBounds
-from hlo_lower.verify.run import CannotRunError, Executable, parse_or_refuse, read_signature
+from hlo_lower.verify.run import CannotRunError, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 
 Array = NDArray[Any]
@@ -39,9 +41,9 @@ def verify_plain(
         signature = read_signature(parse_or_refuse(before, "before"))
         if signature.bytes > memory_budget:
             return ModuleVerdict("not run", reason=f"{signature.bytes / 2**30:.1f} GiB of arguments and results")
-        versions = [Executable(text, "exact") for text in (before, after)]
+        versions = [executable(text, "exact") for text in (before, after)]
         own_bounds = OwnBounds(before, seed=seed)
-        limits = [LARGEST] * runs + [limit for limit in FAR if checked and not text_may_not_end(before)]
+        limits = [LARGEST] * runs + [limit for limit in FAR if checked and cost_of(before).seconds < inf]
         compared = 0
         for k, limit in enumerate(limits):
             rng = np.random.default_rng([seed, k])

@@ -6,6 +6,7 @@ writer. The raw operations stay at hand: a piece of a module is made by copying 
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +16,10 @@ from hlo_lower import mlir
 ValueId: TypeAlias = int
 """The number of a value in its program."""
 
-MAX_OPS = 2_000_000
-"""Operations, calls inlined, up to which a module is read."""
+MAX_OPS = 200_000
+"""Operations, calls inlined, up to which a module is read: seconds of reading. XLA is asked for no more, either."""
+
+TOO_DEEP = "calls, loops or branches stand too deep in one another"
 
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.return"})
 
@@ -112,7 +115,7 @@ class Body:
 
 
 class TooLargeError(Exception):
-    """The module has more operations than are read, its calls inlined."""
+    """The module has more operations than are read, its calls inlined, or they stand too deep in one another."""
 
 
 class Program:
@@ -129,7 +132,7 @@ class Program:
       has_composites: whether a composite was inlined.
 
     Raises:
-      TooLargeError: it has more than `MAX_OPS` operations.
+      TooLargeError: it has more than `MAX_OPS` operations, or they stand too deep in one another.
     """
 
     def __init__(self, raw: mlir.RawModule) -> None:
@@ -147,11 +150,14 @@ class Program:
         self._effects: dict[str, bool] = {}
         scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
         self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
-        self.entries = {
-            name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
-            for name, function in self.functions.items()
-            if is_public(function) and len(function.regions[0].blocks)
-        }
+        try:
+            self.entries = {
+                name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
+                for name, function in self.functions.items()
+                if is_public(function) and len(function.regions[0].blocks)
+            }
+        except RecursionError:
+            raise TooLargeError(TOO_DEEP) from None
 
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
@@ -293,6 +299,29 @@ class Program:
             # What a function without a body does is not known.
             self._effects[name] = not len(function.regions[0].blocks) or mlir.any_operation(function, holds)
         return self._effects[name]
+
+
+def inlined_operations(module: mlir.RawModule) -> float:
+    """The operations of a module's largest function, each call counted with all that is called: what XLA compiles."""
+    functions = {
+        mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+    }
+    counts: dict[str, float] = {}
+
+    def count(name: str) -> float:
+        if name not in counts:
+            counts[name] = 0.0  # for one that calls itself
+            calls, own = mlir.named(functions[name], CALLS)
+            called = (mlir.symbol_name(op.attributes[CALLS[op.name]]) for op in calls)
+            counts[name] = own + sum(count(callee) for callee in called if callee in functions)
+        return counts[name]
+
+    try:
+        return max((count(name) for name in functions), default=0.0)
+    except RecursionError:
+        return inf
 
 
 def _is_copy(raw: mlir.RawOperation) -> bool:

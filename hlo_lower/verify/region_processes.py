@@ -14,6 +14,7 @@ from hlo_lower.processes import Lost, in_processes
 from hlo_lower.verify.align import Aligner, Dropped, Region, regions_of
 from hlo_lower.verify.interpreter import shared_interpreter
 from hlo_lower.verify.judge import Terms
+from hlo_lower.verify.patience import at_most
 from hlo_lower.verify.piece import Pieces
 from hlo_lower.verify.program import Program, ValueId
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
@@ -55,12 +56,14 @@ class RegionProcesses:
       whole: the two as they were given, for what a difference means for what is returned.
       terms: how.
       jobs: how many processes.
+      time_limit: seconds that each region may spend in vain.
     """
 
     texts: tuple[str, str]
     whole: tuple[str, str]
     terms: Terms
     jobs: int
+    time_limit: float
 
     def settled(
         self, name: str, dropped: Dropped, forced: Mapping[ValueId, ValueId], pieces: Mapping[int, Pieces]
@@ -79,7 +82,8 @@ class RegionProcesses:
         if not isinstance(pieces, Pieces) or digest(pieces) != wanted.digest:
             return None
         try:
-            return judge.settled(wanted.name, region)
+            with at_most(self.time_limit):
+                return judge.settled(wanted.name, region)
         except WrongAssumptionError as wrong:
             return wrong
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import prod
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
 from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import start_child
+from hlo_lower.verify.devices import piece_executable, start_child
 from hlo_lower.verify.driven_runs import VALUES, Run, runs_of
 from hlo_lower.verify.effort import PROVE_SECONDS
 from hlo_lower.verify.input_roles import roles_of
@@ -19,10 +21,11 @@ from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.parts import are_equal_by_parts
+from hlo_lower.verify.patience import patience
 from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
-from hlo_lower.verify.run import CannotRunError, Executable, bytes_of
+from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.stable_sorts import allows_another
 from hlo_lower.verify.turns import values_of
@@ -265,14 +268,19 @@ class RegionJudge:
         return replace(found, status="not judged", reason=f"{NO_RUN_SHOWS}: {less}")
 
     def _settled(self, name: str, region: Region) -> RegionVerdict:
+        start = monotonic()
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
             return verdict
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
-        is_aimed = True
+        is_aimed, until = True, start + patience().of_region
         while True:
+            if monotonic() > until:
+                patience().charge(monotonic() - start)
+                reason = patience().told("it and what was tried in vain before it took")
+                return replace(verdict, status="not judged", reason=reason, difference="")
             if step >= PATIENCE:
                 self._refuse_apart(name, region, verdict)
             steps = STEPS[min(step, len(STEPS) - 1)]
@@ -513,9 +521,9 @@ class RegionJudge:
         text = module_of(side.program, ops, dict(enumerate(region.inputs)), side.numbers, values, types)
         if reason := why_xla_errs_in(mlir.parse_module(text)):
             raise CannotRunError(reason)
-        executable = Executable(text, "quick")
-        if bytes_of(executable.arguments) > CUT_BYTES:
+        if sum(prod(role.shape) * role.dtype.itemsize for role in roles.inputs) > CUT_BYTES:
             raise CannotRunError(f"more than {CUT_BYTES} bytes of inputs")
+        executable = piece_executable(text, "quick")
         runs = islice((run for run in runs_of(roles, [self._terms.seed], meeting=False) if not run.is_special), 3)
         results = [executable.run(run.arguments) for run in runs]
         return [

@@ -5,7 +5,6 @@ Export a function that has the same arguments and results, replace its serialize
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -235,7 +234,11 @@ def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
         )
     sharding = _everywhere(axes) if axes else None
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
-    return exported.in_avals, _compiled(exported, structs, COMPILER_OPTIONS[rounding])
+    compiled = _compiled(exported, structs, COMPILER_OPTIONS[rounding])
+    needed += int(compiled.memory_analysis().temp_size_in_bytes)
+    if needed > MEMORY_LIMIT:
+        raise CannotRunError(f"{needed / 2**30:,.0f} GiB for a run, more than half of this machine's memory")
+    return exported.in_avals, compiled
 
 
 _made_once = lru_cache(maxsize=128)(_made)
@@ -272,18 +275,6 @@ def _everywhere(axes: dict[str, int]) -> jax.sharding.NamedSharding:
     grid = np.asarray(devices[:count], object).reshape(tuple(axes.values()))
     mesh = jax.sharding.Mesh(grid, tuple(axes))
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-
-
-def compile_all(sources: Sequence[tuple[str | bytes, Rounding]]) -> list[Executable]:
-    """Compile several modules at a time, as XLA leaves the interpreter lock while it compiles.
-
-    Raises:
-      CannotRunError: one of them cannot be compiled.
-    """
-    texts: list[str | bytes] = [source for source, _ in sources]
-    roundings: list[Rounding] = [rounding for _, rounding in sources]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(Executable, texts, roundings))
 
 
 def parse_or_refuse(source: str | bytes, what: str, context: mlir.RawContext | None = None) -> mlir.RawModule:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.align import Region
+from hlo_lower.verify.devices import Runnable, piece_executable
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.piece import module_of, types_of
 from hlo_lower.verify.program import Op, ValueId, ops_within
 from hlo_lower.verify.reference import Hits, ScatterNumbers, count_hits, gather, scatter
 from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.reference.update_computation import check_region, combine_of, rounds_correctly
-from hlo_lower.verify.run import Executable
 
 Array = NDArray[Any]
 Policy = Literal["xla", "spec"]
@@ -75,7 +75,7 @@ class Stepwise:
         self.rounds_correctly = all(
             rounds_correctly(op.raw, self._functions) for op in self._steps if op.name == "stablehlo.scatter"
         )
-        self._segments: dict[tuple[ValueId, ...], tuple[Executable, list[Number]]] = {}
+        self._segments: dict[tuple[ValueId, ...], tuple[Runnable, list[Number]]] = {}
 
     def _check(self) -> None:
         if any(inner.name in STEPPED for op in self._ops for body in op.bodies for inner in ops_within(body.ops)):
@@ -131,7 +131,7 @@ class Stepwise:
             types = [self._program.types[self._side.value_of[number]] for number in given]
             inputs = dict(enumerate(given))
             text = module_of(self._program, ops, inputs, self._side.numbers, values, types)
-            self._segments[values] = Executable(text, "exact"), given
+            self._segments[values] = piece_executable(text), given
         executable, given = self._segments[values]
         return executable.run([known[number] for number in given])
 

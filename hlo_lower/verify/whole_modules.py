@@ -1,23 +1,27 @@
 """Both whole modules, compiled when they are first asked for: what a region's difference means for what is returned."""
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hlo_lower import mlir
-from hlo_lower.verify.devices import Runnable, time_limited
+from hlo_lower.verify.devices import Runnable, piece_executable
 from hlo_lower.verify.index_regimes import ordinary
 from hlo_lower.verify.large_constants import module_over_budget
 from hlo_lower.verify.rounding_bounds import OwnBounds
-from hlo_lower.verify.run import CannotRunError, Executable, entry_function, read_signature
+from hlo_lower.verify.run import CannotRunError, entry_function, read_signature
 from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 
 TRIES = 48
 """Parts of an argument that are tried as zeros, to make a counterexample smaller."""
+
+MINIMISED = 10.0
+"""Seconds for that."""
 
 
 class WholeModules:
@@ -64,10 +68,11 @@ class WholeModules:
         found = dict(inputs)
         if not self.differ(name, found):
             return found
+        until = monotonic() + MINIMISED
         for place, array in inputs.items():
             pending = [(0, array.size)]
             for _ in range(TRIES):
-                if not pending:
+                if not pending or monotonic() > until:
                     break
                 start, end = pending.pop()
                 tried = found[place].copy()
@@ -89,13 +94,8 @@ class WholeModules:
                     self._failed = True
                     return None
                 self._arguments = read_signature(module).arguments
-                first, second = (_compiled(text) for text in self._texts)
+                first, second = map(piece_executable, self._texts)
                 self._versions = first, second
             except CannotRunError:
                 self._failed = True
         return self._versions
-
-
-def _compiled(text: str) -> Runnable:
-    """A module under XLA, in a child process where it has loops: on odd arguments they may not end."""
-    return time_limited(text, "exact") if "stablehlo.while" in text else Executable(text, "exact")

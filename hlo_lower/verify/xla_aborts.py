@@ -13,7 +13,7 @@ from math import prod
 
 from hlo_lower import mlir
 from hlo_lower.verify.constant_folding import Array, settled
-from hlo_lower.verify.program import CALLS
+from hlo_lower.verify.program import CALLS, inlined_operations
 
 _APPLIES = frozenset(
     f"stablehlo.{name}" for name in ("scatter", "map", "reduce", "reduce_window", "select_and_scatter", "sort")
@@ -29,8 +29,8 @@ _TAKEN_BRANCHES = 2
 _DIVIDES = frozenset({"stablehlo.divide", "stablehlo.remainder"})
 _WAITS = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 
-MAX_INLINED = 1e6
-"""Operations, calls inlined, up to which a module is compiled: XLA takes minutes for more, and all memory for many."""
+MAX_INLINED = 2e5
+"""Operations, calls inlined, up to which a module is compiled: XLA takes hours for more, and all memory for many."""
 
 
 def why_xla_aborts(module: mlir.RawModule) -> str:
@@ -47,7 +47,7 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     without = [name for name, function in functions.items() if not len(function.regions[0].blocks)]
     if without:
         return f"@{without[0]} has no body"
-    inlined = _inlined_operations(functions)
+    inlined = inlined_operations(module)
     if inlined > MAX_INLINED:
         return f"it inlines the module's calls, which are {inlined:.2g} operations"
     entered: set[str] = set()
@@ -56,21 +56,6 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
         if found:
             return f"its CPU compiler aborts on control flow in a region ({found} in {op.name})"
     return ""
-
-
-def _inlined_operations(functions: dict[str, mlir.RawOperation]) -> float:
-    """The operations of all functions, each call counted with all that is called: what XLA makes of them."""
-    counts: dict[str, float] = {}
-
-    def count(name: str) -> float:
-        if name not in counts:
-            counts[name] = 0.0  # for one that calls itself
-            calls, own = mlir.named(functions[name], CALLS)
-            called = (mlir.symbol_name(op.attributes[CALLS[op.name]]) for op in calls)
-            counts[name] = own + sum(count(callee) for callee in called if callee in functions)
-        return counts[name]
-
-    return max((count(name) for name in functions), default=0.0)
 
 
 def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import read
-from hlo_lower.verify.run import compile_all
+from hlo_lower.verify.run import Executable
 from recall.definitions import DEFINITIONS
 
 ROUNDED = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 8e-2}
@@ -60,7 +60,7 @@ def wrong_meanings(text: str) -> Iterator[str]:
         if composite.op not in DEFINITIONS:
             continue
         alone = entered(text, composite.function)
-        [executable] = compile_all([(alone, "quick")])
+        executable = Executable(alone, "quick")
         told = ", ".join(f"{key}={value!r}" for key, value in sorted(composite.attributes.items()))
         has_positions = any(name in POSITIONS for name in composite.operands)
         try:

@@ -7,7 +7,7 @@ import pytest
 from two_programs import F8, main, regions
 
 from hlo_lower.verify import devices, judge, verify
-from hlo_lower.verify.devices import TookTooLongError, time_limited
+from hlo_lower.verify.devices import TookTooLongError, piece_executable
 from hlo_lower.verify.driven_runs import runs_of
 from hlo_lower.verify.input_roles import LOOP_REACH, roles_of
 
@@ -74,17 +74,17 @@ def test_a_loop_to_an_input_is_judged():
 def test_an_endless_run_ends_in_its_time_and_the_next_one_goes_on(one_second):
     """TookTooLongError is raised about the limit, and what the same process had compiled runs in a new one."""
     text = loop(TO_AN_INPUT)
-    endless, plain = time_limited(loop(ALWAYS), "exact"), time_limited(text, "exact")
+    endless, plain = piece_executable(loop(ALWAYS)), piece_executable(text)
     vector, count = np.ones(8, np.float32), np.asarray(3, np.int32)
-    child = devices.DeviceProcess.shared(1, "pieces")
+    child = devices.DeviceProcess.shared(1, 0)
     process = child._child
     start = time.perf_counter()
     with pytest.raises(TookTooLongError, match="a run took more than 1 s"):
         endless.run([vector, count])
     assert 1 <= time.perf_counter() - start < 30
     assert process.poll() is not None
-    assert child._child is not process
     [found] = plain.run([vector, count])
+    assert child._child is not process
     np.testing.assert_array_equal(found, np.full(8, -8, np.float32))
 
 
