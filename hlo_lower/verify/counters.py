@@ -69,7 +69,8 @@ def _going_along(side: Side, loop: Op, place: int, count: int) -> range | None:
     if start is None or not step or dtype is None or dtype.kind not in "iu":
         return None
     values, info = range(start, start + count * step, step), np.iinfo(dtype)
-    return values if info.min <= min(values) and max(values) <= info.max else None
+    ends = (values[0], values[-1]) if values else ()  # it may be long
+    return values if all(info.min <= end <= info.max for end in ends) else None
 
 
 def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop: Op, place: int) -> Counter | None:

@@ -5,11 +5,12 @@ from math import inf
 
 import numpy as np
 import pytest
-from two_programs import F8, main
+from two_programs import F8, main, regions
 
 from hlo_lower.verify import program as program_file
 from hlo_lower.verify import verify
 from hlo_lower.verify.cost import OPERATIONS, SOON, cost_of
+from hlo_lower.verify.counters import counters_of
 from hlo_lower.verify.devices import TookTooLongError, executable, piece_executable
 from hlo_lower.verify.patience import at_most, patience
 
@@ -123,3 +124,9 @@ def test_more_calls_than_are_inlined_are_not_judged(monkeypatch):
     verdict = verify(*deep)
     assert verdict.exit_code == 4
     assert "too deep" in "\n".join(verdict.lines())
+
+
+def test_a_counter_of_a_thousand_million_values_is_not_counted_through():
+    """Its ends say whether it fits its type."""
+    [region] = regions(counted(1_000_000_000), counted(1_000_000_000, "subtract"))
+    assert max(map(len, counters_of(region.pair).values())) == 1_000_000_000
