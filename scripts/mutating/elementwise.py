@@ -72,6 +72,8 @@ def _divide(node: Any, a: Array, b: Array) -> Array:
 
 
 def _remainder(node: Any, a: Array, b: Array) -> Array:
+    if a.dtype.kind == "c":
+        raise NotImplementedError
     if a.dtype.kind not in "iu":
         return np.fmod(a.astype(np.float32), b.astype(np.float32)) if a.dtype == BF16 else np.fmod(a, b)
     low = np.iinfo(a.dtype).min
