@@ -44,6 +44,7 @@ from hlo_lower.rewrite.refused_ops import refused_ops
 from hlo_lower.rewrite.scatters import LoweredScatters, lower_scatters
 from hlo_lower.rewrite.sorts import lower_sorts
 from hlo_lower.rewrite.stage import run_stage, run_to_the_end
+from hlo_lower.subset.nested_slices import NestedSlices
 
 MOST_FORMS = 8
 """More forms than any op stands in at once."""
@@ -283,11 +284,12 @@ def _lower(
     graph = copied(source, name) if isinstance(source, Graph) else read(source, name)
     if options.bind:
         graph = bind(graph, dict(options.bind))
-    op_count = graph.op_count
+    op_count, slices = graph.op_count, NestedSlices(graph)
     known = registry_of(registry)
     changes, demotion = make_plain(Context(graph, options, known))
     floats = other_floats(graph, other_floats_of(options))
     became = lower_stages(graph, options, known)
+    slices.clamp_built()
     problem = mlir.verify_module(graph.module)
     if problem is not None:
         raise NotLoweredError(graph.name, f"the lowered module does not verify: {problem}", next_step="report this")

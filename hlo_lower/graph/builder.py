@@ -14,6 +14,9 @@ from hlo_lower.graph.view import Block, Node, Value
 
 BodyBuilder: TypeAlias = "Callable[[Builder, tuple[Value, ...]], Sequence[Value]]"
 
+BESIDE_ZERO = {"GE": "GT", "LT": "LE"}
+"""For directions in which a number is compared with 0 those in which it is compared with -1."""
+
 
 class Builder:
     """Builds operations at an insertion point, all with one source location, and remembers them.
@@ -238,8 +241,16 @@ class Builder:
         """An elementwise op whose result has the type of its first operand ("add", "and", "minimum", ...)."""
         return self._value(f"stablehlo.{name}", operands, operands[0].raw.type)
 
-    def compare(self, left: Value, direction: str, right: Value) -> Value:
-        """Compare integers or floats elementwise; direction is EQ, NE, GE, GT, LE or LT."""
+    def compare(self, left: Value, direction: str, right: Value | int) -> Value:
+        """Compare integers or floats elementwise, or integers with a number; direction is EQ, NE, GE, GT, LE or LT.
+
+        Whether a signed integer is below 0 is asked as whether it is above -1: XLA takes `i * i` and `|i|` for not
+        negative, of what wraps around, too, and folds `>= 0` and `< 0` of them (jaxlib 0.10.2, CPU, at every level).
+        """
+        if isinstance(right, int):
+            if right == 0 and direction in BESIDE_ZERO and not left.element_type.startswith("u"):
+                direction, right = BESIDE_ZERO[direction], -1
+            right = self.constant(right, left.static_shape, left.element_type)
         kind = {"u": "UNSIGNED", "f": "FLOAT", "b": "FLOAT"}.get(left.element_type[0], "SIGNED")
         attributes = {
             "comparison_direction": mlir.parse_attribute(f"#stablehlo<comparison_direction {direction}>"),

@@ -71,7 +71,7 @@ def _number(build: Builder, number: int, like: Value) -> Value:
 
 
 def _not_negative(build: Builder, value: Value) -> Value:
-    return build.compare(value, "GE", _number(build, 0, value))
+    return build.compare(value, "GE", 0)
 
 
 def _either(build: Builder, left: Value, right: Value) -> Value:

@@ -48,12 +48,13 @@ def scatter_to_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
 def scatter_to_guarded_dynamic_update_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one assigned window that is dropped as a whole where it is out of bounds.
 
-        %old = stablehlo.dynamic_slice %operand, %start...
-        %new = stablehlo.select %in_bounds, %window, %old
-        %r   = stablehlo.dynamic_update_slice %operand, %new, %start...
+        %place = stablehlo.clamp 0, %start, D - W
+        %old   = stablehlo.dynamic_slice %operand, %place...
+        %new   = stablehlo.select (%place == %start), %window, %old
+        %r     = stablehlo.dynamic_update_slice %operand, %new, %place...
 
-    Equal: in bounds, neither op clamps and the window is written. Out of bounds, both clamp the start to the same
-    place, and what was read there is written back, so the operand is unchanged, as when the scatter drops the window
+    Equal: in bounds, nothing is clamped and the window is written. Out of bounds, what was read at the nearest place
+    is written back there, so the operand is unchanged, as when the scatter drops the window
     (trap 2). For oob=xla, and for oob=spec where the window has extent 1 in every dim that may be out of bounds, so
     that dropping its elements is dropping it. The guard is as large as the update; in place on a donated buffer.
     """
@@ -108,9 +109,9 @@ def scatter_to_updated_slice(op: ScatterLowering) -> Sequence[Value]:
 def scatter_to_guarded_updated_slice(op: ScatterLowering) -> Sequence[Value]:
     """Lower one combined window that is dropped as a whole where it is out of bounds.
 
-        %old = stablehlo.dynamic_slice %operand, %start...
-        %new = stablehlo.select %in_bounds, region(%old, %window), %old
-        %r   = stablehlo.dynamic_update_slice %operand, %new, %start...
+        %old = stablehlo.dynamic_slice %operand, %place...
+        %new = stablehlo.select (%place == %start), region(%old, %window), %old
+        %r   = stablehlo.dynamic_update_slice %operand, %new, %place...
 
     Equal as in `scatter_to_guarded_dynamic_update_slice`: out of bounds, what was read is written back where it was
     read. The select keeps whatever the region computes from clamped values out of the result, NaN included (trap 19).

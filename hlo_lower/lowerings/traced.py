@@ -162,6 +162,8 @@ class _Run:
         if name in ON_WHOLE:
             return ON_WHOLE[name](build, self._whole(operands), params, result)
         shape = np.broadcast_shapes(*map(_shape_of, operands))
+        if name in COMPARED and (number := _number(operands[1])) is not None:
+            return build.compare(self._in_shape(operands[0], shape), name.upper(), number)
         values = [self._in_shape(operand, shape) for operand in operands]
         if name in COMPARED:
             return build.compare(values[0], name.upper(), values[1])
@@ -198,6 +200,12 @@ def _spread(item: Value | _Spread, shape: tuple[int, ...], dims: Sequence[int]) 
     if isinstance(item, Value):
         return _Spread(item, shape, tuple(dims))
     return _Spread(item.source, shape, tuple(dims[dim] for dim in item.dims))
+
+
+def _number(item: Value | _Spread) -> int | None:
+    """The integer that an item is everywhere, where it is known."""
+    source: Any = item.source if isinstance(item, _Spread) else item
+    return None if isinstance(source, Value) or np.asarray(source).dtype.kind not in "iu" else int(source)
 
 
 def _shape_of(item: Value | _Spread) -> tuple[int, ...]:

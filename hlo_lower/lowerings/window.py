@@ -4,9 +4,8 @@ For a tile at start s, a current value c of the tile and an update u of its size
 
 - where the tile is known to lie inside, it is written as it is;
 - in a guarded dim, out of which the whole window is dropped, `select(inside, region(c, u), c)` is written: out of
-  bounds that is what was read, at the place where it was read, because `dynamic_slice` and `dynamic_update_slice` clamp
-  the same start alike. The select is as large as the update, never as the buffer, so a buffer that is written in place
-  stays in place (trap 31);
+  bounds that is what was read, at the place where it was read, the start clamped into the tensor. The select is as
+  large as the update, never as the buffer, so a buffer that is written in place stays in place (trap 31);
 - in a masked dim, out of which elements are dropped, the tile is moved into the tensor and only the elements that it
   covered are changed (`hlo_lower.subset.dynamic_tile.ShiftedTile`).
 
@@ -90,7 +89,7 @@ def _write(
     captured: Mapping[Value, Value] | None,
 ) -> list[Value]:
     """The operands after one tile, if the condition holds."""
-    inside = tile.is_inside(build)
+    tile, inside = tile.inside(build)
     if inside is not None:
         condition = inside if condition is None else build.elementwise("and", condition, inside)
     shifted = tile.shifted(build, spare=part)

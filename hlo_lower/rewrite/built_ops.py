@@ -68,9 +68,9 @@ gather_to_nothing: broadcast_in_dim constant
 gather_to_ordered_gather: gather reshape transpose
 gather_to_while: add broadcast_in_dim compare constant dynamic_slice dynamic_update_slice maximum minimum reshape
     while
-guarded_dynamic_update_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+guarded_dynamic_update_slice: clamp compare constant dynamic_slice dynamic_update_slice reshape select
 guarded_short_set: broadcast_in_dim compare iota reshape select
-guarded_updated_slice: and compare constant dynamic_slice dynamic_update_slice reshape select
+guarded_updated_slice: clamp compare constant dynamic_slice dynamic_update_slice reshape select
 integer_to_wider: add and constant convert subtract xor
 if_to_case: case convert
 infinite_to_bits: bitcast_convert broadcast_in_dim constant
@@ -161,11 +161,11 @@ total_order_to_bits: bitcast_convert compare constant select xor
 transpose_to_moves: reshape transpose
 triangular_solve_to_rows: add broadcast_in_dim compare constant divide dynamic_slice iota multiply reshape select
     subtract transpose while
-unrolled: and compare constant dynamic_slice dynamic_update_slice reshape select slice
+unrolled: clamp compare constant dynamic_slice dynamic_update_slice reshape select slice
 unsigned_to_signed: bitcast_convert constant minimum xor
 updated_slice: constant dynamic_slice dynamic_update_slice reshape
 updates:
-while: and compare constant dynamic_slice dynamic_update_slice reshape select while
+while: clamp compare constant dynamic_slice dynamic_update_slice reshape select while
 wide_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select slice
 wide_shift_right_to_halves: add bitcast_convert compare concatenate constant divide multiply reshape select slice
 wide_signed_shift_right_logical_to_halves: add bitcast_convert compare concatenate constant divide reshape select

@@ -215,8 +215,7 @@ def flatten(scatter: CanonicalScatter, layout: Layout, unproved: Sequence[int], 
 
 def _between(build: Builder, value: Value, last: int) -> Value:
     """Whether 0 <= value <= last."""
-    zero, limit = (build.constant(n, value.static_shape, value.element_type) for n in (0, last))
-    return build.elementwise("and", build.compare(value, "GE", zero), build.compare(value, "LE", limit))
+    return build.elementwise("and", build.compare(value, "GE", 0), build.compare(value, "LE", last))
 
 
 def _both(build: Builder, one: Value | None, other: Value) -> Value:

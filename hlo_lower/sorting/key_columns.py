@@ -87,9 +87,8 @@ def ordered(build: Builder, value: Value) -> Value:
 
 def _turned(build: Builder, bits: Value, width: int) -> Value:
     """Integers whose bits but the sign are flipped where they are negative; twice is once."""
-    shape, element = bits.static_shape, bits.element_type
-    flipped = build.elementwise("xor", bits, build.constant((1 << width - 1) - 1, shape, element))
-    return build.select(build.compare(bits, "LT", build.constant(0, shape, element)), flipped, bits)
+    most = build.constant((1 << width - 1) - 1, bits.static_shape, bits.element_type)
+    return build.select(build.compare(bits, "LT", 0), build.elementwise("xor", bits, most), bits)
 
 
 def _shifted(build: Builder, bits: Value) -> Value:

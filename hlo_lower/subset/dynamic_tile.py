@@ -4,10 +4,47 @@ All starts of a tile have one integer type that holds every size of the tensor a
 the bounds below are built without overflow (traps 6, 7, 9).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Value
+
+
+def clamped_start(build: Builder, start: Value, last: int) -> Value:
+    """A start clamped to [0, last]."""
+    zero, most = (build.constant(bound, (), start.element_type) for bound in (0, greatest_start(start, last)))
+    return build.clamp(zero, start, most) if last else zero
+
+
+def greatest_start(start: Value, last: int) -> int:
+    """The last start; the largest value of its type, where that is less and so clamps nothing."""
+    dtype = mlir.dtype_of(start.element_type)
+    assert dtype is not None
+    return min(last, int(np.iinfo(dtype).max))
+
+
+def clamped_position(build: Builder, indices: Value, last: Sequence[int], vector: int) -> Value:
+    """The indices of a gather or scatter of one position, clamped; those of more or fewer as they are.
+
+    XLA makes a dynamic slice of a gather of one position (`subset.nested_slices`): of a tile it read
+    `x[tile + index]` for every index out of bounds.
+
+    Args:
+      build: where.
+      indices: the index tensor.
+      last: for each component of an index vector the last one in bounds.
+      vector: the dim that holds the index vector.
+    """
+    shape, element = indices.static_shape, indices.element_type
+    if not last or prod(shape) != len(last):
+        return indices
+    bounds = np.array([greatest_start(indices, n) for n in last])
+    high = build.constant_array(bounds.reshape([n if d == vector else 1 for d, n in enumerate(shape)]), element)
+    return build.clamp(build.constant(0, shape, element), indices, high)
 
 
 @dataclass(frozen=True)
@@ -40,17 +77,22 @@ class DynamicTile:
             return value
         return build.dynamic_update_slice(tensor, value, self.starts)
 
-    def is_inside(self, build: Builder) -> Value | None:
-        """A scalar i1: whether the whole tile lies in the tensor, `0 <= start <= D - W` in each guarded dim; None if
-        there is none."""
-        inside: Value | None = None
+    def inside(self, build: Builder) -> "tuple[DynamicTile, Value | None]":
+        """The nearest tile that lies in the tensor in the guarded dims, and whether that is this one.
+
+        A start is inside where clamping it to [0, D - W] changes nothing. What reads and writes would clamp, too, but
+        XLA makes one slice of a slice of a slice, and adds starts up that it has not clamped (`subset.nested_slices`).
+
+        Returns:
+          The tile, and a scalar i1; None for that if no dim is guarded.
+        """
+        starts, inside = list(self.starts), None
         for dim in self.guarded:
-            start = self.starts[dim]
-            zero = build.constant(0, (), start.element_type)
-            last = build.constant(self.tensor_shape[dim] - self.sizes[dim], (), start.element_type)
-            here = build.elementwise("and", build.compare(start, "GE", zero), build.compare(start, "LE", last))
+            last = self.tensor_shape[dim] - self.sizes[dim]
+            starts[dim] = clamped_start(build, self.starts[dim], last)
+            here = build.compare(self.starts[dim], "EQ", starts[dim])
             inside = here if inside is None else build.elementwise("and", inside, here)
-        return inside
+        return replace(self, starts=tuple(starts)), inside
 
     def shifted(self, build: Builder, spare: int = 0) -> "ShiftedTile":
         """Move the tile into the tensor in its masked dims, by as much as it reaches out.
@@ -73,7 +115,7 @@ class DynamicTile:
 
             sizes[dim] = min(window, size)
             begin = build.clamp(bound(-window), self.starts[dim], bound(size))
-            starts[dim] = build.clamp(bound(0), begin, bound(size - sizes[dim]))
+            starts[dim] = clamped_start(build, begin, size - sizes[dim])
             shifts[dim] = build.elementwise("subtract", starts[dim], begin)
         moved = DynamicTile(self.tensor_shape, tuple(starts), tuple(sizes), self.guarded)
         return ShiftedTile(moved, self.sizes, shifts, spare)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
-from hlo_lower.subset.families.windows import clamped_start
+from hlo_lower.subset.dynamic_tile import clamped_start
 
 PICKS = ("stablehlo.slice", "stablehlo.dynamic_slice", "stablehlo.gather")
 
@@ -59,7 +59,7 @@ def _sliced(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
 
 
 def _sliced_at(build: Builder, pick: Node, value: Value, dims: Dims) -> Value:
-    """Starts are clamped here, too: XLA adds up the starts of nested slices without (`subset.families.windows`)."""
+    """Starts are clamped here, too: XLA adds up the starts of nested slices without (`subset.nested_slices`)."""
     wanted, found = pick.integers("slice_sizes"), pick.operands[1:]
     element = found[0].element_type if found else "i32"
     starts: list[Value] = []

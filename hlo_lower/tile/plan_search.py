@@ -11,6 +11,7 @@ from typing import overload
 from hlo_lower.graph import Graph, read, to_bytecode, to_text
 from hlo_lower.memory import shown_bytes
 from hlo_lower.subset.axis_link import Boundary
+from hlo_lower.subset.nested_slices import NestedSlices
 from hlo_lower.subset.rules import SubsetRules
 from hlo_lower.tile.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
 from hlo_lower.tile.dataflow import Dataflow, type_of
@@ -160,7 +161,9 @@ def _begin(found: Search, original: str, budget: int) -> None:
     in the end, the pulls are not kept.
     """
     graph = read(found.module, found.name)
+    slices = NestedSlices(graph)
     pulled = pull_up(graph)
+    slices.clamp_built()
     for number, size in measured([original, *([to_text(graph)] if pulled else [])]):
         if number == 0:
             found.size = found.before = known(size, found.name)

@@ -1,10 +1,9 @@
 // options: oob=xla
-// CHECK:      stablehlo.compare GE,
-// CHECK:      stablehlo.compare LE,
-// CHECK:      %[[IN:.*]] = stablehlo.and
-// CHECK:      %[[OLD:.*]] = stablehlo.dynamic_slice %arg0,
+// CHECK:      %[[AT:.*]] = stablehlo.clamp %{{.*}}, %[[START:.*]], %{{.*}} : tensor<i32>
+// CHECK:      %[[IN:.*]] = stablehlo.compare EQ, %[[START]], %[[AT]],
+// CHECK:      %[[OLD:.*]] = stablehlo.dynamic_slice %arg0, %[[AT]],
 // CHECK:      %[[NEW:.*]] = stablehlo.select %[[IN]], %{{.*}}, %[[OLD]] : tensor<i1>, tensor<1x4xf32>
-// CHECK:      stablehlo.dynamic_update_slice %arg0, %[[NEW]],
+// CHECK:      stablehlo.dynamic_update_slice %arg0, %[[NEW]], %[[AT]],
 // CHECK-NOT:  stablehlo.scatter
 
 func.func public @main(%o: tensor<8x4xf32>, %i: tensor<1xi32>, %up: tensor<4xf32>)

@@ -1,6 +1,6 @@
 // options: oob=xla target=iree prefer=safe_scatter
 // CHECK:      stablehlo.reshape %arg0 : (tensor<2x64x8xf32>) -> tensor<128x8xf32>
-// CHECK:      stablehlo.compare GE
+// CHECK:      stablehlo.compare GT
 // CHECK:      stablehlo.compare LE
 // CHECK:      stablehlo.reduce(%{{.*}}) applies stablehlo.maximum
 // CHECK:      stablehlo.dynamic_slice %{{.*}}, sizes = [1, 8]

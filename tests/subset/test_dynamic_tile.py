@@ -38,9 +38,15 @@ def run(body, results, window=W, guarded=(0,), masked=()):
 
 
 def test_is_inside():
-    """A tile is inside exactly where 0 <= start <= D - W."""
-    found = run(lambda build, o, t, tile: [tile.is_inside(build)], ["tensor<i1>"])
+    """A tile is inside exactly where 0 <= start <= D - W; elsewhere the nearest one that is inside takes its place."""
+
+    def body(build, o, t, tile):
+        placed, inside = tile.inside(build)
+        return [inside, placed.starts[0]]
+
+    found = run(body, ["tensor<i1>", "tensor<i32>"])
     assert {s: bool(r[0]) for s, r in found.items()} == {s: 0 <= s <= D - W for s in OFFSETS}
+    assert {s: int(r[1]) for s, r in found.items()} == {s: min(max(s, 0), D - W) for s in OFFSETS}
 
 
 def test_reading_and_writing_back_changes_nothing():
@@ -79,8 +85,8 @@ def test_a_tile_without_a_masked_dim_is_not_shifted():
             shifted.align(build, t) == t,
         )
         masked = DynamicTile((D,), tile.starts, (W,), (), (0,))
-        checks["masked"] = (masked.is_inside(build), masked.shifted(build).is_covered(build) is None)
-        return [tile.is_inside(build)]
+        checks["masked"] = (masked.inside(build)[1], masked.shifted(build).is_covered(build) is None)
+        return [tile.inside(build)[1]]
 
     run(body, ["tensor<i1>"])
     assert checks == {"guarded": (True, None, True), "masked": (None, False)}

@@ -142,7 +142,9 @@ class Carrying:
 
     def holds(self, left: Value, direction: str, right: Value | int) -> Value:
         """A comparison of two values, or of one with a number."""
-        return self.build.compare(left, direction, self.number(right, left) if isinstance(right, int) else right)
+        if isinstance(right, int) and (is_float(left.element_type) or not left.is_static):
+            right = self.number(right, left)
+        return self.build.compare(left, direction, right)
 
     def choose(self, predicate: Value, on_true: Value | int, on_false: Value) -> Value:
         """An elementwise choice, the first one a value or a number."""

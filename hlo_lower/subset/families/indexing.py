@@ -6,13 +6,11 @@ from dataclasses import replace
 from functools import partial, reduce
 from math import prod
 
-import numpy as np
-
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.subset.axis_link import THREADED, AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
-from hlo_lower.subset.families.windows import greatest_start
+from hlo_lower.subset.dynamic_tile import clamped_position
 from hlo_lower.subset.rules import subset_rules
 
 
@@ -55,26 +53,6 @@ def gather_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     last = [operand.static_shape[d] - sizes[d] for d in numbers.start_index_map]
     moved = replace(cut, operands=(operand, clamped_position(build, indices, last, numbers.index_vector_dim)))
     return moved.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
-
-
-def clamped_position(build: Builder, indices: Value, last: Sequence[int], vector: int) -> Value:
-    """The indices of a gather or scatter of one position, clamped; those of more or fewer as they are.
-
-    XLA makes a dynamic slice of a gather of one position, and adds its starts, which it does not clamp, to those of
-    a slice that it reads from (see `dynamic_slice_piece`): it read `x[tile + index]` for every index out of bounds.
-
-    Args:
-      build: where.
-      indices: the index tensor.
-      last: for each component of an index vector the last one in bounds.
-      vector: the dim that holds the index vector.
-    """
-    shape, element = indices.static_shape, indices.element_type
-    if not last or prod(shape) != len(last):
-        return indices
-    bounds = np.array([greatest_start(indices, n) for n in last])
-    high = build.constant_array(bounds.reshape([n if d == vector else 1 for d, n in enumerate(shape)]), element)
-    return build.clamp(build.constant(0, shape, element), indices, high)
 
 
 @subset_rules.axes("stablehlo.scatter")

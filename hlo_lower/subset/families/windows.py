@@ -7,13 +7,12 @@ which a window moves are none.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.graph.regions import only_op
 from hlo_lower.subset.axis_link import AxisLink, Boundary
 from hlo_lower.subset.cut import Cut
+from hlo_lower.subset.dynamic_tile import clamped_start
 from hlo_lower.subset.families.reduction import is_neutral
 from hlo_lower.subset.halo import MovingWindow, without_padding
 from hlo_lower.subset.materialize import INDEX
@@ -49,8 +48,8 @@ def dynamic_slice(node: Node) -> Sequence[AxisLink] | Boundary:
 def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """The size of the cut dim is the piece's. The other starts are clamped here, which the op does, too.
 
-    XLA makes one slice of a slice of a slice, and adds starts that were not clamped: at a start of -1 the row before
-    the piece was read (jaxlib 0.10.2, `tests/tile/random_graphs.py`, program 19).
+    XLA makes one slice of a slice of a slice (`subset.nested_slices`): at a start of -1 the row before the piece was
+    read (`tests/tile/random_graphs.py`, program 19).
     """
     sizes = cut.part().sizes
     operand, *starts = cut.operands
@@ -59,19 +58,6 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
             starts[dim] = clamped_start(build, start, extent - size)
     clamped = replace(cut, operands=(operand, *starts))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
-
-
-def clamped_start(build: Builder, start: Value, last: int) -> Value:
-    """A start clamped to [0, last]."""
-    zero = build.constant(0, (), start.element_type)
-    return build.clamp(zero, start, build.constant(greatest_start(start, last), (), start.element_type))
-
-
-def greatest_start(start: Value, last: int) -> int:
-    """The last start; the largest value of its type, where that is less and so clamps nothing."""
-    dtype = mlir.dtype_of(start.element_type)
-    assert dtype is not None
-    return min(last, int(np.iinfo(dtype).max))
 
 
 @subset_rules.axes("stablehlo.dynamic_update_slice")
