@@ -84,7 +84,7 @@ def verify(
       >>> lowered = hl.lower("decode.mlir")
       >>> hl.verify("decode.mlir", lowered, level="regions")
       <Verdict verified: 1 region as it stands>
-      >>> hl.verify("decode.mlir", lowered.text.replace(" GE,", " GT,"), level="regions").ok
+      >>> hl.verify("decode.mlir", lowered.text.replace(" EQ,", " NE,"), level="regions").ok
       False
     """
     known_names("verify", keywords, (*EFFORT, *NAMES))

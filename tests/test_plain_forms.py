@@ -129,7 +129,7 @@ def test_iree_runs_what_leaves(module, tmp_path, capsys, target):
     assert main(["verify", "--on", "iree", str(module), str(out)]) == EXIT_OK
     assert "right in 3 runs" in capsys.readouterr().out
     if target == "stablehlo":
-        wrong = text.replace("compare  GE", "compare  LE").replace("compare GE", "compare LE")
+        wrong = text.replace("compare  EQ", "compare  NE").replace("compare EQ", "compare NE")
         assert wrong != text
         out.write_text(wrong)
         assert main(["verify", "--on", "iree", str(module), str(out)]) == EXIT_DIFFERS

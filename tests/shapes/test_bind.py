@@ -152,7 +152,7 @@ def test_verification_knows_the_sizes_that_were_bound(exported):
     verdict = hl.verify(exported, lowered)
     assert verdict.ok
     assert {region.status for region in verdict.regions} == {"equal"}
-    wrong = lowered.text.replace("stablehlo.compare  LE", "stablehlo.compare  LT").replace("compare LE", "compare LT")
+    wrong = lowered.text.replace("stablehlo.compare  EQ", "stablehlo.compare  NE").replace("compare EQ", "compare NE")
     assert wrong != lowered.text
     assert not hl.verify(exported, wrong, bind={"s": 3, "b": 2}).ok
 
