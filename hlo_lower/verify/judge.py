@@ -36,12 +36,11 @@ from hlo_lower.verify.compare import (
 from hlo_lower.verify.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
 from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
 from hlo_lower.verify.effort import Assumed
-from hlo_lower.verify.entered import Entered
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.patience import patience
-from hlo_lower.verify.piece import Pieces, piece, pieces_of, types_of
+from hlo_lower.verify.piece import Pieces, pieces_of
 from hlo_lower.verify.program import Op, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
@@ -50,6 +49,7 @@ from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.rounding_error import loose_shares
 from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
+from hlo_lower.verify.watch import Watch
 from hlo_lower.verify.xla_aborts import why_xla_aborts
 from hlo_lower.verify.xla_errors import why_xla_errs_in
 
@@ -112,7 +112,7 @@ class Judgement:
       seen: distinct values at each place of `Pieces.seen`, over all runs.
       doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
-      not_exercised: branches and loop bodies that no run entered.
+      not_exercised: what no run had: outcomes of comparisons and choices, branches, bodies of loops.
     """
 
     status: Literal["equal", "differs", "not judged"] = "equal"
@@ -191,7 +191,6 @@ class _Case:
             self.excluded["not said"] = self.roles.not_said
         context = region.pair.first.program.raw.context
         modules = [mlir.parse_module(text, context) for text in (pieces.first, pieces.second)]
-        self._entered = Entered.of(region.first), Entered.of(region.second)
         aborts = [why_xla_aborts(module) for module in modules]
         self._native = None if aborts[0] else self._compiled_native(modules[0])
         if aborts[0]:
@@ -215,13 +214,14 @@ class _Case:
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
         self.judges: dict[str, None] = {}
+        self._watch = Watch(region, pieces, piece_executable, only_entered=terms.is_strict)
 
     def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):
             self.excluded["xla"] = f"XLA: {reason}"
             return None
         try:
-            return piece_executable(self._watched(0, self._pieces.first))
+            return piece_executable(self._pieces.first)
         except CannotRunError as error:
             self.excluded["xla"] = f"XLA: {error}"
             return None
@@ -236,17 +236,7 @@ class _Case:
         if reason := why_xla_errs_in(module):
             self.excluded["xla second"] = f"XLA, on the second piece: {reason}"
             return _ByDefinition(self._region, self._terms, reason)
-        return piece_executable(self._watched(1, self._pieces.second))
-
-    def _watched(self, which: int, text: str) -> str:
-        """A piece that returns, behind the rest, what tells which branches and loop bodies were entered."""
-        values = self._entered[which].values()
-        if not values:
-            return text
-        region, (side, ops) = self._region, self._region.sides[which]
-        outputs = [(o.first, o.second)[which] for o in region.outputs]
-        seen = [side.value_of[number] for number in self._pieces.seen] if which == 0 else []
-        return piece(side, ops, region.inputs, [*outputs, *seen, *values], types_of(region))
+        return piece_executable(self._pieces.second)
 
     def _reference(self) -> Stepwise | None:
         try:
@@ -295,9 +285,8 @@ class _Case:
                 reason = patience().told(f"its {found.runs} runs took")
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
-        watched = zip(self._entered, (self._native, self._second), strict=True)
-        told = (told for entered, runs in watched if _is_watched(runs) for told in entered.missed())
-        found.not_exercised = tuple(dict.fromkeys(told))
+        if found.status == "equal":
+            found.not_exercised = self._watch.missed()
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -314,6 +303,8 @@ class _Case:
         yield from runs_of(self.roles, [self._terms.seed], self._work, mild=self._terms.reassociated)
         if more is not None:
             yield from more.next(self)
+        if not self._terms.is_strict:
+            yield from self._watch.next()
 
     def watched(self, arguments: Sequence[Array]) -> list[Array]:
         """What the first piece has at the watched values."""
@@ -333,7 +324,6 @@ class _Case:
             behind = self._count + len(found.seen)
             for values, value in zip(found.seen, results[self._count : behind], strict=True):
                 values.add(value.tobytes())
-            self._entered[0].add(results[behind:])
             expectations.append(("XLA", results[: self._count]))
         if reference is not None:
             expectations.append(("reference", reference))
@@ -342,9 +332,7 @@ class _Case:
         if not expectations:
             return None
         actual = self._second.run(run.arguments)
-        if _is_watched(self._second):
-            self._entered[1].add(actual[self._count :])
-        actual = actual[: self._count]
+        self._watch.add(run)
         self._vague_now = [0.0] * self._count
         for name, expected in expectations:
             self.judges[name] = None
@@ -421,7 +409,7 @@ class _Case:
         is_rounded_otherwise = {"reference": not self._rounds_alike(), "interpreter": not self._is_exact}
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
-        if name == "XLA" and _is_watched(self._second) and _may_be_rounding(expected, actual):
+        if name == "XLA" and _is_xla(self._second) and _may_be_rounding(expected, actual):
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
@@ -518,9 +506,9 @@ class _ByDefinition:
             raise CannotRunError(f"XLA: {self._reason}; the reference: {error}") from None
 
 
-def _is_watched(runs: Runnable | None) -> bool:
-    """Whether what runs a piece tells what was entered."""
-    return runs is not None and not isinstance(runs, _InInterpreter | _ByDefinition)
+def _is_xla(runs: Runnable) -> bool:
+    """Whether XLA runs a piece."""
+    return not isinstance(runs, _InInterpreter | _ByDefinition)
 
 
 def _is_all_nan(result: Array) -> bool:

@@ -272,7 +272,7 @@ class RegionJudge:
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
-            return verdict
+            return _unless_missed(verdict)
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
         is_aimed, until = True, start + patience().of_region
@@ -339,7 +339,7 @@ class RegionJudge:
         if not is_aimed or (wide is not narrow and not _moved(narrow, wide, judged)):
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
-        return found
+        return _unless_missed(found)
 
     def _at_the_arguments(self, name: str, verdict: RegionVerdict, wide: Region, judged: Judgement) -> RegionVerdict:
         """A region that begins at the function's arguments and still differs, or cannot be judged."""
@@ -530,6 +530,15 @@ class RegionJudge:
             (side.program.types[value], *(np.asarray(found[k]).tobytes() for found in results))
             for k, value in enumerate(values)
         ]
+
+
+def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:
+    """A verdict that says "equal" only where the runs had all that the pieces may come out as."""
+    if verdict.how == "proved" or not verdict.not_exercised:
+        return verdict
+    more = f" and {len(verdict.not_exercised) - 1} more" if len(verdict.not_exercised) > 1 else ""
+    told = f"{verdict.not_exercised[0]}{more}, in {verdict.runs} runs"
+    return replace(verdict, status="only run", reason=told)
 
 
 def _begins_at_arguments(region: Region) -> bool:

@@ -232,7 +232,7 @@ def _lines_of(region: RegionVerdict) -> list[str]:
     else:
         lines = [f"{head}: {region.status}: {region.difference or region.reason}", *_counterexample(region)]
     lines.extend(f"  left out: {reason}" for reason in region.excluded)
-    if region.status == "equal" and region.how != "proved":
+    if region.status in ("equal", "only run") and region.how != "proved":
         lines.extend(f"  not exercised: {what}" for what in region.not_exercised)
     return lines
 

@@ -1,0 +1,82 @@
+"""What the runs of a region had of what its two pieces may come out as (`hlo_lower.verify.outcomes`)."""
+
+from collections.abc import Callable, Iterator
+
+from hlo_lower.verify.aims import Aims
+from hlo_lower.verify.align import Region
+from hlo_lower.verify.counters import counters_of
+from hlo_lower.verify.devices import Runnable
+from hlo_lower.verify.driven_runs import Run
+from hlo_lower.verify.outcomes import Outcomes
+from hlo_lower.verify.piece import Pieces
+from hlo_lower.verify.program import location_of, ops_within
+from hlo_lower.verify.run import CannotRunError
+
+KEPT = 12
+"""Runs from which others are made."""
+
+
+class Watch:
+    """Counts outcomes while runs are made, until each was had.
+
+    Args:
+      region, pieces: what is run.
+      compiled: compiles a module.
+      only_entered: whether branches and loops alone are looked at.
+    """
+
+    def __init__(
+        self, region: Region, pieces: Pieces, compiled: Callable[[str], Runnable], *, only_entered: bool
+    ) -> None:
+        side = region.pair.first
+        counted = {side.numbers[side.body.arguments[k]]: v for k, v in counters_of(region.pair).items()}
+        counters = {place: counted[n] for place, n in enumerate(region.inputs) if n in counted}
+        self.outcomes: list[Outcomes] = []
+        sorts = any(op.name == "stablehlo.sort" for op in ops_within([*region.first, *region.second]))
+        for text, ops in ((pieces.first, region.first), (pieces.second, region.second)):
+            places = [location_of(op.raw) for op in ops_within(ops)]
+            self.outcomes.append(Outcomes.of(text, counters, places, only_entered=only_entered, sorts=sorts))
+        self._compiled = compiled
+        self._made: list[Run] = []
+        self._runs: list[Runnable | None] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every outcome was had."""
+        return not any(outcomes.missed() for outcomes in self.outcomes)
+
+    def add(self, run: Run) -> None:
+        """Look at a run."""
+        if self.is_done:
+            return
+        if len(self._made) < KEPT:
+            self._made.append(run)
+        if self._runs is None:
+            self._runs = [self._compiled(o.text) if o.text else None for o in self.outcomes]
+        for outcomes, runnable in zip(self.outcomes, self._runs, strict=True):
+            if runnable is not None:
+                outcomes.add(runnable.run(run.arguments))
+
+    def next(self) -> Iterator[Run]:
+        """Further runs, aimed at what none had."""
+        for outcomes in self.outcomes:
+            if outcomes.missed():
+                try:
+                    yield from Aims(outcomes, self._compiled, self._made).next()
+                except CannotRunError:
+                    continue
+
+    def missed(self) -> tuple[str, ...]:
+        """What no run had, a line each."""
+        self._debug()
+        return tuple(dict.fromkeys(str(point) for outcomes in self.outcomes for point in outcomes.left()))
+
+    def _debug(self):
+        import hashlib
+        import os
+
+        d = os.environ.get("COVER_DEBUG")
+        lines = [str(p) for o in self.outcomes for p in o.left()]
+        if d and lines:
+            t = "\n//////\n".join(lines + [__import__("hlo_lower").mlir.print_module(o.module) for o in self.outcomes])
+            open(os.path.join(d, hashlib.md5(t.encode()).hexdigest()[:8] + ".mlir"), "w").write(t)
