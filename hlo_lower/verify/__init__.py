@@ -35,7 +35,7 @@ from hlo_lower.verify.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
-from hlo_lower.verify.sample_sizes import is_open, sizes_of_module
+from hlo_lower.verify.sample_sizes import aimed_sizes, is_open, sizes_of_module
 from hlo_lower.verify.single_elements import overhanging, with_single_elements
 from hlo_lower.verify.stable_sorts import make_stable
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
@@ -121,7 +121,10 @@ def verify(
     def compared() -> tuple[list[str], list[RegionVerdict], ModuleVerdict | None, ClaimsVerdict | None]:
         sizes = sizes_of_module(first, inputs, "before", second)
         if sizes is not None:
+            further, untried = aimed_sizes((first, second), sizes) if inputs is None else ([], ())
+            sizes += further
             interface, regions, module = _at_sizes(first, second, sizes, terms, tell, run_module, effort.jobs)
+            regions += [RegionVerdict("main", "the module", (), (), status="only run", reason=what) for what in untried]
             return interface, regions, None if level == "regions" else module, None
         with ThreadPoolExecutor(1) as pool:  # XLA compiles the whole modules while their regions are judged
             running = None if level == "regions" else pool.submit(run_module, *texts)

@@ -16,12 +16,19 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.shapes import SizesError, Specification, bind_module, specification_of
 from hlo_lower.shapes.bind import fits, instances
+from hlo_lower.verify.size_outcomes import outcomes_of_sizes
 
 MODULE_INSTANCES = 2
 """Choices of ordinary sizes that a whole module is run with; then come some at their lower end."""
 
 NAMED, LARGEST_NAMED = 3, 1 << 10
 """Choices of sizes that one of the versions compares something with, and the largest such size."""
+
+LARGEST_RUN = 1 << 12
+"""The largest size that is run for an outcome of a comparison of sizes."""
+
+FITTING_TRIED = 8
+"""Sizes with an outcome of which one may fit."""
 
 
 def is_open(module: mlir.RawModule) -> bool:
@@ -97,6 +104,34 @@ def _named(
     sizes = [size for size in found if 1 <= size <= LARGEST_NAMED]
     every = ({**usual[0], name: size} for size in sizes for name in specification.symbols) if usual else ()
     return (choice for choice in every if choice not in usual)
+
+
+def aimed_sizes(
+    modules: Sequence[mlir.RawModule], sizes: Sequence[dict[str, int]]
+) -> tuple[list[dict[str, int]], tuple[str, ...]]:
+    """Further sizes for what two versions compute of their sizes, and the outcomes that only larger ones have.
+
+    Args:
+      modules: the versions.
+      sizes: those that are run.
+    """
+    specification = specification_of(modules[0])
+    further: list[dict[str, int]] = []
+    untried: dict[str, None] = {}
+    if specification is None or not sizes:
+        return further, ()
+    for module in modules:
+        for told, having in outcomes_of_sizes(module, specification, sizes[0]):
+            if any(choice in having for choice in (*sizes, *further)):
+                continue
+            small = [choice for choice in having if max(choice.values()) <= LARGEST_RUN]
+            fitting = (choice for choice in small[:FITTING_TRIED] if fits(modules[0], specification, choice))
+            chosen = next(fitting, None)
+            if chosen is not None:
+                further.append(chosen)
+            elif not small:
+                untried[f"{told} only from {having[0]} on, which was not tried"] = None
+    return further, tuple(untried)
 
 
 def _fitting_shape(specification: Specification, number: int, value: Any) -> tuple[int, ...]:
