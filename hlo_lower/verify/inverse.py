@@ -95,7 +95,7 @@ class Inverse:
             if law is None:
                 continue
             with np.errstate(all="ignore"):
-                found = law(target, *known)
+                found = law(target, known)
             source = self._values[op.inputs[place]]
             if found is None or np.shape(found) != source.shape:
                 continue
@@ -257,14 +257,14 @@ def _modular(t: Array, o: Array) -> Array:
         return np.asarray(t / o)
     bits = 8 * t.dtype.itemsize
     inverses = {int(v): pow(int(v), -1, 1 << bits) for v in np.unique(o) if int(v) % 2}
-    inverse = np.vectorize(lambda v: inverses.get(int(v), 0), otypes=[object])(o)
+    inverse = np.asarray([inverses.get(int(v), 0) for v in o.reshape(-1)], object).reshape(o.shape)
     exact = np.asarray(np.asarray(t, object) * inverse % (1 << bits)).astype(np.uint64).astype(f"u{t.dtype.itemsize}")
     divided = t // np.where(o == 0, 1, o)
     fits = (o != 0) & (divided * o == t)
     return np.where(fits, divided, exact.view(t.dtype) if t.dtype.kind == "i" else exact.astype(t.dtype))
 
 
-def _root(t: Array, *_: Array) -> Array:
+def _root(t: Array) -> Array:
     root = np.sqrt(np.abs(np.asarray(t, np.float64)))
     return np.asarray(root if _is_float(t.dtype) else np.rint(root).astype(t.dtype))
 
@@ -275,48 +275,48 @@ def _shifted(t: Array, by: Array, left: bool) -> Array:
     return np.asarray(unsigned << amount if left else unsigned >> amount).view(t.dtype)
 
 
-_Law: TypeAlias = Callable[..., Any] | None
+_Law: TypeAlias = Callable[[Array, Sequence[Array]], Any] | None
 _SQUARES: Mapping[str, Sequence[_Law]] = {
-    "multiply": (_root,),
-    "add": (lambda t, a, b: t / 2 if _is_float(t.dtype) else t // 2,),
+    "multiply": (lambda t, g: _root(t),),
+    "add": (lambda t, g: t / 2 if _is_float(t.dtype) else t // 2,),
 }
 """Of an operation on a value and itself."""
 
 _UNDONE: Mapping[str, Sequence[_Law]] = {
-    "add": (lambda t, a, b: t - b, lambda t, a, b: t - a),
-    "subtract": (lambda t, a, b: t + b, lambda t, a, b: a - t),
-    "multiply": (lambda t, a, b: _modular(t, b), lambda t, a, b: _modular(t, a)),
-    "divide": (lambda t, a, b: t * b, lambda t, a, b: a / t if _is_float(t.dtype) else None),
-    "remainder": (lambda t, a, b: t, None),
-    "maximum": (lambda t, a, b: t, lambda t, a, b: t),
-    "minimum": (lambda t, a, b: t, lambda t, a, b: t),
-    "power": (lambda t, a, b: np.power(t, 1.0 / b) if _is_float(t.dtype) else None, None),
-    "clamp": (None, lambda t, low, x, high: t, None),
-    "xor": (lambda t, a, b: t ^ b, lambda t, a, b: t ^ a),
-    "and": (lambda t, a, b: (t & b) | (a & ~b), lambda t, a, b: (t & a) | (b & ~a)),
-    "or": (lambda t, a, b: (t & ~b) | (a & b), lambda t, a, b: (t & ~a) | (b & a)),
-    "shift_left": (lambda t, a, b: _shifted(t, b, False), None),
-    "shift_right_logical": (lambda t, a, b: _shifted(t, b, True), None),
-    "shift_right_arithmetic": (lambda t, a, b: _shifted(t, b, True), None),
-    "negate": (lambda t, a: -t,),
-    "not": (lambda t, a: ~t,),
-    "abs": (lambda t, a: t,),
-    "sign": (lambda t, a: t,),
-    "sqrt": (lambda t, a: t * t,),
-    "rsqrt": (lambda t, a: 1.0 / (t * t),),
-    "cbrt": (lambda t, a: t * t * t,),
-    "exponential": (lambda t, a: np.log(t),),
-    "exponential_minus_one": (lambda t, a: np.log1p(t),),
-    "log": (lambda t, a: np.exp(t),),
-    "log_plus_one": (lambda t, a: np.expm1(t),),
-    "tanh": (lambda t, a: np.arctanh(t),),
-    "logistic": (lambda t, a: -np.log(1.0 / t - 1.0),),
-    "sine": (lambda t, a: np.arcsin(t),),
-    "cosine": (lambda t, a: np.arccos(t),),
-    "floor": (lambda t, a: t,),
-    "ceil": (lambda t, a: t,),
-    "round_nearest_even": (lambda t, a: t,),
-    "round_nearest_afz": (lambda t, a: t,),
-    "reduce_precision": (lambda t, a: t,),
+    "add": (lambda t, g: t - g[1], lambda t, g: t - g[0]),
+    "subtract": (lambda t, g: t + g[1], lambda t, g: g[0] - t),
+    "multiply": (lambda t, g: _modular(t, g[1]), lambda t, g: _modular(t, g[0])),
+    "divide": (lambda t, g: t * g[1], lambda t, g: g[0] / t if _is_float(t.dtype) else None),
+    "remainder": (lambda t, g: t, None),
+    "maximum": (lambda t, g: t, lambda t, g: t),
+    "minimum": (lambda t, g: t, lambda t, g: t),
+    "power": (lambda t, g: np.power(t, 1.0 / g[1]) if _is_float(t.dtype) else None, None),
+    "clamp": (None, lambda t, g: t, None),
+    "xor": (lambda t, g: t ^ g[1], lambda t, g: t ^ g[0]),
+    "and": (lambda t, g: (t & g[1]) | (g[0] & ~g[1]), lambda t, g: (t & g[0]) | (g[1] & ~g[0])),
+    "or": (lambda t, g: (t & ~g[1]) | (g[0] & g[1]), lambda t, g: (t & ~g[0]) | (g[1] & g[0])),
+    "shift_left": (lambda t, g: _shifted(t, g[1], False), None),
+    "shift_right_logical": (lambda t, g: _shifted(t, g[1], True), None),
+    "shift_right_arithmetic": (lambda t, g: _shifted(t, g[1], True), None),
+    "negate": (lambda t, g: -t,),
+    "not": (lambda t, g: ~t,),
+    "abs": (lambda t, g: t,),
+    "sign": (lambda t, g: t,),
+    "sqrt": (lambda t, g: t * t,),
+    "rsqrt": (lambda t, g: 1.0 / (t * t),),
+    "cbrt": (lambda t, g: t * t * t,),
+    "exponential": (lambda t, g: np.log(t),),
+    "exponential_minus_one": (lambda t, g: np.log1p(t),),
+    "log": (lambda t, g: np.exp(t),),
+    "log_plus_one": (lambda t, g: np.expm1(t),),
+    "tanh": (lambda t, g: np.arctanh(t),),
+    "logistic": (lambda t, g: -np.log(1.0 / t - 1.0),),
+    "sine": (lambda t, g: np.arcsin(t),),
+    "cosine": (lambda t, g: np.arccos(t),),
+    "floor": (lambda t, g: t,),
+    "ceil": (lambda t, g: t,),
+    "round_nearest_even": (lambda t, g: t,),
+    "round_nearest_afz": (lambda t, g: t,),
+    "reduce_precision": (lambda t, g: t,),
 }
 """For each operand what it has to be for a result, given the result that is wanted and all operands."""

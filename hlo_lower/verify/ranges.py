@@ -29,6 +29,9 @@ DEEP = 6
 SLACK = 2.0**-6
 """What rounding moves a float by at most, of itself: of types of one byte, too."""
 
+SMALLEST = 1e-37
+"""Floats of a smaller magnitude may be flushed to zero."""
+
 TRUTH = 0, 1
 _SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "dynamic_slice", "gather"})
 _SIGNED_ENDS = {
@@ -125,7 +128,7 @@ class Ranges:
         """Whether an operation may come out so, and does not in every run: what depends on no input is always alike."""
         if not any(self.varies(value) for value in op.inputs) and op.name != "stablehlo.while":
             return False
-        truth = {"compare": op.results[0], "select": op.inputs[0]}.get(op.short_name)
+        truth = {"compare": op.results, "select": op.inputs}.get(op.short_name, (None,))[0]
         if self.sorts and truth is not None and self._is_exchange(truth):
             return False
         match op.short_name:
@@ -228,7 +231,8 @@ class Ranges:
         """An interval as a type holds it: of integers that wrap all numbers, of floats with what rounding moves."""
         low, high = self._type(value)
         if self._is_float(value):
-            return _apart(interval[0], -1), _apart(interval[1], 1)
+            dtype = self.program.dtype_of(value)
+            return _apart(interval[0], -1, dtype), _apart(interval[1], 1, dtype)
         return interval if low <= interval[0] and interval[1] <= high else (low, high)
 
     def _by_law(self, op: Op, value: ValueId, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
@@ -240,8 +244,10 @@ class Ranges:
           told: what is known of some values where this is looked at.
         """
         name, everything = op.short_name, self._type(value)
+        if name == "shift_right_arithmetic" and everything[0] == 0:  # the first bit of an unsigned number, too
+            return everything
         if len(op.results) == 1 and (law := _LAWS.get(name)) is not None:
-            found = law(*given)
+            found = law(given)
             return everything if found is None else self._held(value, found)
         if name == "slice":
             bounds = zip(
@@ -411,17 +417,21 @@ class Ranges:
         if count > 1 or len(body.ops) != 1 or body.ops[0].short_name != "add" or body.returned[0] in body.arguments:
             return None
         low, high = min(given[0][0], 0), max(given[0][1], 0)
-        times = _count(op, self.program)
+        if self._is_float(value):
+            return _signs(min(low, given[1][0]), max(high, given[1][1]))
+        times = _count(op)
         return self._held(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
 
     def _summed(self, op: Op, value: ValueId, given: list[Interval]) -> Interval:
         """A product of matrices: so many products as the first one has elements, at most."""
         low, high = _product(given[0], given[1])
+        if self._is_float(value):
+            return _signs(low, high)
         times = prod(mlir.static_shape(op.raw.operands[0].type))
         return self._held(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
 
 
-def _count(op: Op, program: Program) -> int:
+def _count(op: Op) -> int:
     """How many elements each result of a reduction is made of, at most."""
     if op.short_name == "reduce_window":
         return prod(mlir.integers_of(op.raw.attributes["window_dimensions"]))
@@ -432,9 +442,22 @@ def _is_elementwise(op: Op) -> bool:
     return op.short_name in _LAWS or op.short_name in ("select", "convert", "broadcast_in_dim", "reshape")
 
 
-def _apart(end: Number, sign: int) -> Number:
-    """A float's end with what rounding moves it by."""
-    return end if isinf(end) or end == 0 else end + sign * abs(end) * SLACK
+def _apart(end: Number, sign: int, dtype: np.dtype[Any] | None) -> Number:
+    """A float's end with what rounding moves it by, in its type: what is too large or too small is infinite or zero."""
+    if isinf(end) or end == 0:
+        return end
+    if dtype is None or dtype.kind == "c":
+        return sign * inf
+    with np.errstate(all="ignore"):
+        moved = float(np.asarray(end + sign * abs(end) * SLACK).astype(dtype))
+    if moved != moved or isinf(moved):
+        return inf if end > 0 else -inf
+    return 0.0 if abs(moved) < SMALLEST else moved
+
+
+def _signs(low: Number, high: Number) -> Interval:
+    """What is known of a long sum of floats: its sign."""
+    return (0 if low >= 0 else -inf), (0 if high <= 0 else inf)
 
 
 def _of_constant(op: Op) -> Interval | None:
@@ -521,20 +544,20 @@ def _shifted_left(x: Interval, y: Interval) -> Interval | None:
     return int(x[0]) << int(y[0]), int(x[1]) << int(y[1])
 
 
-_LAWS: Mapping[str, Callable[..., Any]] = {
-    "add": _total,
-    "subtract": _difference,
-    "multiply": _product,
-    "negate": lambda x: (-x[1], -x[0]),
-    "divide": _quotient,
-    "remainder": _rest,
-    "maximum": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
-    "minimum": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
-    "clamp": lambda low, x, high: (min(max(low[0], x[0]), high[0]), min(max(low[1], x[1]), high[1])),
-    "and": _and,
-    "or": _or,
-    "xor": _bits,
-    "shift_right_logical": _shifted_right,
-    "shift_right_arithmetic": _shifted_right,
-    "shift_left": _shifted_left,
+_LAWS: Mapping[str, Callable[[Sequence[Interval]], Interval | None]] = {
+    "add": lambda g: _total(g[0], g[1]),
+    "subtract": lambda g: _difference(g[0], g[1]),
+    "multiply": lambda g: _product(g[0], g[1]),
+    "negate": lambda g: (-g[0][1], -g[0][0]),
+    "divide": lambda g: _quotient(g[0], g[1]),
+    "remainder": lambda g: _rest(g[0], g[1]),
+    "maximum": lambda g: (max(g[0][0], g[1][0]), max(g[0][1], g[1][1])),
+    "minimum": lambda g: (min(g[0][0], g[1][0]), min(g[0][1], g[1][1])),
+    "clamp": lambda g: (min(max(g[0][0], g[1][0]), g[2][0]), min(max(g[0][1], g[1][1]), g[2][1])),
+    "and": lambda g: _and(g[0], g[1]),
+    "or": lambda g: _or(g[0], g[1]),
+    "xor": lambda g: _bits(g[0], g[1]),
+    "shift_right_logical": lambda g: _shifted_right(g[0], g[1]),
+    "shift_right_arithmetic": lambda g: _shifted_right(g[0], g[1]),
+    "shift_left": lambda g: _shifted_left(g[0], g[1]),
 }

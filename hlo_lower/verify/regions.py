@@ -536,8 +536,8 @@ def _unless_missed(verdict: RegionVerdict) -> RegionVerdict:
     """A verdict that says "equal" only where the runs had all that the pieces may come out as."""
     if verdict.how == "proved" or not verdict.not_exercised:
         return verdict
-    more = f" and {len(verdict.not_exercised) - 1} more" if len(verdict.not_exercised) > 1 else ""
-    told = f"{verdict.not_exercised[0]}{more}, in {verdict.runs} runs"
+    first, *more = verdict.not_exercised
+    told = f"{first}{f' and {len(more)} more' if more else ''}, in {verdict.runs} runs"
     return replace(verdict, status="only run", reason=told)
 
 

@@ -116,8 +116,8 @@ class _Computed:
         with np.errstate(all="ignore"):
             if op.short_name == "compare":
                 direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
-                return np.asarray(_COMPARED[direction](*known))
-            return None if law is None else np.asarray(law(*known))
+                return np.asarray(_COMPARED[direction](known))
+            return None if law is None else np.asarray(law(known))
 
     def _size(self, op: Op) -> Array | None:
         dims = self._dims.get(op.inputs[0])
@@ -133,10 +133,6 @@ class _Computed:
             return None
 
 
-def _same(x: Array) -> Array:
-    return x
-
-
 def _quotient(a: Array, b: Array) -> Array:
     exact = np.asarray(b, object)
     safe = np.where(exact == 0, 1, exact)
@@ -144,32 +140,32 @@ def _quotient(a: Array, b: Array) -> Array:
     return np.asarray(abs(wide) // abs(safe) * np.sign(wide) * np.sign(safe))
 
 
-_COMPARED: Mapping[str, Callable[..., Any]] = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
+_COMPARED: Mapping[str, Callable[[Sequence[Array]], Any]] = {
+    "EQ": lambda g: np.equal(g[0], g[1]),
+    "NE": lambda g: np.not_equal(g[0], g[1]),
+    "LT": lambda g: np.less(g[0], g[1]),
+    "LE": lambda g: np.less_equal(g[0], g[1]),
+    "GT": lambda g: np.greater(g[0], g[1]),
+    "GE": lambda g: np.greater_equal(g[0], g[1]),
 }
-_LAWS: Mapping[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "negate": np.negative,
-    "abs": np.abs,
-    "sign": np.sign,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "not": np.invert,
-    "divide": _quotient,
-    "remainder": lambda a, b: np.fmod(a, np.where(b == 0, 1, b)),
-    "select": np.where,
-    "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
-    "convert": _same,
-    "reshape": _same,
-    "broadcast_in_dim": _same,
+_LAWS: Mapping[str, Callable[[Sequence[Array]], Any]] = {
+    "add": lambda g: np.add(g[0], g[1]),
+    "subtract": lambda g: np.subtract(g[0], g[1]),
+    "multiply": lambda g: np.multiply(g[0], g[1]),
+    "negate": lambda g: np.negative(g[0]),
+    "abs": lambda g: np.abs(g[0]),
+    "sign": lambda g: np.sign(g[0]),
+    "maximum": lambda g: np.maximum(g[0], g[1]),
+    "minimum": lambda g: np.minimum(g[0], g[1]),
+    "and": lambda g: np.bitwise_and(g[0], g[1]),
+    "or": lambda g: np.bitwise_or(g[0], g[1]),
+    "not": lambda g: np.invert(g[0]),
+    "divide": lambda g: _quotient(g[0], g[1]),
+    "remainder": lambda g: np.fmod(g[0], np.where(g[1] == 0, 1, g[1])),
+    "select": lambda g: np.where(g[0], g[1], g[2]),
+    "clamp": lambda g: np.minimum(np.maximum(g[1], g[0]), g[2]),
+    "convert": lambda g: g[0],
+    "reshape": lambda g: g[0],
+    "broadcast_in_dim": lambda g: g[0],
 }
 """Of integer scalars what an operation gives."""

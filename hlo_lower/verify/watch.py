@@ -68,15 +68,4 @@ class Watch:
 
     def missed(self) -> tuple[str, ...]:
         """What no run had, a line each."""
-        self._debug()
         return tuple(dict.fromkeys(str(point) for outcomes in self.outcomes for point in outcomes.left()))
-
-    def _debug(self):
-        import hashlib
-        import os
-
-        d = os.environ.get("COVER_DEBUG")
-        lines = [str(p) for o in self.outcomes for p in o.left()]
-        if d and lines:
-            t = "\n//////\n".join(lines + [__import__("hlo_lower").mlir.print_module(o.module) for o in self.outcomes])
-            open(os.path.join(d, hashlib.md5(t.encode()).hexdigest()[:8] + ".mlir"), "w").write(t)
