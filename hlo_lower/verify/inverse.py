@@ -23,6 +23,8 @@ Wanted: TypeAlias = tuple[Array, NDArray[np.bool_]]
 Solution: TypeAlias = dict[ValueId, Wanted]
 """What arguments are to be."""
 
+_MOVING = (*MOVES, "dynamic_slice")
+
 MOST = 4
 """Solutions of one value that are looked at."""
 
@@ -58,9 +60,11 @@ class Inverse:
             yield {value: wanted}
             return
         name = maker.short_name
-        if self._values[value].dtype == np.bool_:
+        if name == "optimization_barrier":
+            yield from self.solved(maker.inputs[maker.results.index(value)], wanted, deep - 1)
+        elif self._values[value].dtype == np.bool_:
             yield from self._truth(maker, value, wanted, deep)
-        elif name in MOVES:
+        elif name in _MOVING:
             yield from self._moved(maker, wanted, deep)
         elif name == "select":
             chosen, (target, where) = self._values[maker.inputs[0]], wanted
@@ -112,7 +116,8 @@ class Inverse:
             yield found
 
     def _origins(self, op: Op, wanted: Wanted) -> Iterator[tuple[ValueId, Wanted]]:
-        sources = [self._values.get(v) for v in op.inputs]
+        moved = op.inputs[:1] if op.short_name == "dynamic_slice" else op.inputs
+        sources = [self._values.get(v) for v in moved]
         target, where = wanted
         numbers: list[Array] = []
         start = 0
@@ -121,14 +126,20 @@ class Inverse:
                 return
             numbers.append(np.arange(start, start + source.size).reshape(source.shape))
             start += source.size
-        places = np.asarray(MOVES[op.short_name](op.raw, numbers, target.shape)).reshape(-1)
+        if op.short_name == "dynamic_slice":
+            starts = [int(self._values[v].reshape(())) for v in op.inputs[1:]]
+            extents = zip(starts, target.shape, numbers[0].shape, strict=True)
+            begins = [(min(max(start, 0), extent - size), size) for start, size, extent in extents]
+            places = numbers[0][tuple(slice(begin, begin + size) for begin, size in begins)].reshape(-1)
+        else:
+            places = np.asarray(MOVES[op.short_name](op.raw, numbers, target.shape)).reshape(-1)
         order = self._rng.permutation(places.size)
         order = order[where.reshape(-1)[order]]
         every = np.concatenate([np.asarray(s).reshape(-1) for s in sources if s is not None])
         is_wanted = np.zeros(start, bool)
         every[places[order]] = target.reshape(-1)[order]
         is_wanted[places[order]] = True
-        for value, number in zip(op.inputs, numbers, strict=True):
+        for value, number in zip(moved, numbers, strict=True):
             if is_wanted[number].any():
                 yield value, (every[number], is_wanted[number])
 
@@ -136,7 +147,7 @@ class Inverse:
         """Of truth values."""
         target, where = np.asarray(wanted[0], bool), wanted[1]
         name = op.short_name
-        if name in MOVES:
+        if name in _MOVING:
             yield from self._moved(op, (target, where), deep)
         elif name == "not":
             yield from self.solved(op.inputs[0], (~target, where), deep - 1)

@@ -286,7 +286,7 @@ class Ranges:
                 return 1 - given[0][1], 1 - given[0][0]
             case "popcnt" | "count_leading_zeros":
                 return 0, 64
-            case "top_k" if value == op.results[1]:
+            case "top_k" if value == op.results[-1]:
                 return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
             case "case" | "if" if all(self.program.homes[v] is body for body in op.bodies for v in body.returned):
                 place = op.results.index(value)

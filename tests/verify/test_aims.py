@@ -1,0 +1,133 @@
+"""Constants that are met through arithmetic: runs are aimed at them, and what none reaches ends in "only run"."""
+
+import pytest
+from two_programs import F8, main
+
+from hlo_lower.verify import verify
+
+I8 = "tensor<8xi32>"
+U8 = "tensor<8xui32>"
+
+
+def negated(kind, lines):
+    """A module that returns x, or -x where %q, computed by lines, holds; and one that returns x."""
+    tail = f"%n = stablehlo.negate %x : {kind}\n%w = stablehlo.select %q, %n, %x : tensor<8xi1>, {kind}"
+    return [main(f"%x: {kind}", "\n".join([*lines, tail]), returned, kind) for returned in ("%x", "%w")]
+
+
+def holds(kind, value, number):
+    """A comparison of a value with a number."""
+    return [
+        f"%k = stablehlo.constant dense<{number}> : {kind}",
+        f"%q = stablehlo.compare EQ, {value}, %k : ({kind}, {kind}) -> tensor<8xi1>",
+    ]
+
+
+def of(kind, number, name="%c"):
+    """A constant."""
+    return f"{name} = stablehlo.constant dense<{number}> : {kind}"
+
+
+MET = {
+    "difference": (I8, [of(I8, 1000), f"%s = stablehlo.subtract %x, %c : {I8}"], I8, 1234567),
+    "square": (I8, [f"%s = stablehlo.multiply %x, %x : {I8}"], I8, 1522756),
+    "hash": (
+        U8,
+        [
+            of(U8, 2654435761),
+            of(U8, 16, "%d"),
+            f"%m = stablehlo.multiply %x, %c : {U8}",
+            f"%s = stablehlo.shift_right_logical %m, %d : {U8}",
+        ],
+        U8,
+        4242,
+    ),
+    "bits": (F8, [f"%s = stablehlo.bitcast_convert %x : ({F8}) -> {I8}"], I8, 1078530011),
+    "scaled": (F8, [of(F8, 0.0078125), f"%s = stablehlo.multiply %x, %c : {F8}"], F8, 100.0),
+    "converted": (I8, [f"%s = stablehlo.convert %x : ({I8}) -> {F8}"], F8, 12345.0),
+    "quotient": (I8, [of(I8, 1000), f"%s = stablehlo.divide %x, %c : {I8}"], I8, 777),
+    "mixed bits": (
+        I8,
+        [of(I8, 1431655765), f"%y = stablehlo.xor %x, %c : {I8}", f"%s = stablehlo.not %y : {I8}"],
+        I8,
+        987654321,
+    ),
+    "moved": (
+        F8,
+        [
+            of(F8, 3.0),
+            f"%r = stablehlo.reverse %x, dims = [0] : {F8}",
+            f"%a = stablehlo.abs %r : {F8}",
+            f"%s = stablehlo.add %a, %c : {F8}",
+        ],
+        F8,
+        2000.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MET)
+def test_a_constant_met_through_arithmetic_is_reached(name):
+    """One version treats one number otherwise, which it computes with first: the two differ."""
+    kind, lines, compared, number = MET[name]
+    verdict = verify(*negated(kind, [*lines, *holds(compared, "%s", number)]), level="regions")
+    assert verdict.exit_code == 1, verdict.lines()
+
+
+def test_what_is_not_reached_is_only_run():
+    """77 x * x - x is even and never 5, which no law says: the verdict says what no run had, and is no proof."""
+    lines = [of(I8, 77), f"%y = stablehlo.multiply %x, %x : {I8}", f"%z = stablehlo.multiply %y, %c : {I8}"]
+    lines += [f"%s = stablehlo.subtract %z, %x : {I8}", *holds(I8, "%s", 5)]
+    verdict = verify(*negated(I8, lines), level="regions")
+    assert verdict.exit_code == 4, verdict.lines()
+    assert "no run had equal" in verdict.regions[0].reason
+
+
+ZERO, SEVEN = of("tensor<i32>", 0, "%z"), of("tensor<i32>", 7, "%n")
+EQUAL = {
+    "a clamp as a maximum and a minimum": (
+        f"{ZERO}\n{SEVEN}\n%r = stablehlo.clamp %z, %i, %n : tensor<i32>",
+        f"{ZERO}\n{SEVEN}\n%m = stablehlo.maximum %i, %z : tensor<i32>\n%r = stablehlo.minimum %m, %n : tensor<i32>",
+    ),
+    "a clamp as selects": (
+        f"{ZERO}\n{SEVEN}\n%r = stablehlo.clamp %z, %i, %n : tensor<i32>",
+        f"{ZERO}\n{SEVEN}\n%p = stablehlo.compare LT, %i, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "%a = stablehlo.select %p, %z, %i : tensor<i1>, tensor<i32>\n"
+        "%q = stablehlo.compare GT, %a, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "%r = stablehlo.select %q, %n, %a : tensor<i1>, tensor<i32>",
+    ),
+    "a comparison that a clamp decides": (
+        f"{ZERO}\n{SEVEN}\n%r = stablehlo.clamp %z, %i, %n : tensor<i32>",
+        f"{ZERO}\n{SEVEN}\n%c = stablehlo.clamp %z, %i, %n : tensor<i32>\n"
+        "%p = stablehlo.compare LT, %c, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "%a = stablehlo.add %c, %n : tensor<i32>\n"
+        "%r = stablehlo.select %p, %a, %c : tensor<i1>, tensor<i32>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_rewritings_are_still_equal(name):
+    """What compilers rewrite has every outcome in some run, or cannot have it: equal."""
+    one, other = (main("%i: tensor<i32>", text, "%r", "tensor<i32>") for text in EQUAL[name])
+    verdict = verify(one, other, level="regions")
+    assert verdict.exit_code == 0, verdict.lines()
+
+
+SIZED = """func.func public @main(%x: tensor<?xf32>) -> (tensor<?xf32>) {{
+%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+%k = stablehlo.constant dense<{most}> : tensor<i32>
+%s = stablehlo.multiply %n, %n : tensor<i32>
+%p = stablehlo.compare GT, %s, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%m = stablehlo.negate %x : tensor<?xf32>
+%w = stablehlo.select %p, %m, %x : tensor<i1>, tensor<?xf32>
+return {returned} : tensor<?xf32>
+}}"""
+
+
+@pytest.mark.parametrize(("most", "code"), [(5000, 1), (1 << 30, 4)])
+def test_sizes_are_tried_on_both_sides_of_what_they_are_compared_with(most, code):
+    """A size of 71 shows that the two differ; one of 32,769 is not tried, and the verdict says so."""
+    texts = [SIZED.format(most=most, returned=returned) for returned in ("%x", "%w")]
+    verdict = verify(*texts, level="regions")
+    assert verdict.exit_code == code, verdict.lines()
