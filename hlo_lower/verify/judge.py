@@ -214,7 +214,8 @@ class _Case:
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
         self.judges: dict[str, None] = {}
-        self._watch = Watch(region, pieces, piece_executable, only_entered=terms.is_strict)
+        values = [role.values for role in self.roles.inputs]
+        self._watch = Watch(region, pieces, values, piece_executable, only_entered=terms.is_strict)
 
     def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):

@@ -4,7 +4,7 @@ A piece is written anew to return how many elements had each outcome: those of c
 branches are counted through these. Not looked at is what cannot come (`hlo_lower.verify.ranges`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -73,13 +73,19 @@ class Outcomes:
 
     @classmethod
     def of(
-        cls, piece: str, counters: dict[int, range], places: Sequence[str], *, only_entered: bool, sorts: bool
+        cls,
+        piece: str,
+        counters: Mapping[int, Sequence[int]],
+        places: Sequence[str],
+        *,
+        only_entered: bool,
+        sorts: bool,
     ) -> "Outcomes":
         """What is to be watched of a piece.
 
         Args:
           piece: its module.
-          counters: the values of those arguments that count a loop's iterations.
+          counters: all that some arguments may be, in order, by place.
           places: where its operations are, in their order.
           only_entered: whether branches and loops alone are looked at.
         """

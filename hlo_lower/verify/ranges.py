@@ -55,13 +55,13 @@ class Ranges:
 
     Args:
       program: the module.
-      counters: the values of arguments of its function that count a loop's iterations, by place.
+      counters: all that some arguments of its function may be, in order, by place.
       sorts: whether it sorts, or stands in the place of what does: which elements of a tensor are compared with each
         other is the network's matter then, and some always come in one order.
     """
 
     program: Program
-    counters: Mapping[int, range]
+    counters: Mapping[int, Sequence[int]]
     sorts: bool = False
 
     def __post_init__(self) -> None:

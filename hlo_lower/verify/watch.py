@@ -1,10 +1,9 @@
 """What the runs of a region had of what its two pieces may come out as (`hlo_lower.verify.outcomes`)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from hlo_lower.verify.aims import Aims
 from hlo_lower.verify.align import Region
-from hlo_lower.verify.counters import counters_of
 from hlo_lower.verify.devices import Runnable
 from hlo_lower.verify.driven_runs import Run
 from hlo_lower.verify.outcomes import Outcomes
@@ -21,16 +20,21 @@ class Watch:
 
     Args:
       region, pieces: what is run.
+      values: all that an input of it may be, in order, where that is known.
       compiled: compiles a module.
       only_entered: whether branches and loops alone are looked at.
     """
 
     def __init__(
-        self, region: Region, pieces: Pieces, compiled: Callable[[str], Runnable], *, only_entered: bool
+        self,
+        region: Region,
+        pieces: Pieces,
+        values: Sequence[Sequence[int] | None],
+        compiled: Callable[[str], Runnable],
+        *,
+        only_entered: bool,
     ) -> None:
-        side = region.pair.first
-        counted = {side.numbers[side.body.arguments[k]]: v for k, v in counters_of(region.pair).items()}
-        counters = {place: counted[n] for place, n in enumerate(region.inputs) if n in counted}
+        counters = {place: values for place, values in enumerate(values) if values is not None}
         self.outcomes: list[Outcomes] = []
         sorts = any(op.name == "stablehlo.sort" for op in ops_within([*region.first, *region.second]))
         for text, ops in ((pieces.first, region.first), (pieces.second, region.second)):
@@ -52,7 +56,11 @@ class Watch:
         if len(self._made) < KEPT:
             self._made.append(run)
         if self._runs is None:
-            self._runs = [self._compiled(o.text) if o.text else None for o in self.outcomes]
+            try:
+                self._runs = [self._compiled(o.text) if o.text else None for o in self.outcomes]
+            except CannotRunError:  # XLA is no judge of the pieces either
+                self.outcomes = []
+                return
         for outcomes, runnable in zip(self.outcomes, self._runs, strict=True):
             if runnable is not None:
                 outcomes.add(runnable.run(run.arguments))
