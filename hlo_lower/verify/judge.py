@@ -41,7 +41,7 @@ from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.piece import Pieces, pieces_of
-from hlo_lower.verify.program import Op, ops_within
+from hlo_lower.verify.program import Op, location_of, ops_within
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
@@ -287,7 +287,7 @@ class _Case:
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = self._watch.missed()
+            found.not_exercised = (*self._watch.missed(), *_beyond_reach(self._region, self.roles.reach))
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -510,6 +510,26 @@ class _ByDefinition:
 def _is_xla(runs: Runnable) -> bool:
     """Whether XLA runs a piece."""
     return not isinstance(runs, _InInterpreter | _ByDefinition)
+
+
+def _beyond_reach(region: Region, reach: int | None) -> Iterator[str]:
+    """Integers that only one piece computes with in a type, where no run of an open loop counts to the type's end."""
+    if reach is None:
+        return
+    (first, ours), (second, theirs) = region.sides
+    used = [
+        {side.program.dtype_of(op.results[0]) for op in _sums(ops)} for side, ops in ((first, ours), (second, theirs))
+    ]
+    for (side, ops), others in zip(region.sides, used[::-1], strict=True):
+        for op in _sums(ops):
+            dtype = side.program.dtype_of(op.results[0])
+            if dtype is not None and dtype.kind in "iu" and dtype not in others and np.iinfo(dtype).max > reach:
+                yield f"the {op.short_name} at {location_of(op.raw)}: no run counts to the end of {dtype}"
+
+
+def _sums(ops: Sequence[Op]) -> list[Op]:
+    """The operations that give larger integers than they are given, those in loops included."""
+    return [op for op in ops_within(ops) if op.short_name in ("add", "subtract", "multiply")]
 
 
 def _is_all_nan(result: Array) -> bool:

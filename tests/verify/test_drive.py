@@ -130,6 +130,6 @@ def test_a_loop_counter_takes_the_loop_s_values(start, end, step, values):
     """In the body the counter is the start and every step below the end; one that may wrap around is no counter."""
     texts = [main(f"%a: {F8}", COUNTED.format(start, end, step, op), "%w#1") for op in ("maximum", "multiply")]
     [role] = roles(*texts).inputs
-    assert role.values == values
+    assert (role.values and tuple(role.values)) == (values and tuple(values))
     if values is not None:
         assert {int(run.arguments[0]) for run in runs_of(Roles([role], (), (), 0), [0])} == set(values)

@@ -126,3 +126,26 @@ def test_a_module_whose_run_does_not_end_is_not_run():
     verdict = verify(*texts, inputs=inputs, time_limit=2)
     assert verdict.module.status == "not run"
     assert "took more than 2 s" in verdict.module.reason
+
+
+COUNTS = """%z = stablehlo.constant dense<0> : tensor<i32>
+%o = stablehlo.constant dense<1> : tensor<i32>
+%za = stablehlo.constant dense<0> : tensor<{kind}>
+%oa = stablehlo.constant dense<1> : tensor<{kind}>
+%w:2 = stablehlo.while(%i = %z, %a = %za) : tensor<i32>, tensor<{kind}> cond {{
+  %p = stablehlo.compare LT, %i, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+}} do {{
+  %b = stablehlo.add %a, %oa : tensor<{kind}>
+  %n = stablehlo.add %i, %o : tensor<i32>
+  stablehlo.return %n, %b : tensor<i32>, tensor<{kind}>
+}}
+%r = stablehlo.convert %w#1 : (tensor<{kind}>) -> tensor<i64>"""
+
+
+def test_a_count_in_a_narrower_type_that_no_run_fills_is_only_run():
+    """An open loop counts in 16 bits in the second version: no run is so long, and the verdict says so."""
+    texts = [main("%k: tensor<i32>", COUNTS.format(kind=kind), "%r", "tensor<i64>") for kind in ("i32", "i16")]
+    verdict = verify(*texts, level="regions")
+    assert verdict.exit_code == 4, verdict.lines()
+    assert any("no run counts to the end of int16" in what for what in missed(verdict))
