@@ -3,22 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from hlo_lower import mlir
+from hlo_lower.graph.purity import PURE_OPS
 from hlo_lower.graph.view import Graph, Node
-
-PURE_OPS = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("abs", "add", "and", "bitcast_convert", "broadcast_in_dim", "ceil", "clamp", "compare", "complex"),
-        *("concatenate", "constant", "convert", "count_leading_zeros", "divide", "dot_general", "dynamic_slice"),
-        *("dynamic_update_slice", "exponential", "floor", "gather", "get_dimension_size", "iota", "is_finite", "log"),
-        *("maximum", "minimum", "multiply", "negate", "not", "or", "pad", "popcnt", "power", "reduce", "remainder"),
-        *("reshape", "reverse", "round_nearest_afz", "round_nearest_even", "rsqrt", "select", "shift_left"),
-        *("shift_right_arithmetic", "shift_right_logical", "sign", "slice", "sort", "sqrt", "subtract", "transpose"),
-        *("real", "imag", "fft"),
-        *("xor", "return", "map", "reduce_window", "dynamic_broadcast_in_dim", "dynamic_iota", "dynamic_reshape"),
-    )
-) | {"builtin.unrealized_conversion_cast"}
-"""Ops without side effects; erasing one whose results nobody uses changes nothing."""
 
 
 def erase(graph: Graph, node: Node) -> set[str]:

@@ -6,7 +6,6 @@ numbers. Only ops that are known to be functions count; of an op that nobody kno
 """
 
 from hlo_lower import mlir
-from hlo_lower.graph.cleanup import PURE_OPS
 from hlo_lower.graph.view import Block, Graph, Node
 
 _UNARY = (
@@ -28,16 +27,35 @@ ELEMENTWISE = frozenset(
 )
 """Ops that compute each element of the result from the elements at the same place."""
 
+_MOVING = (
+    *("bitcast_convert", "broadcast_in_dim", "concatenate", "constant", "dynamic_broadcast_in_dim", "dynamic_gather"),
+    *("dynamic_iota", "dynamic_pad", "dynamic_reshape", "dynamic_slice", "dynamic_update_slice", "gather"),
+    *(
+        "get_dimension_size",
+        "get_tuple_element",
+        "iota",
+        "optimization_barrier",
+        "pad",
+        "real_dynamic_slice",
+        "reshape",
+    ),
+    *("return", "reverse", "slice", "transpose", "tuple"),
+)
+_COMPUTING = (
+    *("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky", "convolution", "dot_general"),
+    *("dynamic_conv", "fft", "map", "reduce", "reduce_window", "rng_bit_generator", "select_and_scatter", "sort"),
+    "triangular_solve",
+)
+PURE_OPS = ELEMENTWISE | {
+    *(f"stablehlo.{op}" for op in (*_MOVING, *_COMPUTING)),
+    *("chlo.top_k", "chlo.ragged_dot", "builtin.unrealized_conversion_cast"),
+}
+"""Those of them that end and have no record of their own: erasing one whose results nobody uses changes nothing."""
+
 FUNCTIONS = (
     PURE_OPS
-    | ELEMENTWISE
-    | {
-        *(f"stablehlo.{op}" for op in ("case", "if", "while", "scatter", "optimization_barrier", "rng_bit_generator")),
-        *(f"stablehlo.{op}" for op in ("batch_norm_grad", "batch_norm_inference", "batch_norm_training", "cholesky")),
-        *(f"stablehlo.{op}" for op in ("convolution", "dynamic_conv", "dynamic_gather", "dynamic_pad", "fft")),
-        *(f"stablehlo.{op}" for op in ("real_dynamic_slice", "select_and_scatter", "triangular_solve", "tuple")),
-        *("stablehlo.get_tuple_element", "chlo.top_k", "chlo.ragged_dot", "sdy.sharding_constraint", "func.return"),
-    }
+    | {f"stablehlo.{op}" for op in ("case", "if", "while", "scatter")}
+    | {"sdy.sharding_constraint", "func.return"}
 )
 """Ops that are, as far as what stands in their regions is."""
 

@@ -19,7 +19,7 @@ from hlo_lower import mlir
 from hlo_lower.errors import InputError
 from hlo_lower.verify.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
 from hlo_lower.verify.program import is_public
-from hlo_lower.verify.xla_aborts import why_xla_aborts
+from hlo_lower.verify.xla_aborts import dies_of_fusion, why_xla_aborts
 from hlo_lower.verify.xla_omissions import write_out_omitted
 
 Array = NDArray[Any]
@@ -121,14 +121,15 @@ def exported_from_module(source: str | bytes) -> jax.export.Exported:
     Raises:
       CannotRunError: its signature has no form in JAX, or it is partitioned over several devices.
     """
-    exported, axes = _exported(source)
+    exported, axes, _ = _exported(source)
     if axes:
         raise CannotRunError("it is partitioned over several devices")
     return exported
 
 
-def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]:
-    """A module as an `Exported`, and the axes of the devices that it is partitioned over, empty for one device.
+def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int], dict[str, str | bool | int]]:
+    """A module as an `Exported`, the axes of the devices that it is partitioned over, empty for one device, and
+    options without which XLA's compiler ends the process.
 
     Raises:
       CannotRunError: its signature has no form in JAX, it runs in replicas, or it would end this process.
@@ -139,6 +140,7 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
         signature = read_signature(module)
         if reason := why_xla_aborts(module):
             raise CannotRunError(f"XLA is no judge: {reason}")
+        more: dict[str, str | bool | int] = {"xla_cpu_use_fusion_emitters": False} if dies_of_fusion(module) else {}
         if is_replicated(module):
             raise CannotRunError("it is replicated over several devices")
         count = device_count(module)
@@ -156,7 +158,11 @@ def _exported(source: str | bytes) -> tuple[jax.export.Exported, dict[str, int]]
 
     checks = (jax.export.DisabledSafetyCheck.platform(),)
     exported = _stand_in(signature)
-    return replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count), axes
+    return (
+        replace(exported, mlir_module_serialized=artifact, disabled_safety_checks=checks, nr_devices=count),
+        axes,
+        more,
+    )
 
 
 def _make_chlo_plain(module: mlir.RawModule) -> None:
@@ -226,7 +232,7 @@ class Executable:
 
 def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
     """The types of the arguments of a module, and what XLA makes of it."""
-    exported, axes = _exported(source)
+    exported, axes, more = _exported(source)
     needed = bytes_of((*exported.in_avals, *exported.out_avals))
     if needed > MEMORY_LIMIT:
         raise CannotRunError(
@@ -234,7 +240,7 @@ def _made(source: str | bytes, rounding: Rounding) -> tuple[Sequence[Any], Any]:
         )
     sharding = _everywhere(axes) if axes else None
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in exported.in_avals]
-    compiled = _compiled(exported, structs, COMPILER_OPTIONS[rounding])
+    compiled = _compiled(exported, structs, {**COMPILER_OPTIONS[rounding], **more})
     needed += int(compiled.memory_analysis().temp_size_in_bytes)
     if needed > MEMORY_LIMIT:
         raise CannotRunError(f"{needed / 2**30:,.0f} GiB for a run, more than half of this machine's memory")

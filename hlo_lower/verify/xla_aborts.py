@@ -58,6 +58,27 @@ def why_xla_aborts(module: mlir.RawModule) -> str:
     return ""
 
 
+def dies_of_fusion(module: mlir.RawModule) -> bool:
+    """Whether XLA's newer emitter may die (SIGSEGV) of a module: it fuses `and` and `or` of signed integers with what
+    narrows them (`or(convert a, convert b)`, jaxlib 0.10.2); its older one takes the same module.
+
+    Calls are inlined and barriers removed before, so that the two need not stand beside each other.
+    """
+    found, _ = mlir.named(module.operation, ("stablehlo.and", "stablehlo.or", "stablehlo.convert"))
+    narrowing = [op for op in found if op.name == "stablehlo.convert" and _narrows(op)]
+    return bool(narrowing) and any(_signed_bits(op.results[0]) > 1 for op in found if op.name != "stablehlo.convert")
+
+
+def _narrows(convert: mlir.RawOperation) -> bool:
+    return 1 < _signed_bits(convert.results[0]) < _signed_bits(convert.operands[0])
+
+
+def _signed_bits(value: mlir.RawValue) -> int:
+    """Bits of a signed integer; 0 of any other element."""
+    name = mlir.tensor_element_name(value.type)
+    return int(name[1:]) if name.startswith("i") and name[1:].isdigit() else 0
+
+
 def _found_within(op: mlir.RawOperation, functions: dict[str, mlir.RawOperation], entered: set[str]) -> str:
     """The op in an op's regions, or in a function that they call, that XLA dies of, or ""."""
     pending = [op]

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlo_lower import mlir
 from hlo_lower.graph import Builder, Graph, Node, Value
-from hlo_lower.graph.cleanup import PURE_OPS
+from hlo_lower.graph.purity import PURE_OPS
 from hlo_lower.lowerings.carried.carrier import PAIRED, PARTS
 
 Pair = tuple[Value, Value]
