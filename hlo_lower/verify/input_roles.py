@@ -6,7 +6,7 @@ bounds and beyond. An input that reaches such a start through integers is driven
 their neighbours, are worth trying everywhere: an operation that treats one number otherwise has to name it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -124,7 +124,10 @@ def roles_of(region: Region) -> Roles:
         roles.append(role)
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
-    constants = _harvested([*region.first, *region.second])
+    integers, floats = _harvested([*region.first, *region.second])
+    differing = _differing(region.first, region.second)
+    own = tuple(float(v) for v in differing if v.dtype.kind not in "iu")
+    constants = integers, tuple(dict.fromkeys((*own, *floats)))[:MAX_HARVESTED]
     return Roles(roles, *constants, positions, reach, not_said=not_said_of(region.first, region.second))
 
 
@@ -248,6 +251,16 @@ def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
             parts = (np.real(first), np.imag(first)) if value.dtype.kind == "c" else (first,)
             floats.update((float(v), None) for part in parts for v in part)
     return tuple(integers)[:MAX_HARVESTED], tuple(floats)[:MAX_HARVESTED]
+
+
+def _differing(first: Sequence[Op], second: Sequence[Op]) -> Iterator[Any]:
+    """The elements of constants of one type in which the two pieces differ."""
+    found = [[op for op in ops_within(ops) if op.name == "stablehlo.constant"] for ops in (first, second)]
+    for one, other in ((a, b) for a in found[0] for b in found[1] if a.raw.results[0].type == b.raw.results[0].type):
+        if not (mlir.is_splat(one.raw) or mlir.is_splat(other.raw)) and _is_small(one):
+            x, y = mlir.constant_value(one.raw), mlir.constant_value(other.raw)
+            if x is not None and y is not None and x.dtype.kind != "c":
+                yield from (*x[x != y][:MAX_HARVESTED], *y[x != y][:MAX_HARVESTED])
 
 
 def _is_small(op: Op) -> bool:

@@ -131,3 +131,15 @@ def test_sizes_are_tried_on_both_sides_of_what_they_are_compared_with(most, code
     texts = [SIZED.format(most=most, returned=returned) for returned in ("%x", "%w")]
     verdict = verify(*texts, level="regions")
     assert verdict.exit_code == code, verdict.lines()
+
+
+def test_an_element_in_which_two_tables_differ_is_met():
+    """Of forty edges one is another number in the second version: runs hold both numbers."""
+    edges = [round(-18 + 0.37 * k, 2) for k in range(40)]
+    kind = "tensor<40xf32>"
+    body = "%t = stablehlo.constant dense<{}> : tensor<40xf32>\n" + (
+        f"%r = stablehlo.compare GE, %x, %t : ({kind}, {kind}) -> tensor<40xi1>"
+    )
+    tables = edges, [*edges[:25], edges[25] + 1e-4, *edges[26:]]
+    texts = [main(f"%x: {kind}", body.format(table), "%r", "tensor<40xi1>") for table in tables]
+    assert verify(*texts, level="regions").exit_code == 1
