@@ -28,6 +28,7 @@ from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.effort import Assumed, Effort
 from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
 from hlo_lower.verify.input_roles import argument_columns
+from hlo_lower.verify.judge import may_be_rounding
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Body, Program
@@ -43,6 +44,16 @@ Array = NDArray[Any]
 
 RUN_REGIMES = ("in range", "first and last", "mixed")
 """What the index arguments of the first, second and third run are drawn from; further runs repeat these."""
+
+EDGES = range(11, 41, 3)
+"""Numbers of further runs of a small module, in which integers are wide, and of the starts of scatters every second one
+lies beyond an edge: what XLA makes of neighbours, of which each is right alone, shows there."""
+
+SMALL = 1 << 20
+"""Elements that the operations of a small module give."""
+
+FEW = 64
+"""Starts beyond the edges that are drawn for certain."""
 
 MOSTLY_NAN = 0.5
 
@@ -125,11 +136,17 @@ def verify_module(
         most = effort.runs if memory_budget is None else min(effort.runs, VALUES // max(DISTURBED * work, 1))
         numbers = range(max(most, 1))
         sets = [chosen] if chosen is not None else [draw(signature, drives, effort.seed, k) for k in numbers]
+        if chosen is None and drives.columns and work <= SMALL and most > 1:
+            edges = [draw(signature, drives, effort.seed, k) for k in EDGES]
+        else:
+            edges = []
     except CannotRunError as error:
         return ModuleVerdict("not run", reason=str(error))
     try:
         at_default = memory_budget is None or count > 1
-        return _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work).run(sets)
+        return _Comparison(before, after, program, count, assumed, effort, at_default=at_default, work=work).run(
+            sets, edges
+        )
     except TookTooLongError as error:
         return ModuleVerdict("not run", reason=str(error))
     except CannotRunError as error:
@@ -211,8 +228,9 @@ class _Comparison:
         self._bounds = OwnBounds(self._exact[0], work=work)
         self._zeros: list[str] = []
 
-    def run(self, sets: Sequence[list[Array]]) -> ModuleVerdict:
-        """Bit for bit on all inputs, then the default level."""
+    def run(self, asked: Sequence[list[Array]], edges: Sequence[list[Array]]) -> ModuleVerdict:
+        """Bit for bit on all inputs, those beyond the edges too, then the default level."""
+        sets = [*asked, *edges]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
         native, lowered = self._compiled(self._exact, "exact")
@@ -228,6 +246,8 @@ class _Comparison:
             if found is not None and self._may_look_twice():
                 unfused = unfused or self._compiled(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
+                if found is None and not may_be_rounding(expected[-1], actual):  # what XLA merges is not the same
+                    found = self._bounds.difference(expected[-1], actual, arguments)
             if found is not None and self._reassociated:
                 found = self._bounds.difference(expected[-1], actual, arguments)
                 self._how = "each element within the bound of its own rounding, because sums may be reassociated"
@@ -237,13 +257,15 @@ class _Comparison:
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
-        found, not_run = self._default_level(sets[0], expected[0]) if self._at_default else (None, [])
+        found, not_run = self._default_level(sets, expected) if self._at_default else (None, [])
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
-        not_exercised = (*not_run, *self._unreachable(), *_mostly_nan(expected), *self._bounds.notes, *self._zeros)
+        nan = _mostly_nan(expected[: len(asked)])
+        not_exercised = (*not_run, *self._unreachable(), *nan, *self._bounds.notes, *self._zeros)
         self._progress("module", steps, steps)
-        return ModuleVerdict("equal", len(sets), not_exercised=not_exercised, how=self._how)
+        how = f"{self._how}, and {len(edges)} beyond the edges" if edges else self._how
+        return ModuleVerdict("equal", len(asked), not_exercised=not_exercised, how=how)
 
     def _compiled(self, texts: Sequence[str], rounding: Rounding) -> list[Runnable]:
         return compile_anywhere([(text, rounding) for text in texts])
@@ -258,12 +280,21 @@ class _Comparison:
         on_path = scatters_on_path(self._program, _entry(self._program), found.result)
         return ModuleVerdict("differs", runs, difference=found, on_path=on_path)
 
-    def _default_level(self, arguments: list[Array], exact: list[Array]) -> tuple[Difference | None, list[str]]:
-        """The difference at XLA's default level, on all devices of the module, and why it was not run there."""
-        texts = [self._before, self._after]
+    def _default_level(
+        self, sets: Sequence[list[Array]], exact: Sequence[list[Array]]
+    ) -> tuple[Difference | None, list[str]]:
+        """The difference at XLA's default level, on all devices of the module, and why it was not run there.
+
+        It is run on the first arguments, on the last ones, and on all of which indices lie beyond the edges.
+        """
+        texts, arguments = [self._before, self._after], sets[0]
         try:
             native, lowered = self._compiled(texts, "default")
-            expected, actual = native.run(arguments), lowered.run(arguments)
+            for k in dict.fromkeys((0, *range(len(RUN_REGIMES) - 1, len(sets)))):
+                arguments = sets[k]
+                expected, actual = native.run(arguments), lowered.run(arguments)
+                if found := self._bounds.difference(expected, actual, arguments, [exact[k]]):
+                    return found, []
         except CannotRunError as error:
             if self._devices == 1:
                 raise
@@ -271,7 +302,7 @@ class _Comparison:
             return (None, [f"the module on {self._devices} devices: {reason}"]) if reason else (_cannot_run(error), [])
         if self._devices > 1 and self._is_whole:
             self._how = f"bit for bit on one device, and one on {self._devices} devices within a bound"
-        return self._bounds.difference(expected, actual, arguments, [exact]), []
+        return None, []
 
     def _unreachable(self) -> list[str]:
         """Scatters from which no returned value depends."""
@@ -317,7 +348,8 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
         columns = drives.columns.get(k)
         if columns and dtype.kind in "iu":
             column = columns[int(rng.integers(len(columns)))]
-            arrays.append(starts_in(rng, regime, struct.shape, dtype, column))
+            starts = starts_in(rng, regime, struct.shape, dtype, column)
+            arrays.append(_half_outside(rng, starts, column) if number >= len(RUN_REGIMES) else starts)
         elif dtype.kind in "iu":
             arrays.append(other_integers(rng, number, struct.shape, dtype, largest))
         elif k in drives.definite and dtype.kind == "f":
@@ -325,6 +357,18 @@ def draw(signature: Signature, drives: Drives, seed: int, number: int) -> list[A
         else:
             arrays.append(ordinary(rng, struct.shape, dtype))
     return arrays
+
+
+OUTSIDE = ("all dropped", "negative", "far out")
+"""Regimes of starts beyond the edges."""
+
+
+def _half_outside(rng: np.random.Generator, starts: Array, column: Column) -> Array:
+    """Starts of which every second one, drawn anew, lies beyond an edge, and a single one always does."""
+    found, first = starts.copy().reshape(-1), int(rng.integers(len(OUTSIDE)))
+    for number, place in enumerate(rng.permutation(found.size)[: (found.size + 1) // 2 if found.size < FEW else FEW]):
+        found[place] = starts_in(rng, OUTSIDE[(first + number) % len(OUTSIDE)], (), starts.dtype, column)
+    return found.reshape(starts.shape)
 
 
 def given(inputs: Sequence[Any] | Mapping[str, Any], signature: Signature, module: mlir.RawModule) -> list[Array]:
