@@ -136,10 +136,12 @@ def test_sizes_are_tried_on_both_sides_of_what_they_are_compared_with(most, code
 def test_an_element_in_which_two_tables_differ_is_met():
     """Of forty edges one is another number in the second version: runs hold both numbers."""
     edges = [round(-18 + 0.37 * k, 2) for k in range(40)]
-    kind = "tensor<40xf32>"
+    kind, wide = "tensor<4xf32>", "tensor<4x40xf32>"
     body = "%t = stablehlo.constant dense<{}> : tensor<40xf32>\n" + (
-        f"%r = stablehlo.compare GE, %x, %t : ({kind}, {kind}) -> tensor<40xi1>"
+        f"%b = stablehlo.broadcast_in_dim %x, dims = [0] : ({kind}) -> {wide}\n"
+        f"%u = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<40xf32>) -> {wide}\n"
+        f"%r = stablehlo.compare GE, %b, %u : ({wide}, {wide}) -> tensor<4x40xi1>"
     )
     tables = edges, [*edges[:25], edges[25] + 1e-4, *edges[26:]]
-    texts = [main(f"%x: {kind}", body.format(table), "%r", "tensor<40xi1>") for table in tables]
+    texts = [main(f"%x: {kind}", body.format(table), "%r", "tensor<4x40xi1>") for table in tables]
     assert verify(*texts, level="regions").exit_code == 1
