@@ -8,10 +8,14 @@ from hlo_lower.graph import Builder, Node, Value
 from hlo_lower.loop import TiledLoop
 from hlo_lower.subset.axis_link import THREADED
 from hlo_lower.subset.families.reduction import combiner_of
+from hlo_lower.subset.families.windows import clamped_starts
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.loop_body import LoopBody
 from hlo_lower.tile.order import put_in_order
 from hlo_lower.tile.phases import Loop, LoopPlan, reads_tile
+
+MOVES = ("stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim")
+"""Ops through which XLA moves a slice."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
     tail = "smaller" if loop.accumulators else "clamped"
     tiled = TiledLoop(steps, min(sizes.steps, steps), tail, sizes.is_unrolled)
     given = _given(program, plan, loop)
+    for value in given:
+        _clamp_slice(value, plan)
     carried = [_empty(build, value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
@@ -74,6 +80,19 @@ def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
         else:
             found[value] = None
     return list(found)
+
+
+def _clamp_slice(value: Value, plan: LoopPlan) -> None:
+    """Clamp the starts of a slice that a loop reads: XLA adds those of a slice that a tile makes of it (see
+    `dynamic_slice_piece`), and clamps neither."""
+    node = value.node
+    while node is not None and node.name in MOVES:
+        node = node.operand(0).node
+    is_slice = node is not None and node.name == "stablehlo.dynamic_slice" and node.operand(0).is_static
+    if node is None or not is_slice or node in plan.labels.axes:  # pieces of it are clamped
+        return
+    for number, start in enumerate(clamped_starts(Builder.before(node), node.operands, node.integers("slice_sizes"))):
+        node.raw.operands[number + 1] = start.raw
 
 
 def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple[Value, int | None]]:

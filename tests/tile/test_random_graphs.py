@@ -28,7 +28,7 @@ def test_many_random_loops_change_nothing(block):
 def test_random_loops_around_scatters_change_nothing():
     """Scatters of points, rows and windows, in bounds, at edges and beyond, are in tiles what they are as a whole."""
     rules = default_subset_rules()
-    found = [told for seed in (3, 4, 6) for told in mismatches(seed, rules, 2)]
+    found = [told for seed in (3, 43) for told in mismatches(seed, rules, 1 + seed // 20)]
     assert found == [""] * len(found)
     assert found
 

@@ -52,12 +52,15 @@ def dynamic_slice_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     read (`tests/tile/random_graphs.py`, program 19).
     """
     sizes = cut.part().sizes
-    operand, *starts = cut.operands
-    for dim, (start, size, extent) in enumerate(zip(starts, sizes, operand.static_shape, strict=True)):
-        if size < extent:
-            starts[dim] = clamped_start(build, start, extent - size)
-    clamped = replace(cut, operands=(operand, *starts))
+    clamped = replace(cut, operands=(cut.operands[0], *clamped_starts(build, cut.operands, sizes)))
     return clamped.same(build, {"slice_sizes": mlir.dense_i64(sizes)})
+
+
+def clamped_starts(build: Builder, operands: Sequence[Value], sizes: Sequence[int]) -> list[Value]:
+    """The starts of a dynamic slice, clamped along the dims of which it does not take everything."""
+    operand, *starts = operands
+    bounds = [extent - size for extent, size in zip(operand.static_shape, sizes, strict=True)]
+    return [clamped_start(build, start, last) if last else start for start, last in zip(starts, bounds, strict=True)]
 
 
 @subset_rules.axes("stablehlo.dynamic_update_slice")
