@@ -163,7 +163,7 @@ class Inputs:
                     (cut + half + rng.integers(-1, 2, shape).astype(bits.dtype)).astype(bits.dtype).view(dtype)
                 )
             elif kind == 10:
-                found = np.abs(rng.normal(size=shape)) * rng.choice([1.0, 10.0, 100.0])
+                found = np.abs(rng.normal(size=shape)) * rng.choice([1.0, 10.0, 1000.0]) * rng.choice([1.0, -1.0])
             else:
                 return np.frombuffer(rng.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape).copy()
             return np.asarray(found).astype(dtype)
