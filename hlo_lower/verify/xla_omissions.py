@@ -3,11 +3,12 @@
 jaxlib 0.10.2. Its simplifier takes a reduction over dims of one element for a reshape, whatever it starts from; and a
 convolution of floats in groups of features, by a kernel as large as what it lies on, is computed as if the window was
 not reversed. Where 0.0 is added it gives the other operand, at each level of optimization, and so keeps a sign that
--0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. A version without the start, the reversal or the sum would
-be equal to what is run of the one that has it.
+-0.0 + 0.0 loses; not where the 0.0 stands behind a barrier. The same of x - -0.0. A version without the start, the
+reversal or the sum would be equal to what is run of the one that has it.
 
-A sum that reduces one element from 0.0 stays a reshape: how often the start comes in is the implementation's
+A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
+Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
 """
 
 from typing import Any
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import OpsBeside
 
-REDUCE, CONVOLUTION, ADD = "stablehlo.reduce", "stablehlo.convolution", "stablehlo.add"
+REDUCE, CONVOLUTION, SCATTER = "stablehlo.reduce", "stablehlo.convolution", "stablehlo.scatter"
+
+ADDING = ("stablehlo.add", "stablehlo.subtract")
 
 BROADCASTS = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert", "stablehlo.transpose")
 
@@ -29,15 +32,21 @@ SUMS, ONES = ("stablehlo.add", "stablehlo.or", "stablehlo.xor"), ("stablehlo.mul
 
 
 def write_out_omitted(module: mlir.RawModule) -> None:
-    """Reduce dims of one element by a map of the region, reverse kernels in front of convolutions, and hide zeros that
-    are added, in place."""
-    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION, ADD))[0]:
+    """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
+    zeros that are added, and scatter into arrays instead of scalars, in place."""
+    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION, SCATTER, *ADDING))[0]:
         if op.name == CONVOLUTION:
             _reverse_kernel(op)
-        elif op.name == ADD:
+        elif op.name == SCATTER:
+            _spread(op)
+        elif op.name in ADDING:
             _hide_zeros(op)
-        elif _loses_start(op):
-            _map(op)
+        elif _is_of_one(op):
+            if len(op.results) > 1 or not _changes_nothing(op.operands[1], op.regions[0].blocks[0]):
+                _map(op)
+            else:
+                op.results[0].replace_all_uses_with(OpsBeside(op).op("reshape", [op.operands[0]], op.results[0].type))
+                op.erase()
 
 
 def _reverse_kernel(convolution: mlir.RawOperation) -> None:
@@ -63,6 +72,26 @@ def _hide_zeros(add: mlir.RawOperation) -> None:
             add.operands[place] = OpsBeside(add).op("optimization_barrier", [value], value.type)
 
 
+def _spread(scatter: mlir.RawOperation) -> None:
+    """Equal: the one element of an array takes what the scalar takes."""
+    if any(mlir.tensor_shape(result.type) for result in scatter.results):
+        return
+    before, behind = OpsBeside(scatter), OpsBeside(scatter, is_behind=True)
+    *_, updates = scatter.operands
+    for place, value in enumerate(list(scatter.operands)):
+        if place != len(scatter.results):
+            scatter.operands[place] = before.reshape(value, [*mlir.static_shape(value.type), 1])
+    window = len(mlir.tensor_shape(updates.type))
+    vector = mlir.ScatterNumbers.of(scatter).index_vector_dim
+    numbers = f"#stablehlo.scatter<update_window_dims = [{window}], index_vector_dim = {vector}>"
+    scatter.attributes["scatter_dimension_numbers"] = mlir.parse_attribute(numbers)
+    for result in scatter.results:
+        mlir.set_type(result, mlir.tensor_type([1], mlir.tensor_element(result.type)))
+        scalar = behind.reshape(result, [])
+        result.replace_all_uses_with(scalar)
+        scalar.owner.operands[0] = result
+
+
 def _is_float_zero(value: mlir.RawValue) -> bool:
     """Whether a value is 0.0 everywhere, a constant that may be spread."""
     maker = mlir.producer(value)
@@ -75,8 +104,8 @@ def _is_float_zero(value: mlir.RawValue) -> bool:
     return number is not None and number.dtype.kind in "fcV" and not number.any()
 
 
-def _loses_start(reduce: mlir.RawOperation) -> bool:
-    """Whether a reduction goes over dims of one element, from what may change that."""
+def _is_of_one(reduce: mlir.RawOperation) -> bool:
+    """Whether a reduction goes over dims of one element, and does not promote them."""
     count, block = len(reduce.results), reduce.regions[0].blocks[0]
     read = [mlir.read_tensor_type(value.type) for value in (*reduce.operands, *reduce.results)]
     types = [one for one in read if one is not None and one.is_static]
@@ -84,9 +113,7 @@ def _loses_start(reduce: mlir.RawOperation) -> bool:
     if len(types) < 3 * count or not dims or any(types[0].shape[d] != 1 for d in dims):
         return False
     inside = [mlir.tensor_element_name(argument.type) for argument in block.arguments]
-    if any(one.element_name != inside[k % count] for k, one in enumerate(types)) or inside[:count] != inside[count:]:
-        return False
-    return count > 1 or not _changes_nothing(reduce.operands[count], block)
+    return inside[:count] == inside[count:] and all(t.element_name == inside[k % count] for k, t in enumerate(types))
 
 
 def _changes_nothing(start: mlir.RawValue, block: mlir.RawBlock) -> bool:

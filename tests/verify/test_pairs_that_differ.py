@@ -431,3 +431,37 @@ def test_what_both_leave_to_a_factorization_or_a_transform_is_compared_for_nan(n
     )
     assert not verify(first, second).ok
     assert verify(first, first).ok
+
+
+def of_floats(*lines, arguments=f"%x: {F}, %y: {F}"):
+    """A function of ops on floats, given by name and operands; the last one is returned."""
+    body = [f"%{k} = stablehlo.{name} {operands} : {F}" for k, (name, operands) in enumerate(lines)]
+    return function("\n".join(body), arguments, f"%{len(lines) - 1}")
+
+
+THREE, THIRD = (("constant", f"dense<{value}>") for value in ("3.0", "0x3EAAAAAB"))
+EXPONENTIALS = ("exponential", "%x"), ("exponential", "%y")
+
+XLA_MAKES_ONE = {
+    "division by a constant": ((THREE, ("divide", "%x, %0")), (THIRD, ("multiply", "%x, %0"))),
+    "ratio of exponentials": (
+        (*EXPONENTIALS, ("divide", "%0, %1")),
+        (("subtract", "%x, %y"), ("exponential", "%0")),
+    ),
+    "logarithm of an exponential": ((EXPONENTIALS[0], ("log", "%0"), ("add", "%1, %y")), (("add", "%x, %y"),)),
+    "constants added up": (
+        (THREE, ("add", "%x, %0"), ("add", "%1, %0")),
+        (("constant", "dense<6.0>"), ("add", "%x, %0")),
+    ),
+    "zero with a sign": (
+        (("constant", "dense<-0.0>"), ("subtract", "%x, %0")),
+        (("constant", "dense<0.0>"), ("subtract", "%x, %0")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", XLA_MAKES_ONE)
+def test_what_xla_would_simplify_is_not_the_same(name):
+    """Each op rounds by itself, whatever a compiler makes of two."""
+    first, second = (of_floats(*lines) for lines in XLA_MAKES_ONE[name])
+    assert verify(first, second).differs

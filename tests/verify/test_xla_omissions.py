@@ -165,3 +165,23 @@ def test_a_promoting_reduction_is_not_taken_for_one_without_its_start():
       return %r : tensor<8xf32>
     }"""
     assert not hl.verify(PROMOTING, bare).ok
+
+
+SCALAR = """func.func @main(%x: tensor<f32>, %i: tensor<INDICESxi32>, %u: tensor<UPDATESf32>) -> tensor<f32> {
+  %r = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = VECTOR>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+  }) : (tensor<f32>, tensor<INDICESxi32>, tensor<UPDATESf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+"""
+
+
+@pytest.mark.parametrize(("indices", "updates", "vector"), [("0", "", 0), ("1x0", "1x", 1)])
+def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
+    """XLA's compiler dies on one where its simplifier is off."""
+    text = SCALAR.replace("INDICES", indices).replace("UPDATES", updates).replace("VECTOR", str(vector))
+    executable = Executable(text, "exact")
+    [found] = executable.run([np.full(a.shape, 2, a.dtype) for a in executable.arguments])
+    assert float(found) == 4.0
