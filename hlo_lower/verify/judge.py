@@ -410,7 +410,7 @@ class _Case:
         is_rounded_otherwise = {"reference": not self._rounds_alike(), "interpreter": not self._is_exact}
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
-        if name == "XLA" and _is_xla(self._second) and may_be_rounding(expected, actual):
+        if name == "XLA" and _is_xla(self._second) and _may_be_rounding(expected, actual):
             # A second look without fusion, which may contract a multiply and an add on one side only.
             try:
                 if self._unfused is None:
@@ -537,7 +537,7 @@ def _is_all_nan(result: Array) -> bool:
     return is_inexact(result) and result.size > 0 and bool(np.all(result != result))
 
 
-def may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+def _may_be_rounding(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
     """Whether a difference is so small, beside the largest magnitude of its result, that it may be a rounding."""
     return not any(
         are_apart(a, b, ROUNDING_UNITS * epsilon(a.dtype) if is_inexact(a) else 0.0) or _differ_beyond_numbers(a, b)

@@ -28,7 +28,6 @@ from hlo_lower.verify.driven_runs import VALUES
 from hlo_lower.verify.effort import Assumed, Effort
 from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
 from hlo_lower.verify.input_roles import argument_columns
-from hlo_lower.verify.judge import may_be_rounding
 from hlo_lower.verify.matrix_ops import definite, definite_inputs
 from hlo_lower.verify.partitions import on_one_device
 from hlo_lower.verify.program import Body, Program
@@ -229,7 +228,7 @@ class _Comparison:
         self._zeros: list[str] = []
 
     def run(self, asked: Sequence[list[Array]], edges: Sequence[list[Array]]) -> ModuleVerdict:
-        """Bit for bit on all inputs, those beyond the edges too, then the default level."""
+        """Bit for bit on all inputs, those beyond the edges too, op by op; then as XLA compiles them."""
         sets = [*asked, *edges]
         steps = len(sets) + 2
         self._progress("module", 0, steps)
@@ -246,8 +245,6 @@ class _Comparison:
             if found is not None and self._may_look_twice():
                 unfused = unfused or self._compiled(self._exact, "unfused")
                 found = first_difference(unfused[0].run(arguments), unfused[1].run(arguments))
-                if found is None and not may_be_rounding(expected[-1], actual):  # what XLA merges is not the same
-                    found = self._bounds.difference(expected[-1], actual, arguments)
             if found is not None and self._reassociated:
                 found = self._bounds.difference(expected[-1], actual, arguments)
                 self._how = "each element within the bound of its own rounding, because sums may be reassociated"
@@ -257,7 +254,8 @@ class _Comparison:
             if found is not None:
                 return self._differs(found, number + 1)
             self._progress("module", number + 1, steps)
-        found, not_run = self._default_level(sets, expected) if self._at_default else (None, [])
+        rounding = "default" if self._at_default else "quick" if edges else "exact"
+        found, not_run = self._with_neighbours(sets, expected, rounding) if rounding != "exact" else (None, [])
         if found is not None:
             return self._differs(found, len(sets))
         self._progress("module", steps - 1, steps)
@@ -280,16 +278,17 @@ class _Comparison:
         on_path = scatters_on_path(self._program, _entry(self._program), found.result)
         return ModuleVerdict("differs", runs, difference=found, on_path=on_path)
 
-    def _default_level(
-        self, sets: Sequence[list[Array]], exact: Sequence[list[Array]]
+    def _with_neighbours(
+        self, sets: Sequence[list[Array]], exact: Sequence[list[Array]], rounding: Rounding
     ) -> tuple[Difference | None, list[str]]:
-        """The difference at XLA's default level, on all devices of the module, and why it was not run there.
+        """The difference where XLA makes one op of several, as for a user, on all devices of the module; and why that
+        was not run.
 
         It is run on the first arguments, on the last ones, and on all of which indices lie beyond the edges.
         """
         texts, arguments = [self._before, self._after], sets[0]
         try:
-            native, lowered = self._compiled(texts, "default")
+            native, lowered = self._compiled(texts, rounding)
             for k in dict.fromkeys((0, *range(len(RUN_REGIMES) - 1, len(sets)))):
                 arguments = sets[k]
                 expected, actual = native.run(arguments), lowered.run(arguments)
@@ -298,7 +297,7 @@ class _Comparison:
         except CannotRunError as error:
             if self._devices == 1:
                 raise
-            reason = _why_not_run(self._before, arguments, "default")
+            reason = _why_not_run(self._before, arguments, rounding)
             return (None, [f"the module on {self._devices} devices: {reason}"]) if reason else (_cannot_run(error), [])
         if self._devices > 1 and self._is_whole:
             self._how = f"bit for bit on one device, and one on {self._devices} devices within a bound"
