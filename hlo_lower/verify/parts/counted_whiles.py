@@ -107,15 +107,18 @@ class Scope:
         number = self.number(self.unclamped(value, last))
         return None if number is None else Position.of(RuntimeStart(number, last))
 
-    def unclamped(self, value: ValueId, last: int) -> ValueId:
-        """What a clamp reads that clamps no more than a slice does: to [0, last], or the greatest of its type."""
-        op = self.maker(value)
-        if op is None or op.name != "stablehlo.clamp":
-            return value
-        low, high = self.integer(op.inputs[0]), self.integer(op.inputs[2])
+    def unclamped(self, value: ValueId, last: int | NDArray[Any]) -> ValueId:
+        """What clamps read that clamp no more than a slice or gather: to [0, last], or the greatest of its type."""
         element = self._program.dtype_of(value)
-        greatest = int(np.iinfo(element).max) if element is not None and element.kind in "iu" else last
-        return op.inputs[1] if low == 0 and high == min(last, greatest) else value
+        if element is None or element.kind not in "iu":
+            return value
+        most = np.minimum(last, int(np.iinfo(element).max))
+        while (op := self.maker(value)) is not None and op.name == "stablehlo.clamp":
+            low, high = self.known(op.inputs[0]), self.known(op.inputs[2])
+            if low is None or high is None or low.any() or not (high == most).all():
+                break
+            value = op.inputs[1]
+        return value
 
     def position(self, value: ValueId) -> Position | None:
         """A scalar integer as a position, where no step on the way wraps around."""

@@ -1,8 +1,10 @@
 """What a law is asked: an op of each piece, of which one gives a part of what the other gives; and what it answers."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.parts.positions import ZERO, Position
@@ -49,8 +51,8 @@ class OpParts:
       first, second: the ops.
       part: the part of the first one's result.
       is_same_body: whether the region at a place is one function in both.
-      unclamped: what a scalar is before it is clamped to [0, last], where the op that reads it clamps it so anyway; of
-        the module of a number, 0 or 1.
+      unclamped: what starts are before they are clamped to [0, last], where the op that reads them clamps them so, too;
+        of the module of a number, 0 or 1.
     """
 
     programs: tuple[Program, Program]
@@ -58,7 +60,7 @@ class OpParts:
     second: Op
     part: Part
     is_same_body: Callable[[int], bool]
-    unclamped: Callable[[int, ValueId, int], ValueId]
+    unclamped: Callable[[int, ValueId, int | NDArray[Any]], ValueId]
 
     def shape(self, number: int) -> tuple[int, ...]:
         """The shape of the first op's operand."""
@@ -110,8 +112,12 @@ class OpParts:
 
     def start(self, number: int, last: int) -> Goal:
         """A start that is clamped to [0, last] by both ops is the same one."""
-        mine = self.unclamped(0, self.first.inputs[number], last)
-        return self.unclamped(1, self.second.inputs[number], last), Part(mine, ())
+        return self.starts((self.second.inputs[number], Part(self.first.inputs[number], ())), last)
+
+    def starts(self, goal: Goal, last: int | NDArray[Any]) -> Goal:
+        """The same of starts that are to be a part of those of the first op."""
+        its, part = goal
+        return self.unclamped(1, its, last), replace(part, value=self.unclamped(0, part.value, last))
 
 
 def shape_of(program: Program, value: ValueId) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
 """Laws of ops that read or write windows: gathers and updates of slices, slices at places that
 are known only when they run. Other slices are looked through by `by_parts`."""
 
+import numpy as np
+
 from hlo_lower import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 
@@ -29,7 +31,10 @@ def gather(asked: OpParts) -> list[Goal] | None:
             return None
     if tuple(expected) != its_sizes:
         return None
-    return all_goals([asked.goal(0, cut), asked.goal(1, index)])
+    lasts = [operand[d] - sizes[d] for d in numbers.start_index_map]
+    last = np.reshape(lasts, [len(lasts) if d == numbers.index_vector_dim else 1 for d in range(len(asked.shape(1)))])
+    indices = asked.goal(1, index)
+    return all_goals([asked.goal(0, cut), indices and asked.starts(indices, last)])
 
 
 def dynamic_update_slice(asked: OpParts) -> list[Goal] | None:
