@@ -18,6 +18,9 @@ OPERATIONS, SOON = 4_000, 4.0
 """Operations, calls inlined, and seconds of a run up to which a module is small. XLA takes as many seconds for a chain
 of 4,000 operations, six times as many for one of 10,000."""
 
+LONGEST = 1 << 24
+"""Characters of a small module: XLA computes what constants decide, a hundred times slower than it runs."""
+
 PER_ELEMENT, PER_PRODUCT, PER_OPERATION = 5e-9, 2e-10, 1e-6
 """Seconds for an element that is read or written, for two that are multiplied in a product, for an operation."""
 
@@ -29,15 +32,17 @@ class Cost:
     Attributes:
       operations: that are compiled, calls inlined.
       seconds: of a run; inf where a loop may not end.
+      length: of the text, in which large constants stand.
     """
 
     operations: float
     seconds: float
+    length: int = 0
 
     @property
     def is_small(self) -> bool:
         """Whether compilation and a run surely end soon."""
-        return self.operations <= OPERATIONS and self.seconds <= SOON
+        return self.operations <= OPERATIONS and self.seconds <= SOON and self.length <= LONGEST
 
     @property
     def told(self) -> str:
@@ -55,7 +60,8 @@ def cost_of(text: str) -> Cost:
         program = Program(module)
     except TooLargeError:
         return Cost(inf, inf)
-    return Cost(count, sum(seconds_of(program, body.live()) for body in program.entries.values()))
+    seconds = sum(seconds_of(program, body.live()) for body in program.entries.values())
+    return Cost(count, seconds, len(text))
 
 
 def seconds_of(program: Program, ops: Sequence[Op]) -> float:

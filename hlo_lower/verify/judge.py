@@ -47,7 +47,7 @@ from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
 from hlo_lower.verify.rounding_error import RUNS as DISTURBED
 from hlo_lower.verify.rounding_error import loose_shares
-from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.run import MEMORY_LIMIT, CannotRunError
 from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 from hlo_lower.verify.watch import Watch
 from hlo_lower.verify.xla_aborts import why_xla_aborts
@@ -64,6 +64,9 @@ it takes about a microsecond for each."""
 
 ZEROS_ASKED = 3
 """Runs in which the interpreter is asked whether XLA lost signs of zeros; then it is taken to do so in this piece."""
+
+DRAWN = 3
+"""Times its bytes that an input takes while it is drawn: floats are drawn as f64."""
 
 LATE_RUNS = 1
 """Runs that may take too long, a loop to the end of a counter's type, before the pieces are left."""
@@ -184,6 +187,11 @@ class _Case:
         self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
         self.excluded: dict[str, str] = {}
         self.roles: Roles = roles_of(region)
+        drawn = DRAWN * sum(prod(role.shape) * role.dtype.itemsize for role in self.roles.inputs)
+        if drawn > MEMORY_LIMIT:
+            raise CannotRunError(
+                f"{drawn / 2**30:,.0f} GiB to draw its inputs, more than half of this machine's memory"
+            )
         self._count = len(region.outputs)
         self._vague, self._vague_now = [1.0] * self._count, [0.0] * self._count
         self._is_nan = [True] * self._count

@@ -63,6 +63,29 @@ def test_the_cost_of_a_module_grows_with_its_turns_and_operations():
     assert cost_of(called_twice(30, "add")).operations > 1 << 30 > OPERATIONS
 
 
+def test_a_long_text_is_dear():
+    """XLA folds what large constants decide, which no count of operations or seconds tells."""
+    assert not cost_of(f"{counted(1)}// {'x' * (1 << 24)}").is_small
+
+
+def test_inputs_of_a_region_that_do_not_fit_are_not_drawn():
+    """A value of 2^34 numbers is what two regions have between them; the arguments are small."""
+    kind, large = "tensor<f32>", "tensor<17179869184xf32>"
+    texts = [
+        main(
+            f"%x: {kind}",
+            f"""%a = stablehlo.broadcast_in_dim %x, dims = [] : ({kind}) -> {large}
+            %b = stablehlo.{op} %a, %a : {large}
+            %r = stablehlo.slice %b [0:8] : ({large}) -> {F8}""",
+            "%r",
+        )
+        for op in ("maximum", "minimum")
+    ]
+    verdict = verify(*texts, level="regions")
+    assert verdict.exit_code == 4, verdict.lines()
+    assert "this machine's memory" in "\n".join(verdict.lines())
+
+
 @pytest.mark.parametrize(
     ("shape", "op"),
     [("200000x200000", "maximum"), ("20000x20000", "maximum")],
