@@ -166,12 +166,13 @@ def computed(seed: int, arguments: Sequence[jax.Array], count: int = 12, ops: Se
     return [d.arrays[-1], *(d.arrays[int(k)] for k in d.rng.integers(len(d.arrays), size=2))]
 
 
-def program(seed: int, count: int = 12, ops: Sequence[Op] = OPS) -> str:
-    """A module of so many random operations."""
+def program(seed: int, count: int = 12, ops: Sequence[Op] = OPS, *, keep_unused: bool = False) -> str:
+    """A module of so many random operations; without arguments that none of them takes, unless asked for."""
     rng = np.random.default_rng(seed)
     shapes = [tuple(int(s) for s in rng.choice((2, 4, 6), rng.integers(1, 4))) for _ in range(3)]
     structs = [jax.ShapeDtypeStruct(s, jnp.int32) for s in shapes]
-    return jax.jit(lambda *arguments: computed(seed, arguments, count, ops)).lower(*structs).as_text()
+    whole = jax.jit(lambda *arguments: computed(seed, arguments, count, ops), keep_unused=keep_unused)
+    return whole.lower(*structs).as_text()
 
 
 def drawn_plan(found: Dataflow, rng: np.random.Generator) -> LoopPlan | None:

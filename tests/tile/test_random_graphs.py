@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import mismatch
-from random_scatters import XLAS_OWN, mismatches
+from random_scatters import mismatches
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
 from hlo_lower.subset.families import default_subset_rules
@@ -39,7 +39,7 @@ def test_many_random_loops_around_scatters_change_nothing(block):
     """The same for two thousand drawings of loops; one program of ten operation by operation, with NumPy's scatters."""
     rules = default_subset_rules()
     drawn = {seed: mismatches(seed, rules, 8, is_numpy=seed % 10 == 0) for seed in range(10 * block, 10 * (block + 1))}
-    assert {seed: told for seed, told in drawn.items() if set(told) - {"", XLAS_OWN}} == {}
+    assert {seed: told for seed, told in drawn.items() if any(told)} == {}
 
 
 LONG = ("repeated_tail", "forgotten_sum")
