@@ -61,6 +61,9 @@ FIRST_VALUES = 64
 MIXED, FEW = "mixed", 16
 """Each input of a run draws from something else; so do those of a piece that has fewer elements in all."""
 
+SCALES = 1.0, 1024.0
+"""What floats of one sign are multiplied by."""
+
 SMALLEST = 1e-37
 """Numbers of a smaller magnitude are not taken for neighbours of a constant."""
 
@@ -392,8 +395,9 @@ def _floats(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: 
         return plain
     if kind == "special":
         return with_special_values(rng, plain)
-    if kind in ("positive", "negative"):
-        return np.where((plain < 0) == (kind == "negative"), plain, -plain).astype(dtype)
+    if kind in ("positive", "negative"):  # in some runs so far from 0 that nothing near it is the least or the greatest
+        signed = np.where((plain < 0) == (kind == "negative"), plain, -plain)
+        return (signed * signed.dtype.type(rng.choice(SCALES))).astype(dtype)
     if kind == "mild":
         return (plain * MILD).astype(dtype)
     if kind == "zeros":

@@ -92,13 +92,14 @@ def starts_in(
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     inside = list(range(last + 1)) if last < 4096 else [0, 1, last // 2, last - 1, last]
     overhanging = [*range(max(1 - window, -8), 0), *range(last + 1, min(size, last + 9))]
+    narrowed = [sign * (1 << bits) + last // 2 for bits in (8, 16, 32) for sign in (1, -1)]  # inside in fewer bits
     pools: dict[str, list[int]] = {
         "in range": inside,
         "first and last": [0, last],
         "one past the end": [last, last + 1],
         "overhanging": overhanging or [last + 1],
         "negative": [-1, -2, -size, -size - 1],
-        "far out": [low, high, low + 1, high - 1, size + window, -size - window, 2**31 - 1, -(2**31), 2**31],
+        "far out": [low, high, low + 1, high - 1, size + window, -size - window, 2**31 - 1, -(2**31), 2**31, *narrowed],
         "duplicates": [int(v) for v in rng.choice(inside, 2)],
         "all equal": [int(rng.choice(inside))],
         "sorted": inside,
