@@ -55,17 +55,19 @@ def counters_of(pair: BodyPair) -> dict[int, range]:
     found = {place: counter.values(in_condition=is_condition) for place, counter in counted.items()}
     trips = max((counter.trips for counter in counted.values()), default=0)
     for place in range(len(op.inputs)) if trips else ():
-        along = _going_along(outer.first, op, place, trips + is_condition)
+        along = along_at(outer.first.program, _scalars(outer.first), op, place, trips + is_condition)
         if place not in found and along is not None:
             found[place] = along
     return found
 
 
-def _going_along(side: Side, loop: Op, place: int, count: int) -> range | None:
+def along_at(
+    program: Program, integer: Callable[[ValueId], int | None], loop: Op, place: int, count: int
+) -> range | None:
     """So many values of what a loop adds a constant to in each iteration; None where it is no such value."""
-    start = _scalar_of(side, loop.inputs[place])
-    step = _step(side.program, lambda value: _scalar_of(side, value), loop.bodies[1], place)
-    dtype = side.program.dtype_of(loop.inputs[place])
+    start = integer(loop.inputs[place])
+    step = _step(program, integer, loop.bodies[1], place)
+    dtype = program.dtype_of(loop.inputs[place])
     if start is None or not step or dtype is None or dtype.kind not in "iu":
         return None
     values, info = range(start, start + count * step, step), np.iinfo(dtype)
@@ -101,7 +103,11 @@ def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop:
 
 
 def _counter_of(side: Side, loop: Op, place: int) -> Counter | None:
-    return counter_at(side.program, lambda value: _scalar_of(side, value), loop, place)
+    return counter_at(side.program, _scalars(side), loop, place)
+
+
+def _scalars(side: Side) -> Callable[[ValueId], int | None]:
+    return lambda value: _scalar_of(side, value)
 
 
 def may_not_end(side: Side, ops: Sequence[Op]) -> bool:

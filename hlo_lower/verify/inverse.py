@@ -211,13 +211,23 @@ class Inverse:
                     op.inputs[0], (least(target, np.where(is_first, target, source)), every & where), deep - 1
                 )
             case "add":
-                rest = np.where(is_first, 0, source).sum(axis=tuple(dims), keepdims=True).astype(source.dtype)
+                one = _first_filled(source, dims)
+                rest = np.where(one, 0, source).sum(axis=tuple(dims), keepdims=True).astype(source.dtype)
                 with np.errstate(all="ignore"):
-                    yield from self.solved(
-                        op.inputs[0], (_cast(target - rest, source.dtype), is_first & where), deep - 1
-                    )
+                    yield from self.solved(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
             case _:
                 return
+
+
+def _first_filled(source: Array, dims: Sequence[int]) -> NDArray[np.bool_]:
+    """Of the elements that are added up the first one that is not zero: of those that a choice leaves in a sum (a
+    gather that is written as one) the only one that an input moves."""
+    filled = np.moveaxis(np.asarray(source != 0), tuple(dims), tuple(range(len(dims))))
+    flat = filled.reshape(-1, *filled.shape[len(dims) :])
+    first = np.zeros(flat.shape, bool)
+    if flat.size:
+        np.put_along_axis(first, np.argmax(flat, axis=0)[None], True, axis=0)
+    return np.moveaxis(first.reshape(filled.shape), tuple(range(len(dims))), tuple(dims))
 
 
 def joined(one: Solution, other: Solution) -> Solution:

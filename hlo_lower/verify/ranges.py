@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from hlo_lower import mlir
 from hlo_lower.verify.compare import is_inexact
-from hlo_lower.verify.counters import counter_at
+from hlo_lower.verify.counters import along_at, counter_at
 from hlo_lower.verify.piece import module_of
 from hlo_lower.verify.program import Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import Executable
+from hlo_lower.verify.tables import Tables
 
 Number: TypeAlias = int | float
 Interval: TypeAlias = tuple[Number, Number]
@@ -66,6 +67,7 @@ class Ranges:
 
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
+        self._tables = Tables(self.program, self._integer)
         body = self.program.entries["main"]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
         self._varying = {value for value, maker in enumerate(self.program.makers) if maker is None}
@@ -117,6 +119,7 @@ class Ranges:
         found = (_interval(array) for array in Executable(module, "quick").run([]))
         told = {value: interval for value, interval in zip(values, found, strict=True) if interval is not None}
         self._known = {v: k for v, k in self._known.items() if v in self._arguments} | told
+        self._tables = Tables(self.program, self._integer)
 
     def _dtype(self, value: ValueId) -> np.dtype[Any] | None:
         tensor = self.program.type_of(value)
@@ -162,12 +165,57 @@ class Ranges:
         if first == second:
             return outcome == "equal" or (outcome == "different" and self._is_float(first))
         (a, b), (c, d) = self.of(first), self.of(second)
-        return {
+        if outcome == "equal" and (self._is_nan_apart(first, second) or self._is_nan_apart(second, first)):
+            return False
+        may_be = {
             "less": a < d,
             "greater": b > c,
             "equal": a <= d and c <= b,
             "different": not a == b == c == d,
         }[outcome]
+        signs = {"less": (-1,), "greater": (1,), "equal": (0,), "different": (-1, 1)}[outcome]
+        return may_be and any(self._tables.may_be(first, second, sign) for sign in signs)
+
+    def _is_nan_apart(self, bits: ValueId, number: ValueId) -> bool:
+        """Whether integers are the bits of floats of which one NaN alone may be among them, and a number another NaN.
+
+        So sorts and total orders are written: `select(x != x, nan, x)`, as bits, is no NaN but this one.
+        """
+        maker, wanted, dtype = self.program.makers[bits], self._integer(number), self._dtype(bits)
+        if maker is None or maker.short_name != "bitcast_convert" or wanted is None or dtype is None:
+            return False
+        choice, kind = self.program.makers[maker.inputs[0]], self._dtype(maker.inputs[0])
+        if choice is None or choice.short_name != "select" or kind is None or kind.itemsize != dtype.itemsize:
+            return False
+        test, nan = self.program.makers[choice.inputs[0]], self._splat(choice.inputs[1])
+        if test is None or test.short_name != "compare" or nan is None or not self._is_float(maker.inputs[0]):
+            return False
+        is_nan = (
+            test.inputs[0] == test.inputs[1] and mlir.enum_value(test.raw.attributes["comparison_direction"]) == "NE"
+        )
+        if not is_nan or not self._is_or_zero(choice.inputs[2], test.inputs[0]):
+            return False
+        seen = np.asarray([wanted]).astype(dtype).view(kind)
+        return bool(seen[0] != seen[0]) and seen.tobytes() != nan.tobytes()
+
+    def _is_or_zero(self, value: ValueId, of: ValueId) -> bool:
+        """Whether a value's elements are those of another one, or a constant that is no NaN."""
+        maker = self.program.makers[value]
+        if value == of or maker is None or maker.short_name != "select":
+            return value == of
+        other = self._splat(maker.inputs[1])
+        return maker.inputs[2] == of and other is not None and bool(np.all(other == other))
+
+    def _splat(self, value: ValueId) -> NDArray[Any] | None:
+        """The one number that a constant is, broadcast or not."""
+        maker = self.program.makers[value]
+        while maker is not None and maker.short_name in ("broadcast_in_dim", "reshape"):
+            maker = self.program.makers[maker.inputs[0]]
+        found = mlir.constant_value(maker.raw) if maker is not None and maker.short_name == "constant" else None
+        is_one = (
+            found is not None and found.size > 0 and found.tobytes() == found.reshape(-1)[:1].tobytes() * found.size
+        )
+        return found.reshape(-1)[:1] if found is not None and is_one else None
 
     def varies(self, value: ValueId) -> bool:
         """Whether a value depends on the function's arguments, or on a loop's iteration."""
@@ -217,11 +265,15 @@ class Ranges:
         if loop is None or loop.name != "stablehlo.while" or value not in body.arguments:
             return self._type(value)
         self._known[value] = self._type(value)  # for what it is computed from itself
-        counter = counter_at(self.program, self._integer, loop, body.arguments.index(value))
-        if counter is None or counter.end is None:
-            return self._type(value)
-        values = counter.values(in_condition=body is loop.bodies[0])
-        return (values[0], values[-1]) if len(values) else self._type(value)
+        place, in_condition = body.arguments.index(value), body is loop.bodies[0]
+        counters = [counter_at(self.program, self._integer, loop, k) for k in range(len(loop.inputs))]
+        counter = counters[place]
+        if counter is not None and counter.end is not None:
+            values = counter.values(in_condition=in_condition)
+        else:
+            trips = max((c.trips for c in counters if c is not None), default=0)
+            values = along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
+        return (min(values[0], values[-1]), max(values[0], values[-1])) if values else self._type(value)
 
     def _integer(self, value: ValueId) -> int | None:
         low, high = self.of(value)

@@ -108,16 +108,9 @@ class _Computed:
         if op.short_name == "constant":
             value = mlir.constant_value(op.raw)
             return None if value is None else value.reshape(())
-        law = _LAWS.get(op.short_name)
         given = [self.of(v) for v in op.inputs]
         known = [v for v in given if v is not None]
-        if len(known) < len(given):
-            return None
-        with np.errstate(all="ignore"):
-            if op.short_name == "compare":
-                direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
-                return np.asarray(_COMPARED[direction](known))
-            return None if law is None else np.asarray(law(known))
+        return None if len(known) < len(given) else computed(op, known)
 
     def _size(self, op: Op) -> Array | None:
         dims = self._dims.get(op.inputs[0])
@@ -133,11 +126,22 @@ class _Computed:
             return None
 
 
+def computed(op: Op, given: Sequence[Array]) -> Array | None:
+    """What an operation on integers gives, element by element; None of an operation of which no law is known."""
+    law = _LAWS.get(op.short_name)
+    with np.errstate(all="ignore"):
+        if op.short_name == "compare":
+            direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
+            return np.asarray(_COMPARED[direction](given))
+        return None if law is None else np.asarray(law(given))
+
+
 def _quotient(a: Array, b: Array) -> Array:
     exact = np.asarray(b, object)
-    safe = np.where(exact == 0, 1, exact)
+    safe = np.where((exact == 0) | (exact == -1), 1, exact)
     wide = np.asarray(a, object)
-    return np.asarray(abs(wide) // abs(safe) * np.sign(wide) * np.sign(safe))
+    found = abs(wide) // abs(safe) * np.sign(wide) * np.sign(safe)
+    return np.where(exact == -1, np.asarray(np.negative(a), object), found)  # of the least number the same
 
 
 _COMPARED: Mapping[str, Callable[[Sequence[Array]], Any]] = {
@@ -159,6 +163,7 @@ _LAWS: Mapping[str, Callable[[Sequence[Array]], Any]] = {
     "minimum": lambda g: np.minimum(g[0], g[1]),
     "and": lambda g: np.bitwise_and(g[0], g[1]),
     "or": lambda g: np.bitwise_or(g[0], g[1]),
+    "xor": lambda g: np.bitwise_xor(g[0], g[1]),
     "not": lambda g: np.invert(g[0]),
     "divide": lambda g: _quotient(g[0], g[1]),
     "remainder": lambda g: np.fmod(g[0], np.where(g[1] == 0, 1, g[1])),

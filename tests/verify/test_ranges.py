@@ -93,3 +93,83 @@ def test_what_is_clamped_is_never_less():
     ranges = Ranges(Program(mlir.parse_module(CLAMPED)), {})
     *_, compare = ranges.program.entries["main"].ops
     assert [ranges.may_be(compare, what) for what in ("equal", "greater", "less")] == [True, True, False]
+
+
+ALONG = """func.func public @main(%x: tensor<f32>) -> tensor<f32> {
+%z = stablehlo.constant dense<0> : tensor<i32>
+%0:4 = stablehlo.while(%i = %z, %j = %z, %k = %z, %v = %x) : tensor<i32>, tensor<i32>, tensor<i32>, tensor<f32>
+cond {
+  %n = stablehlo.constant dense<10> : tensor<i32>
+  %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+} do {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %ni = stablehlo.add %i, %one : tensor<i32>
+  %nj = stablehlo.add %j, %one : tensor<i32>
+  %q = stablehlo.compare LT, %j, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %r = stablehlo.compare LT, %k, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %ni, %nj, %k, %v : tensor<i32>, tensor<i32>, tensor<i32>, tensor<f32>
+}
+return %0#3 : tensor<f32>
+}"""
+
+
+def test_what_goes_along_with_a_counter_has_its_values():
+    """A loop's second counter, which no condition reads, and what a loop carries unchanged are known in its body."""
+    ranges = Ranges(Program(mlir.parse_module(ALONG)), {})
+    loop = ranges.program.entries["main"].ops[-1]
+    body = loop.bodies[1]
+    assert [ranges.of(v) for v in body.arguments[:2]] == [(0, 9), (0, 9)]
+    compares = [op for op in body.ops if op.short_name == "compare"]
+    assert not any(ranges.may_be(op, "less") for op in compares)
+
+
+SEARCHED = """func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xi1> {
+%low = stablehlo.constant dense<0> : tensor<4xui32>
+%high = stablehlo.constant dense<8> : tensor<4xui32>
+%two = stablehlo.constant dense<2> : tensor<4xui32>
+%d = stablehlo.subtract %high, %low : tensor<4xui32>
+%h = stablehlo.divide %d, %two : tensor<4xui32>
+%m = stablehlo.add %low, %h : tensor<4xui32>
+%p = stablehlo.compare LT, %x, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+OTHER
+%low1 = stablehlo.select %p, %low, %m : tensor<4xi1>, tensor<4xui32>
+%high1 = stablehlo.select %q, %m, %high : tensor<4xi1>, tensor<4xui32>
+%r = stablehlo.compare LT, %low1, %high1 : (tensor<4xui32>, tensor<4xui32>) -> tensor<4xi1>
+return %r : tensor<4xi1>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("%q = stablehlo.or %p, %p : tensor<4xi1>", [True, False, False]),
+        ("%q = stablehlo.not %p : tensor<4xi1>", [True, True, False]),
+        ("%q = stablehlo.reverse %p, dims = [0] : tensor<4xi1>", [True, True, False]),
+    ],
+)
+def test_bounds_that_one_truth_value_moves_do_not_meet(other, expected):
+    """The bounds of a binary search stay apart, as one comparison moves either; of another element's they may meet."""
+    ranges = Ranges(Program(mlir.parse_module(SEARCHED.replace("OTHER", other))), {})
+    *_, compare = ranges.program.entries["main"].ops
+    assert [ranges.may_be(compare, what) for what in ("less", "equal", "greater")] == expected
+
+
+ORDERED = """func.func public @main(%x: tensor<4xf32>) -> tensor<4xi1> {
+%nan = stablehlo.constant dense<NAN> : tensor<4xf32>
+%p = stablehlo.compare NE, %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+%y = stablehlo.select %p, %nan, %x : tensor<4xi1>, tensor<4xf32>
+%b = stablehlo.bitcast_convert %y : (tensor<4xf32>) -> tensor<4xi32>
+%c = stablehlo.constant dense<-1> : tensor<4xi32>
+%q = stablehlo.compare LE, %b, %c : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+return %q : tensor<4xi1>
+}"""
+
+
+@pytest.mark.parametrize(("nan", "may_be"), [("0x7FC00000", False), ("0xFFFFFFFF", True)])
+def test_bits_of_floats_with_one_nan_are_no_other_nan(nan, may_be):
+    """Where one NaN takes the place of all, the bits of a float are those of no other one."""
+    ranges = Ranges(Program(mlir.parse_module(ORDERED.replace("NAN", nan))), {})
+    *_, compare = ranges.program.entries["main"].ops
+    assert ranges.may_be(compare, "less")
+    assert ranges.may_be(compare, "equal") == may_be
