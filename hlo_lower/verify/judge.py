@@ -223,7 +223,8 @@ class _Case:
         self._interpreted = 0
         self.judges: dict[str, None] = {}
         values = [role.values for role in self.roles.inputs]
-        self._watch = Watch(region, pieces, values, piece_executable, only_entered=terms.is_strict)
+        how = {"only_entered": terms.is_strict, "no_nan": bool(self.roles.not_said)}
+        self._watch = Watch(region, pieces, values, piece_executable, **how)
 
     def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):

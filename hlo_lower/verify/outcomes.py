@@ -80,6 +80,7 @@ class Outcomes:
         *,
         only_entered: bool,
         sorts: bool,
+        no_nan: bool,
     ) -> "Outcomes":
         """What is to be watched of a piece.
 
@@ -88,12 +89,13 @@ class Outcomes:
           counters: all that some arguments may be, in order, by place.
           places: where its operations are, in their order.
           only_entered: whether branches and loops alone are looked at.
+          sorts, no_nan: see `hlo_lower.verify.ranges`.
         """
         module = mlir.parse_module(piece)
         _inline(module)
         program = Program(module)
         body = program.entries["main"]
-        ranges = Ranges(program, counters, sorts)
+        ranges = Ranges(program, counters, sorts, no_nan)
         ops = ops_within(body.ops)
         names = dict(zip(ops, places, strict=True)) if len(ops) == len(places) else {}
         found: list[Point] = []

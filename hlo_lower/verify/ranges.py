@@ -59,11 +59,13 @@ class Ranges:
       counters: all that some arguments of its function may be, in order, by place.
       sorts: whether it sorts, or stands in the place of what does: which elements of a tensor are compared with each
         other is the network's matter then, and some always come in one order.
+      no_nan: whether runs with NaN are left out, so that what only these have is not asked for.
     """
 
     program: Program
     counters: Mapping[int, Sequence[int]]
     sorts: bool = False
+    no_nan: bool = False
 
     def __post_init__(self) -> None:
         self._known: dict[ValueId, Interval] = {}
@@ -461,6 +463,8 @@ class Ranges:
     def _reduced(self, op: Op, value: ValueId, given: list[Interval]) -> Interval | None:
         """A reduction: what its body keeps within the operands and the start lies there; sums by their count."""
         body, place, count = op.bodies[0], op.results.index(value), len(op.results)
+        if self.no_nan and (found := self._place_of_largest(op)) is not None:
+            return min(given[0][0], given[1][0]), found
         for k, argument in enumerate(body.arguments):
             self._known.setdefault(argument, _joined([given[k % count], given[k % count + count]]))
         inside, found = self._known[body.arguments[place]], self.of(body.returned[place])
@@ -474,6 +478,30 @@ class Ranges:
         times = _count(op)
         return self._held(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
 
+    def _place_of_largest(self, op: Op) -> Number | None:
+        """What the least number is at most that stands where an element is the largest one: there is one, NaN aside."""
+        if not (op.name == "stablehlo.reduce" and _by(op) == "minimum"):
+            return None
+        makers = self.program.makers
+        choice = makers[op.inputs[0]]
+        test = makers[choice.inputs[0]] if choice is not None and choice.short_name == "select" else None
+        if choice is None or test is None or test.short_name != "compare":
+            return None
+        spread = makers[test.inputs[1]]
+        largest = makers[spread.inputs[0]] if spread is not None and spread.short_name == "broadcast_in_dim" else None
+        if largest is None or spread is None or largest.name != "stablehlo.reduce" or _by(largest) != "maximum":
+            return None
+        dims = mlir.integers_of(op.raw.attributes["dimensions"])
+        rest = [d for d in range(len(mlir.static_shape(op.raw.operands[0].type))) if d not in dims]
+        is_so = (
+            mlir.enum_value(test.raw.attributes["comparison_direction"]) == "EQ"
+            and largest.inputs[0] == test.inputs[0]
+            and sorted(mlir.integers_of(largest.raw.attributes["dimensions"])) == sorted(dims)
+            and list(mlir.integers_of(spread.raw.attributes["broadcast_dimensions"])) == rest
+            and self.of(largest.inputs[1])[1] == -inf
+        )
+        return self.of(choice.inputs[1])[1] if is_so else None
+
     def _summed(self, op: Op, value: ValueId, given: list[Interval]) -> Interval:
         """A product of matrices: so many products as the first one has elements, at most."""
         low, high = _product(given[0], given[1])
@@ -481,6 +509,13 @@ class Ranges:
             return _signs(low, high)
         times = prod(mlir.static_shape(op.raw.operands[0].type))
         return self._held(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
+
+
+def _by(op: Op) -> str:
+    """The one operation that a reduction of one operand is made by."""
+    body = op.bodies[0]
+    is_one = len(op.results) == 1 and len(body.ops) == 1 and list(body.returned) == list(body.ops[0].results)
+    return body.ops[0].short_name if is_one and sorted(body.ops[0].inputs) == sorted(body.arguments) else ""
 
 
 def _count(op: Op) -> int:

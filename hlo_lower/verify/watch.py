@@ -23,6 +23,7 @@ class Watch:
       values: all that an input of it may be, in order, where that is known.
       compiled: compiles a module.
       only_entered: whether branches and loops alone are looked at.
+      no_nan: whether runs with NaN are left out.
     """
 
     def __init__(
@@ -33,13 +34,16 @@ class Watch:
         compiled: Callable[[str], Runnable],
         *,
         only_entered: bool,
+        no_nan: bool,
     ) -> None:
         counters = {place: values for place, values in enumerate(values) if values is not None}
         self.outcomes: list[Outcomes] = []
         sorts = any(op.name == "stablehlo.sort" for op in ops_within([*region.first, *region.second]))
         for text, ops in ((pieces.first, region.first), (pieces.second, region.second)):
             places = [location_of(op.raw) for op in ops_within(ops)]
-            self.outcomes.append(Outcomes.of(text, counters, places, only_entered=only_entered, sorts=sorts))
+            self.outcomes.append(
+                Outcomes.of(text, counters, places, only_entered=only_entered, sorts=sorts, no_nan=no_nan)
+            )
         self._compiled = compiled
         self._made: list[Run] = []
         self._runs: list[Runnable | None] | None = None

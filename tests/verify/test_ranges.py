@@ -173,3 +173,31 @@ def test_bits_of_floats_with_one_nan_are_no_other_nan(nan, may_be):
     *_, compare = ranges.program.entries["main"].ops
     assert ranges.may_be(compare, "less")
     assert ranges.may_be(compare, "equal") == may_be
+
+
+LARGEST = """func.func public @main(%x: tensor<4xf32>) -> tensor<i1> {
+%least = stablehlo.constant dense<INIT> : tensor<f32>
+%m = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [0]
+  : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+%b = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> tensor<4xf32>
+%p = stablehlo.compare EQ, %x, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+%i = stablehlo.iota dim = 0 : tensor<4xi32>
+%n = stablehlo.constant dense<4> : tensor<4xi32>
+%s = stablehlo.select %p, %i, %n : tensor<4xi1>, tensor<4xi32>
+%most = stablehlo.constant dense<2147483647> : tensor<i32>
+%j = stablehlo.reduce(%s init: %most) applies stablehlo.minimum across dimensions = [0]
+  : (tensor<4xi32>, tensor<i32>) -> tensor<i32>
+%four = stablehlo.constant dense<4> : tensor<i32>
+%q = stablehlo.compare EQ, %j, %four : (tensor<i32>, tensor<i32>) -> tensor<i1>
+return %q : tensor<i1>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("init", "no_nan", "may_be"), [("0xFF800000", True, False), ("0xFF800000", False, True), ("0.0", True, True)]
+)
+def test_some_element_is_the_largest_one_unless_one_is_nan(init, no_nan, may_be):
+    """The place of the largest element is one of the places where no NaN comes and no start is larger than all."""
+    ranges = Ranges(Program(mlir.parse_module(LARGEST.replace("INIT", init))), {}, no_nan=no_nan)
+    *_, compare = ranges.program.entries["main"].ops
+    assert ranges.may_be(compare, "equal") == may_be
