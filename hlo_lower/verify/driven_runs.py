@@ -29,6 +29,7 @@ from hlo_lower.verify.index_regimes import (
 )
 from hlo_lower.verify.input_roles import Role, Roles
 from hlo_lower.verify.matrix_ops import definite
+from hlo_lower.verify.turning_points import MOST, Twins
 
 Array = NDArray[Any]
 
@@ -42,8 +43,9 @@ MILD = 1 / 16
 """What "mild" floats are multiplied by, which are ordinary ones else. Of ordinary ones many layers make numbers so
 large that rounding alone decides what is finite, and of a sum in another order nothing can be said then."""
 
-NUMBERS = ("wide", "small", "ends", "ascending", "equal", "named")
-"""What integers that place no window are drawn from."""
+NUMBERS = ("wide", "small", "ends", "ascending", "equal", "named", "high", "low")
+"""What integers that place no window are drawn from: "high" ones lie at their type's upper end, all of them, so that
+sums of them and of their products are as large as they may be, and odd."""
 
 PLAIN_RUNS = 28
 """Runs of a region that places no windows."""
@@ -51,6 +53,9 @@ PLAIN_RUNS = 28
 SMALL_WORK, SMALL_INPUTS, MORE_RUNS = 1 << 17, 1 << 12, 96
 """Elements that the operations of a small piece give at most, and its inputs; and further runs that such a one has for
 its constants, at most, and as many for the truth values among its inputs."""
+
+ODD = 0.1
+"""The share of numbers at their type's end that lie one beside it."""
 
 LISTED = 40
 """Values near each end of a start's range that are tried one after the other."""
@@ -112,6 +117,8 @@ class _Plan:
     """An input that is one number, and the value that it takes."""
     truths: int | None = None
     """The truth values that inputs of one have, a bit for each."""
+    twins: int | None = None
+    """The constants that differ, at whose differing elements starts lie."""
 
 
 def runs_of(
@@ -166,7 +173,7 @@ def _plans(roles: Roles) -> list[_Plan]:
         plans.append(_Plan("constant", "mixed", 0, "ordinary", "wide"))
     for place, role in enumerate(roles.inputs):
         if role.is_integer and prod(role.shape) == 1:
-            for value in listed(role, roles.integers):
+            for value in listed(role, (*roles.integers, *roles.turning[0])):
                 if roles.reach is not None and abs(value) > roles.reach:
                     continue
                 numbers = NUMBERS[len(plans) % len(NUMBERS)]
@@ -177,6 +184,11 @@ def _plans(roles: Roles) -> list[_Plan]:
                     plans.extend(
                         _Plan(aim, "in range", 0, kind, numbers, (place, value)) for kind in ("special", "zeros")
                     )
+    if any(role.columns for role in roles.inputs):
+        for k, twins in enumerate(roles.twins):
+            runs = -(-min(len(twins.at), MOST) // max(1, roles.positions))
+            plans += [_Plan("where constants differ", "in range", turn, "ordinary", "wide", twins=k)
+                      for turn in range(runs)]  # fmt: skip
     return plans
 
 
@@ -256,6 +268,9 @@ def _drawn(rng: np.random.Generator, roles: Roles, place: int, plan: _Plan, seed
         places = rng.integers(max(most, 1), size=prod(shape))
         return np.asarray([(role.values or (0,))[k] for k in places], object).astype(dtype).reshape(shape)
     if role.is_integer and role.columns:
+        if plan.twins is not None:
+            before = [c for other in roles.inputs[:place] if other.is_integer for c in other.columns]
+            return _reading(roles.twins[plan.twins], role, plan.turn, before)
         return _starts(rng, role, plan, seed)
     if dtype.kind in "iu":
         if plan.numbers == "named":
@@ -290,6 +305,33 @@ def _starts(rng: np.random.Generator, role: Role, plan: _Plan, seed: Sequence[in
     return starts_in(rng, plan.regime, role.shape, role.dtype, column, turn)
 
 
+def _reading(twins: Twins, role: Role, turn: int, before: Sequence[Column]) -> Array:
+    """Starts at elements in which two constants differ, the next ones in turn.
+
+    Args:
+      twins: the constants.
+      role: the starts' input.
+      turn: of several runs.
+      before: the columns of the inputs before it, which are other coordinates of the same elements.
+    """
+    count = prod(role.shape)
+    if role.vector_dim is not None and role.vector_dim < len(role.shape):
+        count //= max(1, role.shape[role.vector_dim])
+    at = twins.at[: max(MOST, count)]
+    chosen = at[(turn * count + np.arange(count)) % len(at)]
+    taken, parts = [column.size for column in before], list[Array]()
+    for column in role.columns:
+        dims = [d for d, n in enumerate(twins.first.shape) if n == column.size]
+        dim = dims[taken.count(column.size) % len(dims)] if dims else None
+        taken.append(column.size)
+        parts.append(np.zeros(count, np.int64) if dim is None else chosen[:, dim])
+    if role.vector_dim is None or role.vector_dim == len(role.shape):
+        told = [part for part, column in zip(parts, role.columns, strict=True) if column.size in twins.first.shape]
+        return (told or parts)[0].astype(role.dtype).reshape(role.shape)
+    others = [n for d, n in enumerate(role.shape) if d != role.vector_dim]
+    return np.stack([part.reshape(others) for part in parts], axis=role.vector_dim).astype(role.dtype)
+
+
 def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind != "c" and is_inexact(np.empty(0, dtype))
 
@@ -315,7 +357,8 @@ def _named(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
     numbers."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        found = [[v for n in roles.integers if info.min <= (v := n + k) <= info.max] for k in (0, -1, 1)]
+        numbers = dict.fromkeys((*roles.integers, *roles.turning[0]))
+        found = [[v for n in numbers if info.min <= (v := n + k) <= info.max] for k in (0, -1, 1)]
         return found[0], [v for one in found for v in one]
     dtype = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
     if not _is_float(dtype):
@@ -324,7 +367,9 @@ def _named(dtype: np.dtype[Any], roles: Roles) -> tuple[list[Any], list[Any]]:
         own = [float(v) for v in np.asarray(roles.floats, np.float64).astype(dtype) if np.isfinite(v)]
         exact = list(dict.fromkeys(v * s for v in own for s in (1.0, -1.0)))
         near = [float(w) for v in own for w in _neighbours(np.asarray(v, dtype))]
-    near += [*(v + 1e-3 for v in exact), *(2.0 * v for v in own)]
+        turning = np.asarray(roles.turning[1], np.float64).astype(dtype)
+        points = [float(w) for v in turning if np.isfinite(v) for w in (v, *_neighbours(np.asarray(v, dtype)))]
+    near += [*(v + 1e-3 for v in exact), *(2.0 * v for v in own), *(v * s for v in points for s in (1.0, -1.0))]
     if dtype.itemsize == 1:
         every = np.unique(np.arange(256).astype(np.uint8).view(dtype).astype(np.float32))
         near = [float(v) for v in every if v == v]
@@ -365,6 +410,9 @@ def _integers(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype
         return (
             np.resize(np.arange(min(size, int(info.max) + 1)).astype(dtype), shape) if size else np.zeros(shape, dtype)
         )
+    if kind in ("high", "low"):
+        ends = (info.max, info.max - 1) if kind == "high" else (info.min, info.min + 1)
+        return np.asarray(ends, dtype)[(rng.random(shape) < ODD).astype(int)]
     if kind == "ends":
         chosen = np.resize(rng.permutation(np.asarray(_ends(dtype), object)), prod(shape))
         if chosen.size > 1:  # both of them in each such run

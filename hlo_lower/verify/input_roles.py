@@ -23,6 +23,7 @@ from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
 from hlo_lower.verify.run import CannotRunError
+from hlo_lower.verify.turning_points import Twins, turning_points, twins_of
 from hlo_lower.verify.turns import values_of
 
 MAX_HARVESTED = 48
@@ -67,6 +68,8 @@ class Roles:
     Attributes:
       inputs: in the order of the region's inputs.
       integers, floats: constants of the pieces.
+      turning: further integers and floats, at which an operation rounds the other way.
+      twins: constants that stand for each other and differ.
       positions: windows that the first placing operation places.
       reach: the largest magnitude of integers that place no window, where one of them may be a loop's end; else None.
       not_said: what is not compared of NaN and infinities, which then are not drawn; "" where all is.
@@ -78,6 +81,8 @@ class Roles:
     positions: int
     reach: int | None = None
     not_said: str = ""
+    turning: tuple[tuple[int, ...], tuple[float, ...]] = (), ()
+    twins: Sequence[Twins] = ()
 
 
 def roles_of(region: Region) -> Roles:
@@ -125,10 +130,12 @@ def roles_of(region: Region) -> Roles:
     is_open = any(may_not_end(side, ops) for side, ops in pieces)
     reach = LOOP_REACH if is_open else None
     integers, floats = _harvested([*region.first, *region.second])
-    differing = _differing(region.first, region.second)
-    own = tuple(float(v) for v in differing if v.dtype.kind not in "iu")
-    constants = integers, tuple(dict.fromkeys((*own, *floats)))[:MAX_HARVESTED]
-    return Roles(roles, *constants, positions, reach, not_said=not_said_of(region.first, region.second))
+    twins = twins_of(region.first, region.second)
+    own = [v for one in twins if one.first.dtype.kind != "c" for v in _apart(one)]
+    integers = tuple(dict.fromkeys((*(int(v) for v in own if v.dtype.kind in "iu"), *integers)))[:MAX_HARVESTED]
+    floats = tuple(dict.fromkeys((*(float(v) for v in own if v.dtype.kind not in "iu"), *floats)))[:MAX_HARVESTED]
+    turning, not_said = turning_points([*region.first, *region.second]), not_said_of(region.first, region.second)
+    return Roles(roles, integers, floats, positions, reach, not_said, turning, twins)
 
 
 def argument_columns(program: Program, body: Body) -> dict[int, tuple[Column, ...]]:
@@ -253,14 +260,10 @@ def _harvested(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
     return tuple(integers)[:MAX_HARVESTED], tuple(floats)[:MAX_HARVESTED]
 
 
-def _differing(first: Sequence[Op], second: Sequence[Op]) -> Iterator[Any]:
-    """The elements of constants of one type in which the two pieces differ."""
-    found = [[op for op in ops_within(ops) if op.name == "stablehlo.constant"] for ops in (first, second)]
-    for one, other in ((a, b) for a in found[0] for b in found[1] if a.raw.results[0].type == b.raw.results[0].type):
-        if not (mlir.is_splat(one.raw) or mlir.is_splat(other.raw)) and _is_small(one):
-            x, y = mlir.constant_value(one.raw), mlir.constant_value(other.raw)
-            if x is not None and y is not None and x.dtype.kind != "c":
-                yield from (*x[x != y][:MAX_HARVESTED], *y[x != y][:MAX_HARVESTED])
+def _apart(twins: Twins) -> Iterator[Any]:
+    """The numbers in which two constants differ."""
+    for at in twins.at[: MAX_HARVESTED // 2]:
+        yield from (twins.first[tuple(at)], twins.second[tuple(at)])
 
 
 def _is_small(op: Op) -> bool:

@@ -36,6 +36,7 @@ from hlo_lower.verify.compare import (
 from hlo_lower.verify.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
 from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
 from hlo_lower.verify.effort import Assumed
+from hlo_lower.verify.exact_integers import rounded_integers
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
@@ -225,6 +226,7 @@ class _Case:
         values = [role.values for role in self.roles.inputs]
         how = {"only_entered": terms.is_strict, "no_nan": bool(self.roles.not_said)}
         self._watch = Watch(region, pieces, values, piece_executable, **how)
+        self._rounded = tuple(rounded_integers([(o.program, o.ranges) for o in self._watch.outcomes]))
 
     def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):
@@ -296,7 +298,12 @@ class _Case:
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = (*self._watch.missed(), *_beyond_reach(self._region, self.roles.reach))
+            found.not_exercised = (
+                *self._watch.missed(),
+                *_beyond_reach(self._region, self.roles.reach),
+                *map(str, self.roles.twins),
+                *self._rounded,
+            )
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):

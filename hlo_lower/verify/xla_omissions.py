@@ -9,6 +9,10 @@ reversal or the sum would be equal to what is run of the one that has it.
 A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
 Without its simplifier the compiler dies on a scatter into a scalar, which is one into an array of one element.
+
+Numbers that XLA converts by way of a type in between it rounds twice: an f64 to bf16 and f16 through f32, integers to
+bf16 through f32, to f8E5M2 through f16. What is cut off is gathered in one bit before (rounded to odd), so that they
+are rounded once.
 """
 
 from typing import Any
@@ -20,6 +24,21 @@ from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import OpsBeside
 
 REDUCE, CONVOLUTION, SCATTER = "stablehlo.reduce", "stablehlo.convolution", "stablehlo.scatter"
+CONVERT = "stablehlo.convert"
+
+TWICE = {
+    "f64": ("f16", "bf16", "f4E2M1FN"),
+    "f32": ("f4E2M1FN",),
+    **{f"{sign}{bits}": ("bf16", "f8E5M2", "f8E5M2FNUZ") for sign in ("i", "ui") for bits in (16, 32, 64)},
+}
+"""Types that XLA converts to others by way of a third one that is no exact one."""
+
+MANTISSA = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8E5M2": 2, "f8E5M2FNUZ": 2, "f4E2M1FN": 1}
+GUARDS = 3
+"""Bits behind a type's own that tell on which side of a tie a number lies; the last of them is set if others were."""
+
+INTEGER_GUARDS = 12
+"""Bits of a large integer that an f64 may not hold."""
 
 ADDING = ("stablehlo.add", "stablehlo.subtract")
 
@@ -33,10 +52,12 @@ SUMS, ONES = ("stablehlo.add", "stablehlo.or", "stablehlo.xor"), ("stablehlo.mul
 
 def write_out_omitted(module: mlir.RawModule) -> None:
     """Reduce dims of one element by a map of the region or a reshape, reverse kernels in front of convolutions, hide
-    zeros that are added, and scatter into arrays instead of scalars, in place."""
-    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION, SCATTER, *ADDING))[0]:
+    zeros that are added, scatter into arrays instead of scalars, and round once, in place."""
+    for op in mlir.named(module.operation, (REDUCE, CONVOLUTION, SCATTER, CONVERT, *ADDING))[0]:
         if op.name == CONVOLUTION:
             _reverse_kernel(op)
+        elif op.name == CONVERT:
+            _round_once(op)
         elif op.name == SCATTER:
             _spread(op)
         elif op.name in ADDING:
@@ -70,6 +91,53 @@ def _hide_zeros(add: mlir.RawOperation) -> None:
     for place, value in enumerate(list(add.operands)):
         if _is_float_zero(value):
             add.operands[place] = OpsBeside(add).op("optimization_barrier", [value], value.type)
+
+
+def _round_once(convert: mlir.RawOperation) -> None:
+    """Equal: with its guards a number lies on the same side of the middle of the same two narrow ones."""
+    value = convert.operands[0]
+    source, made = (mlir.tensor_element_name(v.type) for v in (value, convert.results[0]))
+    if made not in TWICE.get(source, ()) or convert.parent is None or convert.parent.name not in STRAIGHT:
+        return
+    if not mlir.is_static(value.type) or 0 in mlir.static_shape(value.type):
+        return
+    beside = OpsBeside(convert)
+    if source.startswith(("i", "ui")):
+        wide = mlir.tensor_type(mlir.tensor_shape(value.type), "f64")
+        value, source = beside.op("convert", [_with_guard(beside, value, source)], wide), "f64"
+    bits = mlir.tensor_type(mlir.tensor_shape(value.type), f"ui{source[1:]}")
+    cut = MANTISSA[source] - MANTISSA[made] - GUARDS
+    guarded = _gathered(beside, beside.op("bitcast_convert", [value], bits), cut)
+    convert.operands[0] = beside.op("bitcast_convert", [guarded], value.type)
+
+
+def _with_guard(beside: OpsBeside, value: mlir.RawValue, element: str) -> mlir.RawValue:
+    """An integer that an f64 holds and that becomes the same narrow float: a large one without its last bits."""
+    if not element.endswith("64"):
+        return value
+    scalar, dtype = mlir.tensor_type([], element), mlir.dtype_of(element)
+    low, high = (
+        beside.constant(np.asarray(v).astype(dtype), scalar) for v in (-(1 << 52) * (element == "i64"), 1 << 52)
+    )
+    clamped = beside.op("clamp", [low, value, high], value.type)
+    kind = "SIGNED" if element == "i64" else "UNSIGNED"
+    is_small = beside.compare("EQ", [value, clamped], compare_type=f"#stablehlo<comparison_type {kind}>")
+    return beside.op("select", [is_small, value, _gathered(beside, value, INTEGER_GUARDS)], value.type)
+
+
+def _gathered(beside: OpsBeside, value: mlir.RawValue, count: int) -> mlir.RawValue:
+    """An integer whose last bits are cleared, the first of them set if one was."""
+    dtype = mlir.dtype_of(mlir.tensor_element_name(value.type))
+    mask = (1 << count) - 1
+
+    def everywhere(number: int) -> mlir.RawValue:
+        return beside.constant(np.asarray(number).astype(dtype), value.type)
+
+    rest = beside.op("and", [value, everywhere(mask)], value.type)
+    is_some = beside.compare("NE", [rest, everywhere(0)])
+    bit = beside.op("select", [is_some, everywhere(1 << (count - 1)), everywhere(0)], value.type)
+    whole = beside.op("and", [value, everywhere(~mask)], value.type)
+    return beside.op("or", [whole, bit], value.type)
 
 
 def _spread(scatter: mlir.RawOperation) -> None:

@@ -185,3 +185,23 @@ def test_a_scatter_into_a_scalar_runs(indices, updates, vector):
     executable = Executable(text, "exact")
     [found] = executable.run([np.full(a.shape, 2, a.dtype) for a in executable.arguments])
     assert float(found) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("source", "made", "number", "expected"),
+    [
+        *(("f64", "bf16", 1 + 2**-8 + 2**-40, 1 + 2**-7), ("f64", "f16", -(1 + 2**-11 + 2**-40), -(1 + 2**-10))),
+        *(("f64", "bf16", 1 + 2**-8, 1.0), ("i32", "bf16", 2**24 + 2**16 + 1, 2.0**24 + 2**17)),
+        *(("i64", "bf16", -(2**62) - 2**54 - 1, -(2.0**62) - 2**55), ("ui64", "bf16", 2**63 + 2**55, 2.0**63)),
+        *(("i16", "f8E5M2", 2305, 2560.0), ("f64", "bf16", np.inf, np.inf), ("i64", "bf16", -1, -1.0)),
+    ],
+)
+def test_a_conversion_rounds_once(source, made, number, expected):
+    """XLA goes by way of f32 or f16; what lies at a tie or beside it shows that."""
+    text = f"""func.func @main(%x: tensor<2x{source}>) -> tensor<2x{made}> {{
+      %r = stablehlo.convert %x : (tensor<2x{source}>) -> tensor<2x{made}>
+      return %r : tensor<2x{made}>
+    }}"""
+    executable = Executable(text, "exact")
+    [found] = executable.run([np.full(2, number, a.dtype) for a in executable.arguments])
+    assert found.astype(np.float64).tolist() == [expected] * 2
