@@ -33,7 +33,7 @@ class ModuleVerdict:
 
     Example:
       >>> hl.verify("decode.mlir", hl.lower("decode.mlir"), level="full", runs=2).module
-      <ModuleVerdict equal: 2 runs, bit for bit>
+      <ModuleVerdict equal: 2 runs, bit for bit, and 10 beyond the edges>
     """
 
     status: Literal["equal", "differs", "not run"]
