@@ -204,6 +204,10 @@ def _counting(module: mlir.RawModule, points: Sequence[Point]) -> str:
         counts = counting.block(main.regions[0].blocks[0])
         end = main.regions[0].blocks[0].operations
         last = end[len(end) - 1].operation
+        if lost := [point for k, point in enumerate(points) if k not in counts]:
+            raise CannotRunError(
+                f"what is counted of it: {lost[0].op.short_name} at {lost[0].where} is not found again"
+            )
         given = [counts[k] for k in range(len(points))]
         mlir.create_operation(
             "func.return", given, [], location=last.location, insertion_point=mlir.insert_before(last)
