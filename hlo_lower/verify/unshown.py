@@ -127,12 +127,16 @@ ASKED = tuple(name for name, meaning in MEANINGS.items() if meaning.kind in ("se
 FOREIGN = Meaning("request")
 """An attribute of another dialect, on an operation that is no call: what a compiler makes of it is not known."""
 
+PLACED = "sharding"
+"""How an attribute ends that says on which devices a value lies, not what it is."""
+
 
 def meaning_of(op: Op, name: str) -> Meaning:
     """What an attribute of an operation is for."""
     if name in MEANINGS:
         return MEANINGS[name]
-    return FOREIGN if "." in name and op.name != CUSTOM_CALL else FUNCTION
+    is_foreign = "." in name and not name.endswith(PLACED) and op.name != CUSTOM_CALL
+    return FOREIGN if is_foreign else FUNCTION
 
 
 def is_unshown(op: Op, name: str) -> bool:

@@ -64,7 +64,7 @@ def test_runs_for_narrower_integers_are_those_that_fit():
 def test_positions_out_of_bounds_stay_so_in_narrower_integers():
     """A seeded run whose values do not fit is run on the ends of the narrower type, and that is told."""
     reference = reference_of(WIDE, runs=90)
-    beyond = [k for k, run in enumerate(reference.runs) if abs(int(run.arguments[2])) >= 2**31]
+    beyond = [k for k, run in enumerate(reference.runs) if not -(2**31) <= int(run.arguments[2]) < 2**31]
     assert beyond
     adapted = reference.for_signature_of(NARROW)
     assert len(adapted.runs) == 90

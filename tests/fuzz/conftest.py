@@ -15,7 +15,7 @@ from hlo_lower.verify.interpreter import InterpreterError, shared_interpreter
 @pytest.fixture
 def unguarded(monkeypatch):
     """A fault: a window out of bounds is written at the nearest place, as `dynamic_update_slice` clamps."""
-    monkeypatch.setattr(DynamicTile, "is_inside", lambda self, build: None)
+    monkeypatch.setattr(DynamicTile, "inside", lambda self, build: (self, None))
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
 // options: named=True
 // One window at a runtime start: what is written is select(in bounds, update, what was there), at the clamped start.
 // CHECK-LABEL: func.func @main
-// CHECK: arith.cmpi sge
-// CHECK: arith.cmpi sle
+// CHECK: arith.maxsi
+// CHECK: arith.minsi
+// CHECK: arith.cmpi {predicate = 0 : i64}
 // CHECK: %[[I:.*]] = arith.index_cast
 // CHECK: %[[LOW:.*]] = arith.maxsi %[[I]], %c0
 // CHECK: %[[AT:.*]] = arith.minsi %[[LOW]], %c7
