@@ -115,6 +115,10 @@ def starts_in(
         places = order[((turn.number - 1) * count + np.arange(count)) % len(fitting)].reshape(shape)
     drawn = np.asarray(fitting, object)[places]
     array = np.asarray(drawn).astype(dtype)
+    outside = [v for v in (size, *pools["negative"]) if low <= v <= high]
+    if regime == "some dropped" and turn is not None and turn.number in (1, 2) and outside and count:
+        places = np.arange(count) == (0 if turn.number == 1 else count - 1)  # all but the first one, or the last one
+        array = np.where(places, 0, outside[0]).astype(dtype).reshape(shape)
     return np.sort(array, axis=None).reshape(shape) if regime == "sorted" else array
 
 

@@ -99,7 +99,7 @@ class Outcomes:
         ops = ops_within(body.ops)
         names = dict(zip(ops, places, strict=True)) if len(ops) == len(places) else {}
         found: list[Point] = []
-        for op in _reached(body.ops):
+        for op in _reached(body.ops, ranges):
             for outcome, pair in _outcomes(op):
                 if (op.name in ENTERED or not only_entered) and ranges.may_be(op, outcome):
                     found.append(Point(op, outcome, pair, names.get(op) or location_of(op.raw)))
@@ -123,13 +123,14 @@ class Outcomes:
         return [point for point in missed if self.ranges.may_be(point.op, point.outcome)]
 
 
-def _reached(ops: Sequence[Op]) -> Iterator[Op]:
-    """The operations of which counts can be told: of a body, and of its branches and loops' bodies."""
+def _reached(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:
+    """The operations of which counts can be told: of a body, its branches, and loops that may be entered."""
     for op in ops:
         yield op
-        if op.name in ENTERED:
-            for body in op.bodies[op.name not in BRANCHING :]:
-                yield from _reached(body.ops)
+        is_loop = op.name == "stablehlo.while"
+        if op.name in BRANCHING or (is_loop and ranges.may_be(op, "1")):
+            for body in op.bodies[is_loop:]:
+                yield from _reached(body.ops, ranges)
 
 
 def _outcomes(op: Op) -> Iterator[tuple[str, tuple[mlir.RawValue, mlir.RawValue]]]:

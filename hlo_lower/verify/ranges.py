@@ -301,7 +301,8 @@ class Ranges:
         if name == "shift_right_arithmetic" and everything[0] == 0:  # the first bit of an unsigned number, too
             return everything
         if len(op.results) == 1 and (law := _LAWS.get(name)) is not None:
-            found = law(given)
+            moved = self._moved_by_clamp(op, given[1]) if name == "subtract" else None
+            found = law(given) if moved is None else moved
             return everything if found is None else self._held(value, found)
         if name == "slice":
             bounds = zip(
@@ -477,6 +478,16 @@ class Ranges:
             return _signs(min(low, given[1][0]), max(high, given[1][1]))
         times = _count(op)
         return self._held(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
+
+    def _moved_by_clamp(self, op: Op, given: Interval) -> Interval | None:
+        """How far a number is moved where it is clamped, of a difference of both; None of another difference."""
+        clamp = self.program.makers[op.inputs[0]]
+        if clamp is None or clamp.short_name != "clamp" or clamp.inputs[1] != op.inputs[1]:
+            return None
+        least, most = self.of(clamp.inputs[0]), self.of(clamp.inputs[2])
+        if least[1] > most[0] or self._is_float(op.inputs[1]):
+            return None
+        return min(0, most[0] - given[1]), max(0, least[1] - given[0])
 
     def _place_of_largest(self, op: Op) -> Number | None:
         """What the least number is at most that stands where an element is the largest one: there is one, NaN aside."""
