@@ -529,14 +529,13 @@ def _is_xla(runs: Runnable) -> bool:
 
 
 def _beyond_reach(region: Region, reach: int | None) -> Iterator[str]:
-    """Integers that only one piece computes with in a type, where no run of an open loop counts to the type's end."""
+    """Integers that one piece computes with in another type than the other one, where no run of an open loop counts to
+    the type's end."""
     if reach is None:
         return
-    (first, ours), (second, theirs) = region.sides
-    used = [
-        {side.program.dtype_of(op.results[0]) for op in _sums(ops)} for side, ops in ((first, ours), (second, theirs))
-    ]
-    for (side, ops), others in zip(region.sides, used[::-1], strict=True):
+    made = [{side.program.dtype_of(op.results[0]) for op in _sums(ops)} for side, ops in region.sides]
+    used = [{dtype for dtype in dtypes if dtype is not None and dtype.kind in "iu"} for dtypes in made]
+    for (side, ops), others in zip(region.sides, used[::-1] if all(used) else (), strict=False):
         for op in _sums(ops):
             dtype = side.program.dtype_of(op.results[0])
             if dtype is not None and dtype.kind in "iu" and dtype not in others and np.iinfo(dtype).max > reach:

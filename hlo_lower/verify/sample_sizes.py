@@ -106,6 +106,10 @@ def _named(
     return (choice for choice in every if choice not in usual)
 
 
+LARGEST_SIZE = 1 << 30
+"""From here on an outcome is not asked for: sizes of twice as much are no `get_dimension_size`, which gives an i32."""
+
+
 def aimed_sizes(
     modules: Sequence[mlir.RawModule], sizes: Sequence[dict[str, int]]
 ) -> tuple[list[dict[str, int]], tuple[str, ...]]:
@@ -129,7 +133,7 @@ def aimed_sizes(
             chosen = next(fitting, None)
             if chosen is not None:
                 further.append(chosen)
-            elif not small:
+            elif not small and max(having[0].values()) < LARGEST_SIZE:
                 untried[f"{told} only from {having[0]} on, which was not tried"] = None
     return further, tuple(untried)
 
