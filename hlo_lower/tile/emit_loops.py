@@ -57,11 +57,11 @@ def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: di
     tail = "smaller" if loop.accumulators else "clamped"
     tiled = TiledLoop(steps, min(sizes.steps, steps), tail, sizes.is_unrolled)
     given = _given(program, plan, loop)
-    for value in given:
-        _clamp_slice(value, plan)
     carried = [_empty(build, value) for value in loop.tiles]
     for node in loop.accumulators:
         carried += _initial(build, plan, node, whole)
+    for value in (*given, *carried):
+        _clamp_slice(value, plan)
     body = LoopBody(program, plan.labels, loop, given, sizes.most)
     results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
     leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]

@@ -8,11 +8,11 @@ import hlo_lower as hl
 from hlo_lower.graph import to_text
 from hlo_lower.subset.families import default_subset_rules
 from hlo_lower.subset.families.indexing import gather_piece
-from hlo_lower.tile.core import core_of
+from hlo_lower.tile.core import Core, core_of
 from hlo_lower.tile.dataflow import Dataflow
 from hlo_lower.tile.emit_loops import Sizes, emit
-from hlo_lower.tile.labels import label
-from hlo_lower.tile.phases import cut
+from hlo_lower.tile.labels import Labels, label
+from hlo_lower.tile.phases import Loop, LoopPlan, cut
 from hlo_lower.tile.pulled_up import pull_up
 from hlo_lower.verify.run import Executable
 
@@ -66,6 +66,32 @@ def test_one_position_of_each_row_of_a_slice(is_clamped):
     found = [[np.array_equal(*pair) for pair in zip(run(list(g)), expected(*g), strict=True)] for g in given]
     assert [right[0] for right in found] == [True] * len(CALLS)
     assert all(right[1] for right in found) is is_clamped
+
+
+@pytest.mark.parametrize("is_unrolled", [True, False])
+def test_one_position_after_the_other(is_unrolled):
+    """Positions that go one by one into a slice of the module's own: what the first tile writes to is that slice."""
+
+    def f(x, start, at, value):
+        part = jax.lax.dynamic_slice_p.bind(x, start, slice_sizes=(16,))
+        numbers = jax.lax.ScatterDimensionNumbers((), (0,), (0,))
+        return jax.lax.scatter_add(part, at[:, None], value, numbers, mode=MODE)
+
+    x, value = np.arange(100, dtype="i4"), np.array([1000, 2000, 3000, 4000], "i4")
+    calls = [(start, at) for start in (-5, 10, 99) for at in ((0, 15, 3, -1), (16, -20, 40, 5), (60, -1, 16, 99))]
+    given = [(x, np.int32(start), np.array(at, "i4"), value) for start, at in calls]
+    graph = hl.read(jax.jit(f).lower(*given[0]).as_text())
+    program = Dataflow(graph, default_subset_rules())
+    node = next(node for node in program.nodes if node.name == "stablehlo.scatter")
+    labels = Labels(Core(node.result(), 1, frozenset(), frozenset()), steps=len(value))
+    labels.axes[node] = next(axis for axis in program.axes(node).axes if axis.combine)
+    emit(program, LoopPlan(labels, (Loop([node], [], [node]),)), Sizes(1, 1 << 20, is_unrolled))
+    run = Executable(to_text(graph), "default").run
+    for arguments, (start, at) in zip(given, calls, strict=True):
+        part = x[(first := np.clip(start, 0, 84)) : first + 16].copy()
+        for place, added in zip(at, value, strict=True):
+            part[place : place + 1] += added * (0 <= place < 16)
+        assert np.array_equal(part, run(list(arguments))[0])
 
 
 def test_one_position_of_a_slice_pulled_up():

@@ -121,8 +121,9 @@ def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     indices = cut.operands[count] if dim is None else _from_start(build, cut, numbers, dim)
     moved = replace(cut, operands=(*cut.operands[:count], indices, *cut.operands[count + 1 :]))
     components = len(numbers.scatter_dims_to_operand_dims)
-    is_cut = cut.axis.results[0] is not None  # else the operands are carried by the loop: no slices
-    if is_cut and components and prod(indices.static_shape) == components:
+    source = cut.operands[0].node  # what a loop carries is no slice; what an unrolled one begins with may be
+    is_carried = cut.axis.combine == THREADED and (source is None or source.name == "stablehlo.while")
+    if not is_carried and components and prod(indices.static_shape) == components:
         return _one_position(build, moved, numbers)
     return moved.same(build, {} if dim is None else {"indices_are_sorted": mlir.parse_attribute("false")})
 
