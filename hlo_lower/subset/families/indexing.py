@@ -107,6 +107,10 @@ def counted_dim(node: Node, axis: AxisLink) -> int | None:
     return dim if dim in numbers.scatter_dims_to_operand_dims and dim in numbers.inserted_window_dims else None
 
 
+CARRYING = ("stablehlo.while", "stablehlo.scatter")
+"""What gives the operands that a loop over positions carries, or an unrolled one hands on, as they are."""
+
+
 @subset_rules.piece("stablehlo.scatter")
 def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     """Along an indexed dim a piece gets all updates, its start subtracted from the indices: what is outside is dropped.
@@ -122,7 +126,7 @@ def scatter_piece(build: Builder, cut: Cut) -> Sequence[Value]:
     moved = replace(cut, operands=(*cut.operands[:count], indices, *cut.operands[count + 1 :]))
     components = len(numbers.scatter_dims_to_operand_dims)
     source = cut.operands[0].node  # what a loop carries is no slice; what an unrolled one begins with may be
-    is_carried = cut.axis.combine == THREADED and (source is None or source.name == "stablehlo.while")
+    is_carried = cut.axis.combine == THREADED and (source is None or source.name in CARRYING)
     if not is_carried and components and prod(indices.static_shape) == components:
         return _one_position(build, moved, numbers)
     return moved.same(build, {} if dim is None else {"indices_are_sorted": mlir.parse_attribute("false")})
