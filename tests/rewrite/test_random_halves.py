@@ -1,6 +1,5 @@
 """Random programs of 64-bit integers for a target that computes on none: each result has the bits of native XLA."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from element_type_programs import same_bits, target_taking
@@ -97,9 +96,7 @@ def test_integers_beside_complex_numbers_are_carried_after_them(how, element):
     assert np.array_equal(native.run(given)[0], ours.run(given)[0])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="halves are rounded by way of f32, twice; the judge rounds once and refuses that"
-)
+@pytest.mark.xfail(strict=True, reason="halves are rounded by way of f32, twice; the judge rounds once")
 def test_halves_are_rounded_to_bf16_once():
     """What is just above the middle of two of bf16, and in f32 that middle, goes up."""
     text = """func.func public @main(%x: tensor<3xi64>) -> tensor<3xbf16> {
