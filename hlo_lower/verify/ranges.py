@@ -412,14 +412,20 @@ class Ranges:
         maker = self.program.makers[predicate]
         if maker is None:
             return {}
-        if maker.short_name == "not":
+        name = maker.short_name
+        if name == "not":
             return self._facts(maker.inputs[0], not holds)
-        if maker.short_name == ("and" if holds else "or"):
-            return self._facts(maker.inputs[0], holds) | self._facts(maker.inputs[1], holds)
-        if maker.short_name != "compare" or any(self._is_float(v) for v in maker.inputs):
+        if name in ("and", "or"):
+            first, second = (self._facts(value, holds) for value in maker.inputs)
+            if holds == (name == "and"):  # both are so
+                return {v: _met([f[v] for f in (first, second) if v in f]) for v in {*first, *second}}
+            return self._in_either(first, second)
+        if name != "compare" or any(self._is_float(v) for v in maker.inputs):
             return {}
         direction = mlir.enum_value(maker.raw.attributes["comparison_direction"])
         direction = direction if holds else _FLIPPED[direction]
+        if self._type(maker.inputs[0]) == TRUTH:
+            return self._facts_of_truths(maker, direction)
         found: dict[ValueId, Interval] = {}
         for one, other, how in ((0, 1, direction), (1, 0, _SWAPPED[direction])):
             (low, high), (least, most) = self.of(maker.inputs[one]), self.of(maker.inputs[other])
@@ -428,12 +434,29 @@ class Ranges:
             found[maker.inputs[one]] = low, high
         return found
 
+    def _facts_of_truths(self, compare: Op, direction: str) -> dict[ValueId, Interval]:
+        """What it says that a truth value is, or is not, a known one."""
+        for one, other in (compare.inputs, compare.inputs[::-1]):
+            low, high = self.of(other)
+            if low == high and direction in ("EQ", "NE"):
+                return self._facts(one, bool(low) == (direction == "EQ"))
+        return {}
+
+    def _in_either(self, first: dict[ValueId, Interval], second: dict[ValueId, Interval]) -> dict[ValueId, Interval]:
+        """What holds where one of two predicates does; a predicate that cannot hold says nothing."""
+        possible = [facts for facts in (first, second) if all(low <= high for low, high in facts.values())]
+        if len(possible) == 1:
+            return possible[0]
+        return {v: _joined([first[v], second[v]]) for v in first.keys() & second.keys()}
+
     def _under(self, value: ValueId, facts: Mapping[ValueId, Interval], deep: int) -> Interval:
         """A value's interval where something is known of others."""
         if value in facts:
             return facts[value]
         maker = self.program.makers[value]
         if maker is None or not deep or len(maker.results) != 1 or not _is_elementwise(maker):
+            return self.of(value)
+        if maker.short_name == "broadcast_in_dim" and not _keeps_places(maker):
             return self.of(value)
         return self._by_law(maker, value, [self._under(v, facts, deep - 1) for v in maker.inputs], facts)
 
@@ -540,6 +563,13 @@ def _is_elementwise(op: Op) -> bool:
     return op.short_name in _LAWS or op.short_name in ("select", "convert", "broadcast_in_dim", "reshape")
 
 
+def _keeps_places(broadcast: Op) -> bool:
+    """Whether each element of a broadcast one stays where it is, or is the only one."""
+    given, made = (mlir.static_shape(v.type) for v in (broadcast.raw.operands[0], broadcast.raw.results[0]))
+    dims = list(mlir.integers_of(broadcast.raw.attributes["broadcast_dimensions"]))
+    return prod(given) == 1 or (given == made and dims == sorted(dims))
+
+
 def _apart(end: Number, sign: int, dtype: np.dtype[Any] | None) -> Number:
     """A float's end with what rounding moves it by, in its type: what is too large or too small is infinite or zero."""
     if isinf(end) or end == 0:
@@ -574,6 +604,10 @@ def _interval(value: NDArray[Any]) -> Interval | None:
     return int(value.min()), int(value.max())
 
 
+def _met(intervals: list[Interval]) -> Interval:
+    return max(low for low, _ in intervals), min(high for _, high in intervals)
+
+
 def _joined(intervals: list[Interval]) -> Interval:
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
@@ -597,9 +631,9 @@ def _total(x: Interval, y: Interval) -> Interval | None:
 
 
 def _quotient(x: Interval, y: Interval) -> Interval | None:
-    """Of integers by positive ones; of floats the sign alone."""
+    """Of integers by positive ones; of floats the sign alone, by numbers that are not -0.0 either."""
     if not all(isinstance(e, int) for e in (*x, *y)):
-        return (0, inf) if x[0] >= 0 and y[0] >= 0 else None
+        return (0, inf) if x[0] >= 0 and y[0] > 0 else None
     if y[0] <= 0:
         return None
     ends = [abs(int(a)) // int(b) * (1 if a >= 0 else -1) for a in x for b in y]

@@ -23,7 +23,7 @@ def program(rng, element):
     """A random program over tensors of four numbers that returns all that it computes."""
     kind = "f" if element.startswith(("f", "bf")) else "i"
     made = f"tensor<4x{element}>"
-    lines, values = [], ["%x", "%y"]
+    lines, values, truths = [], ["%x", "%y"], []
 
     def add(text):
         values.append(f"%v{len(lines)}")
@@ -41,8 +41,22 @@ def program(rng, element):
                 add(f"clamp {a}, {b}, {c} : {made}")
             case 2:
                 test = rng.choice(["LT", "LE", "GT", "GE", "EQ", "NE"])
+                truths.append(f"%p{k}")
                 lines.append(f"%p{k} = stablehlo.compare {test}, {a}, {b} : ({made}, {made}) -> tensor<4xi1>")
-                add(f"select %p{k}, {rng.choice([a, b, c])}, {c} : tensor<4xi1>, {made}")
+                for name in ("and", "or", "not", "compare EQ,", "compare NE,")[: rng.integers(6)]:
+                    first, second = (truths[-1 - rng.integers(min(len(truths), 3))] for _ in range(2))
+                    kinds = "(tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>" if "," in name else "tensor<4xi1>"
+                    operands = first if name == "not" else f"{first}, {second}"
+                    truths.append(f"%p{k}_{len(truths)}")
+                    lines.append(f"{truths[-1]} = stablehlo.{name} {operands} : {kinds}")
+                add(f"select {truths[-1]}, {rng.choice([a, b, c])}, {c} : tensor<4xi1>, {made}")
+                if rng.random() < 0.5:
+                    moved = "transpose {}, dims = [1, 0] : ({}) -> {}", "broadcast_in_dim {}, dims = [1, 0] : ({}) -> {}"
+                    square = f"tensor<2x2x{element}>"
+                    add(f"reshape {a} : ({made}) -> {square}")
+                    add(rng.choice(moved).format(values.pop(), square, square))
+                    add(f"reshape {values.pop()} : ({square}) -> {made}")
+                    add(f"select {truths[-1]}, {values[-1]}, {c} : tensor<4xi1>, {made}")
             case 3:
                 add(f"slice {a} [1:3] : ({made}) -> tensor<2x{element}>")
                 part = values.pop()
@@ -68,7 +82,7 @@ def test_no_value_leaves_its_interval(element, seed):
     ranges = Ranges(Program(mlir.parse_module(text)), {})
     body = ranges.program.entries["main"]
     dtype = ranges.program.dtype_of(body.arguments[0])
-    run = Executable(text, "quick")
+    run = Executable(text, "exact")
     for turn in range(12):
         wide = rng.integers(-128, 128, (2, 4)) * (1 if turn % 2 else 0.01 if dtype.kind == "f" else 1)
         results = run.run([row.astype(dtype) for row in np.asarray(wide)])
@@ -77,6 +91,27 @@ def test_no_value_leaves_its_interval(element, seed):
             wide_result = np.asarray(result, np.float64 if dtype.kind == "f" else object)
             inside = (wide_result >= low) & (wide_result <= high) | (wide_result != wide_result)
             assert np.all(inside), f"{value}: {result} is not in {low} to {high}\n{text}"
+
+
+REMAINDER = """func.func public @main(%i: tensor<3xi32>) -> tensor<3xi32> {
+%n = stablehlo.constant dense<4> : tensor<3xi32>
+%z = stablehlo.constant dense<0> : tensor<3xi32>
+%r = stablehlo.remainder %i, %n : tensor<3xi32>
+%is_not_zero = stablehlo.compare NE, %r, %z : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+%is_less = stablehlo.compare LT, %r, %z : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+%is_negative = stablehlo.compare LT, %n, %z : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+%other_sign = stablehlo.compare NE, %is_less, %is_negative : (tensor<3xi1>, tensor<3xi1>) -> tensor<3xi1>
+%p = stablehlo.and %other_sign, %is_not_zero : tensor<3xi1>
+%more = stablehlo.add %r, %n : tensor<3xi32>
+%m = stablehlo.select %p, %more, %r : tensor<3xi1>, tensor<3xi32>
+return %m : tensor<3xi32>
+}"""
+
+
+def test_a_remainder_of_the_sign_of_the_divisor_is_not_negative():
+    """As Python takes remainders, which JAX writes with a choice by two conditions."""
+    ranges = Ranges(Program(mlir.parse_module(REMAINDER)), {})
+    assert ranges.of(ranges.program.entries["main"].returned[0]) == (0, 3)
 
 
 CLAMPED = """func.func public @main(%i: tensor<i32>) -> tensor<i1> {
