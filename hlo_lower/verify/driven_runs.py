@@ -29,6 +29,7 @@ from hlo_lower.verify.index_regimes import (
 )
 from hlo_lower.verify.input_roles import Role, Roles
 from hlo_lower.verify.matrix_ops import definite
+from hlo_lower.verify.ranges import Interval
 from hlo_lower.verify.turning_points import MOST, Twins
 
 Array = NDArray[Any]
@@ -154,6 +155,30 @@ def runs_of(
         rng = np.random.default_rng([*seed, number])
         arguments = [_drawn(rng, roles, place, plan, seed) for place in range(len(roles.inputs))]
         yield Run(plan.aim, arguments, plan.payload in ("special", "zeros", MIXED), plan.payload in ("large", MIXED))
+
+
+def kept_within(run: Run, roles: Roles, seed: int) -> Run:
+    """A run of which each input lies between the numbers that are known of it: at an end, or moved by whole lengths."""
+    if all(role.within is None for role in roles.inputs):
+        return run
+    rng = np.random.default_rng(seed)
+    arguments = [
+        array if role.within is None else _between(rng, np.asarray(array), role.within)
+        for array, role in zip(run.arguments, roles.inputs, strict=True)
+    ]
+    return replace(run, arguments=arguments)
+
+
+def _between(rng: np.random.Generator, array: Array, interval: Interval) -> Array:
+    low, high = interval
+    if array.dtype.kind not in "iub":
+        ends = np.asarray(interval, np.float64).astype(array.dtype)
+        return np.where(array < ends[0], ends[0], np.where(array > ends[1], ends[1], array)).astype(array.dtype)
+    numbers = np.asarray(array, object)
+    is_inside = (numbers >= low) & (numbers <= high)
+    turned = low + (numbers - low) % (high - low + 1)
+    moved = np.where(rng.random(array.shape) < 0.5, turned, np.clip(numbers, low, high))
+    return np.where(is_inside, numbers, moved).astype(array.dtype)
 
 
 def _plans(roles: Roles) -> list[_Plan]:

@@ -6,7 +6,7 @@ bounds and beyond. An input that reaches such a start through integers is driven
 their neighbours, are worth trying everywhere: an operation that treats one number otherwise has to name it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -22,6 +22,7 @@ from hlo_lower.verify.matrix_ops import definite_inputs, not_said_of
 from hlo_lower.verify.numbering import Number, Table
 from hlo_lower.verify.piece import types_of
 from hlo_lower.verify.program import Body, Op, Program, ValueId, ops_within
+from hlo_lower.verify.ranges import Interval
 from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.turning_points import Twins, turning_points, twins_of
 from hlo_lower.verify.turns import values_of
@@ -45,6 +46,7 @@ class Role:
       columns: the starts of windows that it may feed; one for each component where `vector_dim` is not None.
       vector_dim: the dim that holds whole index vectors, where the input is the index operand itself.
       values: the values of a loop counter, which are all that it may be.
+      within: between which numbers it lies, where that is known of more than its type.
       is_definite: whether it becomes a matrix that is factored as a positive definite one.
     """
 
@@ -53,6 +55,7 @@ class Role:
     columns: tuple[Column, ...] = ()
     vector_dim: int | None = None
     values: Sequence[int] | None = None
+    within: Interval | None = None
     is_definite: bool = False
 
     @property
@@ -85,8 +88,12 @@ class Roles:
     twins: Sequence[Twins] = ()
 
 
-def roles_of(region: Region) -> Roles:
+def roles_of(region: Region, within: Mapping[Number, Interval] | None = None) -> Roles:
     """What the inputs of a region are for.
+
+    Args:
+      region: the region.
+      within: between which numbers some of its inputs lie.
 
     Raises:
       CannotRunError: one of them is no tensor of static shape and a NumPy element type.
@@ -119,7 +126,7 @@ def roles_of(region: Region) -> Roles:
     definite = {inputs[value] for value in definite_inputs(side.program, region.first, inputs)}
     roles: list[Role] = []
     for number, (shape, dtype) in zip(region.inputs, tensors, strict=True):
-        role = Role(shape, dtype, is_definite=number in definite)
+        role = Role(shape, dtype, within=(within or {}).get(number), is_definite=number in definite)
         if dtype.kind in "iu":
             if number in whole:
                 role.vector_dim, role.columns = whole[number]

@@ -11,7 +11,7 @@ another policy:
   and so hides a piece that loses the sign of zeros (traps 20, 46).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from time import monotonic
@@ -34,15 +34,17 @@ from hlo_lower.verify.compare import (
     wide,
 )
 from hlo_lower.verify.devices import TIME_LIMIT, Runnable, TookTooLongError, compile_anywhere, piece_executable
-from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, runs_of
+from hlo_lower.verify.driven_runs import LEAST_OF_LARGE, VALUES, Run, kept_within, runs_of
 from hlo_lower.verify.effort import Assumed
 from hlo_lower.verify.exact_integers import rounded_integers
 from hlo_lower.verify.input_roles import Roles, may_overhang, roles_of
 from hlo_lower.verify.interpreter import Interpreter, InterpreterError
 from hlo_lower.verify.interpreter_errors import why_interpreter_errs
+from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.patience import patience
 from hlo_lower.verify.piece import Pieces, pieces_of
 from hlo_lower.verify.program import Op, location_of, ops_within
+from hlo_lower.verify.ranges import Interval
 from hlo_lower.verify.reference import Hits
 from hlo_lower.verify.reference.rounded_arithmetic import UnsupportedRegionError
 from hlo_lower.verify.rounding_bounds import OwnBounds
@@ -117,6 +119,7 @@ class Judgement:
       doubt: inputs for which the solver has the pieces differ, though runs of them do not.
       is_late: whether runs took too long.
       not_exercised: what no run had: outcomes of comparisons and choices, branches, bodies of loops.
+      missed: tells what of this is left where some inputs lie within intervals.
     """
 
     status: Literal["equal", "differs", "not judged"] = "equal"
@@ -133,6 +136,7 @@ class Judgement:
     seen: list[set[bytes]] = field(default_factory=list[set[bytes]])
     is_late: bool = False
     not_exercised: tuple[str, ...] = ()
+    missed: Callable[[Mapping[Number, Interval]], tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,7 @@ def judge(
     interpreter: Interpreter,
     *,
     more: "AimedRuns | None" = None,
+    within: Mapping[Number, Interval] | None = None,
     stop_at_first: bool = False,
 ) -> Judgement:
     """Judge the two pieces of a region as they stand.
@@ -167,10 +172,11 @@ def judge(
       terms: how.
       interpreter: StableHLO's.
       more: runs behind the driven ones.
+      within: between which numbers some of its inputs lie: nothing beyond these is run.
       stop_at_first: whether the first difference ends it.
     """
     try:
-        return _Case(region, terms, interpreter, pieces).judged(more, stop_at_first=stop_at_first)
+        return _Case(region, terms, interpreter, pieces, within).judged(more, stop_at_first=stop_at_first)
     except (CannotRunError, mlir.MlirSyntaxError) as error:
         return Judgement("not judged", reason=str(error))
 
@@ -184,10 +190,17 @@ class AimedRuns(Protocol):
 class _Case:
     """Two pieces with everything that is compiled for them."""
 
-    def __init__(self, region: Region, terms: Terms, interpreter: Interpreter, pieces: Pieces) -> None:
+    def __init__(
+        self,
+        region: Region,
+        terms: Terms,
+        interpreter: Interpreter,
+        pieces: Pieces,
+        within: Mapping[Number, Interval] | None = None,
+    ) -> None:
         self._region, self._terms, self._interpreter, self._pieces = region, terms, interpreter, pieces
         self.excluded: dict[str, str] = {}
-        self.roles: Roles = roles_of(region)
+        self.roles: Roles = roles_of(region, within)
         drawn = DRAWN * sum(prod(role.shape) * role.dtype.itemsize for role in self.roles.inputs)
         if drawn > MEMORY_LIMIT:
             raise CannotRunError(
@@ -223,10 +236,9 @@ class _Case:
         self._may_interpret = self._interpreted_runs > 0
         self._interpreted = 0
         self.judges: dict[str, None] = {}
-        values = [role.values for role in self.roles.inputs]
+        values = [role.values or role.within for role in self.roles.inputs]
         how = {"only_entered": terms.is_strict, "no_nan": bool(self.roles.not_said)}
         self._watch = Watch(region, pieces, values, piece_executable, **how)
-        self._rounded = tuple(rounded_integers([(o.program, o.ranges) for o in self._watch.outcomes]))
 
     def _compiled_native(self, module: mlir.RawModule) -> Runnable | None:
         if reason := why_xla_errs_in(module):
@@ -265,7 +277,8 @@ class _Case:
         found = Judgement(seen=[set() for _ in self._pieces.seen])
         late, start = 0, monotonic()
         until = start + patience().of_region
-        for run in self._runs(more):
+        for number, given in enumerate(self._runs(more)):
+            run = kept_within(given, self.roles, number)
             try:
                 told = self._run(run, found)
             except TookTooLongError as error:
@@ -298,12 +311,8 @@ class _Case:
                 return Judgement("not judged", runs=found.runs, reason=reason, excluded=self._left_out(), is_late=True)
         found.judges, found.excluded = tuple(self.judges), self._left_out()
         if found.status == "equal":
-            found.not_exercised = (
-                *self._watch.missed(),
-                *_beyond_reach(self._region, self.roles.reach),
-                *map(str, self.roles.twins),
-                *self._rounded,
-            )
+            found.not_exercised = self.missed()
+            found.missed = self.missed if found.not_exercised else None
         if found.status == "equal" and not self.judges:
             found.status, found.reason = "not judged", "; ".join(found.excluded) or "no run could be judged"
         if found.status == "equal" and any(self._is_nan):
@@ -312,6 +321,18 @@ class _Case:
             share = f"{max(self._vague):.0%} of result {self._vague.index(max(self._vague))}"
             found.status, found.reason = "not judged", f"in every run rounding alone moves {share} by half of itself"
         return found
+
+    def missed(self, within: Mapping[Number, Interval] | None = None) -> tuple[str, ...]:
+        """What no run had, though it may be where some inputs lie within the intervals that are known of them."""
+        if within:
+            places = {place: within[n] for place, n in enumerate(self._region.inputs) if n in within}
+            self._watch.hold(places)
+        return (
+            *self._watch.missed(),
+            *_beyond_reach(self._region, self.roles.reach),
+            *map(str, self.roles.twins),
+            *rounded_integers([(o.program, o.ranges) for o in self._watch.outcomes]),
+        )
 
     def _left_out(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.excluded.values()))
@@ -351,9 +372,9 @@ class _Case:
         actual = self._second.run(run.arguments)
         self._watch.add(run)
         self._vague_now = [0.0] * self._count
-        for name, expected in expectations:
+        for number, (name, expected) in enumerate(expectations):
             self.judges[name] = None
-            difference = self._compare(name, expected, actual, run)
+            difference = self._compare(name, expected, actual, run, agrees_with_another=number > 0)
             if difference is not None:
                 found.outputs.add(difference.result)
                 return f"{name} says {difference}"
@@ -419,11 +440,19 @@ class _Case:
             self._xla_loses_signs = found is None
         return self._xla_loses_signs
 
-    def _compare(self, name: str, expected: list[Array], actual: list[Array], run: Run) -> Difference | None:
+    def _compare(
+        self, name: str, expected: list[Array], actual: list[Array], run: Run, *, agrees_with_another: bool
+    ) -> Difference | None:
+        """What differs, if anything. Where another judge has what the second piece gives, one that computes it in steps
+        may round it otherwise."""
         found = first_difference(expected, actual)
         if found is None or self._only_zeros(expected, actual, run):
             return None
-        is_rounded_otherwise = {"reference": not self._rounds_alike(), "interpreter": not self._is_exact}
+        in_steps = agrees_with_another and not self._is_exact and _may_be_rounding(expected, actual)
+        is_rounded_otherwise = {
+            "reference": in_steps or not self._rounds_alike(),
+            "interpreter": not self._is_exact,
+        }
         if self._terms.reassociated or is_rounded_otherwise.get(name, False):
             return self._beyond_bound(expected, actual, run)
         if name == "XLA" and _is_xla(self._second) and _may_be_rounding(expected, actual):

@@ -5,6 +5,7 @@ branches are counted through these. Not looked at is what cannot come (`hlo_lowe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from hlo_lower import mlir
 from hlo_lower.verify.appended_ops import OpsBeside
 from hlo_lower.verify.program import CALLS, Op, Program, location_of, ops_within
-from hlo_lower.verify.ranges import Ranges
+from hlo_lower.verify.ranges import Interval, Ranges
 from hlo_lower.verify.run import CannotRunError, entry_function
 
 Array = NDArray[Any]
@@ -75,7 +76,7 @@ class Outcomes:
     def of(
         cls,
         piece: str,
-        counters: Mapping[int, Sequence[int]],
+        counters: Mapping[int, Sequence[float]],
         places: Sequence[str],
         *,
         only_entered: bool,
@@ -121,6 +122,22 @@ class Outcomes:
         if missed:
             self.ranges.know_constants()
         return [point for point in missed if self.ranges.may_be(point.op, point.outcome)]
+
+
+def intervals_of(piece: str, counters: Mapping[int, Sequence[float]]) -> list[Interval]:
+    """Between which numbers the results of a piece lie.
+
+    Args:
+      piece: its module.
+      counters: all that some arguments may be, in order, by place.
+    """
+    module = mlir.parse_module(piece)
+    _inline(module)
+    program = Program(module)
+    ranges = Ranges(program, counters)
+    with suppress(CannotRunError):  # what is written as a constant is known without
+        ranges.know_constants()
+    return [ranges.of(value) for value in program.entries["main"].returned]
 
 
 def _reached(ops: Sequence[Op], ranges: Ranges) -> Iterator[Op]:

@@ -56,14 +56,14 @@ class Ranges:
 
     Args:
       program: the module.
-      counters: all that some arguments of its function may be, in order, by place.
+      counters: all that some arguments of its function may be, in order, by place; the ends are enough.
       sorts: whether it sorts, or stands in the place of what does: which elements of a tensor are compared with each
         other is the network's matter then, and some always come in one order.
       no_nan: whether runs with NaN are left out, so that what only these have is not asked for.
     """
 
     program: Program
-    counters: Mapping[int, Sequence[int]]
+    counters: Mapping[int, Sequence[float]]
     sorts: bool = False
     no_nan: bool = False
 
@@ -648,6 +648,8 @@ def _rest(x: Interval, y: Interval) -> Interval | None:
 
 
 def _and(x: Interval, y: Interval) -> Interval | None:
+    if all(e in TRUTH for e in (*x, *y)):
+        return min(x[0], y[0]), min(x[1], y[1])
     ends = [b for a, b in (x, y) if a >= 0]
     return (0, min(ends)) if ends else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import prod
+from math import inf, prod
 from time import monotonic
 from typing import Any, Literal, Protocol
 
@@ -20,17 +20,27 @@ from hlo_lower.verify.input_roles import roles_of
 from hlo_lower.verify.interpreter import Interpreter
 from hlo_lower.verify.judge import Judgement, Terms, judge, work_of
 from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.outcomes import intervals_of
 from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.patience import patience
-from hlo_lower.verify.piece import Pieces, module_of, pieces_of, types_of
+from hlo_lower.verify.piece import Pieces, module_of, piece, pieces_of, types_of
 from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
+from hlo_lower.verify.ranges import Interval
 from hlo_lower.verify.run import CannotRunError
 from hlo_lower.verify.samples import values_apart
 from hlo_lower.verify.stable_sorts import allows_another
 from hlo_lower.verify.turns import values_of
 from hlo_lower.verify.unshown import Unshown, unshown_in
-from hlo_lower.verify.widening import Sought, cut, depends, enclosing, widened
+from hlo_lower.verify.widening import (
+    Sought,
+    begun_at_arguments,
+    cut,
+    depends,
+    enclosing,
+    widened,
+    with_constants,
+)
 from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
@@ -272,9 +282,12 @@ class RegionJudge:
         narrow = judged = self._judge(region)
         verdict = self._verdict(name, region, region, narrow)
         if narrow.status == "equal":
-            return _unless_missed(verdict)
+            agreed = _unless_missed(verdict)
+            is_known = agreed.status == "equal" or narrow.missed is None
+            return agreed if is_known else self._within(name, verdict, [region], narrow, start) or agreed
         wide, integers_only, step = region, True, len(STEPS) if judged.is_late else 0
         only_run: RegionVerdict | None = None
+        tried = [region]
         is_aimed, until = True, start + patience().of_region
         while True:
             if monotonic() > until:
@@ -296,16 +309,19 @@ class RegionJudge:
                 # What a loop carries cannot be aimed at: that the loops agree does not say that their bodies do there.
                 is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != LOOP
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
-                judged = narrow
+                judged, tried = narrow, [wider]
             else:
                 seen = cut(region, wider)
                 judged = self._judge(wider, Sought(region, narrow.failures, wider, seen, self._terms.seed), seen)
+                tried.append(wider)
             # What is late narrowly is late with a few producers more, and each time costs the limit.
             wide, step = wider, len(STEPS) if judged.is_late else step + 1
             if judged.status == "equal":
                 agreed = self._agreed(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
                     return agreed
+                if judged.not_exercised and is_aimed:
+                    return self._within(name, verdict, tried, judged, until) or agreed
                 only_run = agreed  # with more producers there may be nothing left that could have moved: constants
         if only_run is not None and (judged.status != "differs" or wide.pair.around is not None):
             return only_run
@@ -340,6 +356,44 @@ class RegionJudge:
             told = f"narrow failure not reached, {judged.runs} runs: what is computed for it never changed"
             return replace(found, status="only run", reason=told)
         return _unless_missed(found)
+
+    def _within(
+        self, name: str, verdict: RegionVerdict, tried: Sequence[Region], judged: Judgement, until: float
+    ) -> RegionVerdict | None:
+        """The verdict on regions, each wider than the one before, of which the last one is equal in all runs, but not
+        all was had: looked at with what all that stands before them says of their inputs."""
+        widest = begun_at_arguments(tried[-1])
+        within = self._intervals(tried[-1], widest)
+        if within and judged.missed is not None:
+            left = replace(judged, not_exercised=judged.missed(within))
+            if len(tried) > 1:
+                agreed = self._agreed(name, verdict, tried[0], tried[-1], left, is_aimed=True)
+            else:
+                agreed = _unless_missed(replace(verdict, not_exercised=left.not_exercised))
+            if agreed.status == "equal":
+                return agreed
+        for region in (with_constants(narrow, widest) for narrow in tried[:-1]):
+            own, within = self.pieces(region), self._intervals(region, widest)
+            if monotonic() > until or not within or isinstance(own, CannotRunError):
+                continue
+            held = judge(region, own, self._terms, self._interpreter, within=within, stop_at_first=True)
+            if held.status == "equal":
+                agreed = self._agreed(name, verdict, region, region, held, is_aimed=True)
+                if agreed.status == "equal":
+                    return agreed
+        return None
+
+    def _intervals(self, region: Region, widest: Region) -> dict[Number, Interval]:
+        """Between which numbers the inputs of a region lie, as a wider one tells."""
+        side, seen, known = widest.pair.first, cut(region, widest), values_of(widest)
+        types = types_of(widest)
+        counters = {place: known[n] for place, n in enumerate(widest.inputs) if n in known}
+        try:
+            text = piece(side, widest.first, widest.inputs, [side.value_of[n] for n in seen], types)
+        except CannotRunError:
+            return {}
+        told = zip(seen, intervals_of(text, counters), strict=True)
+        return {number: ends for number, given in told if (ends := _told(widest, number, given)) is not None}
 
     def _at_the_arguments(self, name: str, verdict: RegionVerdict, wide: Region, judged: Judgement) -> RegionVerdict:
         """A region that begins at the function's arguments and still differs, or cannot be judged."""
@@ -545,6 +599,19 @@ def _begins_at_arguments(region: Region) -> bool:
     """Whether all that a region takes are arguments of the function: nothing that has an effect makes one of them."""
     side = region.pair.first
     return all(n in side.value_of and side.program.makers[side.value_of[n]] is None for n in region.inputs)
+
+
+def _told(region: Region, number: Number, interval: Interval) -> Interval | None:
+    """What an interval says of a value within a region's first piece, if that is more than its type says."""
+    side = region.pair.first
+    dtype = side.program.dtype_of(side.value_of[number])
+    if dtype is None or dtype.kind == "c":
+        return None
+    ends: Interval = (0, 1) if dtype == np.bool_ else (-inf, inf)
+    if dtype.kind in "iu":
+        ends = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    found = max(interval[0], ends[0]), min(interval[1], ends[1])
+    return None if found == ends else found
 
 
 def _moved(narrow: Region, wide: Region, judged: Judgement) -> bool:

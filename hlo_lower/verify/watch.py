@@ -1,6 +1,6 @@
 """What the runs of a region had of what its two pieces may come out as (`hlo_lower.verify.outcomes`)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlo_lower.verify.aims import Aims
 from hlo_lower.verify.align import Region
@@ -9,6 +9,7 @@ from hlo_lower.verify.driven_runs import Run
 from hlo_lower.verify.outcomes import Outcomes
 from hlo_lower.verify.piece import Pieces
 from hlo_lower.verify.program import location_of, ops_within
+from hlo_lower.verify.ranges import Interval, Ranges
 from hlo_lower.verify.run import CannotRunError
 
 KEPT = 12
@@ -20,7 +21,7 @@ class Watch:
 
     Args:
       region, pieces: what is run.
-      values: all that an input of it may be, in order, where that is known.
+      values: all that an input of it may be, in order, where that is known, or the least and the greatest of it.
       compiled: compiles a module.
       only_entered: whether branches and loops alone are looked at.
       no_nan: whether runs with NaN are left out.
@@ -30,7 +31,7 @@ class Watch:
         self,
         region: Region,
         pieces: Pieces,
-        values: Sequence[Sequence[int] | None],
+        values: Sequence[Sequence[float] | None],
         compiled: Callable[[str], Runnable],
         *,
         only_entered: bool,
@@ -77,6 +78,12 @@ class Watch:
                     yield from Aims(outcomes, self._compiled, self._made).next()
                 except CannotRunError:
                     continue
+
+    def hold(self, within: Mapping[int, Interval]) -> None:
+        """Do not ask for what cannot come where inputs, by place, lie within intervals."""
+        for outcomes in self.outcomes:
+            old = outcomes.ranges
+            outcomes.ranges = Ranges(old.program, {**within, **old.counters}, old.sorts, old.no_nan)
 
     def missed(self) -> tuple[str, ...]:
         """What no run had, a line each."""

@@ -51,10 +51,10 @@ def program(rng, element):
                     lines.append(f"{truths[-1]} = stablehlo.{name} {operands} : {kinds}")
                 add(f"select {truths[-1]}, {rng.choice([a, b, c])}, {c} : tensor<4xi1>, {made}")
                 if rng.random() < 0.5:
-                    moved = "transpose {}, dims = [1, 0] : ({}) -> {}", "broadcast_in_dim {}, dims = [1, 0] : ({}) -> {}"
+                    moved = rng.choice(["transpose", "broadcast_in_dim"])
                     square = f"tensor<2x2x{element}>"
                     add(f"reshape {a} : ({made}) -> {square}")
-                    add(rng.choice(moved).format(values.pop(), square, square))
+                    add(f"{moved} {values.pop()}, dims = [1, 0] : ({square}) -> {square}")
                     add(f"reshape {values.pop()} : ({square}) -> {made}")
                     add(f"select {truths[-1]}, {values[-1]}, {c} : tensor<4xi1>, {made}")
             case 3:
