@@ -145,14 +145,21 @@ def scatter_to_permuted(op: ScatterLowering) -> Sequence[Value]:
         order = build.iota(numbers.static_shape, 1, numbers.element_type)
         numbers_of = sort_rows(build, numbers, [order])[1]
         found = [take_rows(build, u, numbers_of) for u in updates]
-    values = [flat.restored(build, v) for v in found]
-    currents = op.scatter.promoted_operands(build) if reads_current(op) else values
-    return new_values(op, build, currents, values)
+    return _of_updates(op, found)
+
+
+def _of_updates(op: ScatterLowering, found: Sequence[Value]) -> Sequence[Value]:
+    """The result from the one update of each row."""
+    values = [op.flat.restored(op.build, v) for v in found]
+    currents = op.scatter.promoted_operands(op.build) if reads_current(op) else values
+    return new_values(op, op.build, currents, values)
 
 
 def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
     """The result from the number of the last write to each row, [B, D]; -1 where there is none."""
     build, flat = op.build, op.flat
+    if op.facts.claims is not None and op.facts.claims.is_permutation:
+        return _of_updates(op, [take_rows(build, u, last) for u in flat.updates(build)])
     zero = build.constant(0, last.static_shape, last.element_type)
     hit = flat.restored_mask(build, build.compare(last, "GE", zero))
     number = build.elementwise("maximum", last, zero)

@@ -46,25 +46,43 @@ class Aims:
 
     def next(self) -> Iterator[Run]:
         """The runs."""
-        program = self.outcomes.program
-        body = program.entries["main"]
+        body = self.outcomes.program.entries["main"]
         points = [point for point in self.outcomes.left() if point.op.parent is body]
-        self._arguments = list(body.arguments)
-        self._ops, self._read = self._behind(points)
-        if not points or not self.runs or not self._ops:
+        if self._look_behind({value for point in points for value in point.op.inputs}):
+            for point in points:
+                yield from self._at(point)
+
+    def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
+        """Runs that try to make a value of the piece a target."""
+        if not self._look_behind({value}):
             return
+        for turn, run in enumerate(self.runs):
+            values = self.values(run.arguments)
+            if values[value].shape != target.shape:
+                return
+            rng = np.random.default_rng(turn)
+            inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
+            for solution in islice(inverse.solved(value, (target, np.ones(target.shape, bool))), MOST):
+                yield Run("sought at the cut", self._applied(run.arguments, solution, 0, rng), run.is_special)
+
+    def _look_behind(self, wanted: set[ValueId]) -> bool:
+        """Make ready to look at what values are made of; whether that is possible."""
+        program = self.outcomes.program
+        self._arguments = list(program.entries["main"].arguments)
+        self._ops, self._read = self._behind(wanted)
+        if not self.runs or not self._ops:
+            return False
         own = {value: value for value in range(len(program.types))}
         types = [program.types[value] for value in self._arguments]
         places = dict(enumerate(self._arguments))
         self._probe = self.compiled(module_of(program, self._ops, places, own, self._read, types))
-        for point in points:
-            yield from self._at(point)
+        return True
 
-    def _behind(self, points: Sequence[Point]) -> tuple[list[Op], list[ValueId]]:
-        """The operations behind points, and their results that are arrays."""
+    def _behind(self, wanted: set[ValueId]) -> tuple[list[Op], list[ValueId]]:
+        """The operations behind values, and their results that are arrays."""
         program = self.outcomes.program
         body = program.entries["main"]
-        needed = {value for point in points for value in point.op.inputs}
+        needed = set(wanted)
         ops: list[Op] = []
         for op in reversed(body.ops):
             if needed.intersection(op.results):

@@ -1,6 +1,7 @@
 """Constants by value: what an operation gives where all its operands are known.
 
-Numbers that are moved, and integer arithmetic, are folded; no float arithmetic, so nothing rounds here. A tensor of one
+Numbers that are moved, integer arithmetic, and conversions that are exact are folded; no float arithmetic, so nothing
+rounds here. A tensor of one
 value (a splat) is one value with its shape, never an array of that shape (the arrays below are broadcast views).
 """
 
@@ -162,13 +163,41 @@ def _compare(
 def _convert(
     raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array | None:
-    if operands[0].dtype.kind not in "iub" or dtype.kind not in "iu":
-        return None
+    """Between integers, and to floats that hold each of these integers or floats exactly."""
 
     def converted(x: Array) -> Array:
         return np.asarray(x).astype(dtype)
 
-    return _computed(converted)(raw, operands, shape, dtype)
+    given = operands[0]
+    if dtype.name in _HOLDS and _holds(dtype.name, given):
+        one = all(is_splat(o) for o in operands) and 0 not in shape
+        return np.broadcast_to(converted(_one(given)), shape) if one else converted(given)
+    return _computed(converted)(raw, operands, shape, dtype) if dtype.kind in "iu" else None
+
+
+_HOLDS = {"float16": ((), 11), "bfloat16": ((), 8), "float32": (("float16", "bfloat16"), 24),
+          "float64": (("float16", "bfloat16", "float32"), 53)}  # fmt: skip
+"""Float types: which of them each holds all numbers of, and the bits of a number."""
+
+
+def _holds(name: str, given: Array) -> bool:
+    """Whether a float type holds all numbers of an array exactly; of NaN nothing is said."""
+    narrower, bits = _HOLDS[name]
+    if given.dtype.kind not in "iub":
+        return given.dtype.name in narrower and not np.any(given != given)
+    least, most = (int(end) for end in (given.min(initial=0), given.max(initial=0)))
+    return -(1 << bits) <= least and most <= 1 << bits
+
+
+def _same_bits(
+    raw: mlir.RawOperation, operands: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array | None:
+    given = operands[0]
+    if given.shape != shape or given.dtype.itemsize != dtype.itemsize or dtype.kind in "bc" or given.dtype.kind in "bc":
+        return None
+    if given.size and is_splat(given):
+        return np.broadcast_to(_one(given).reshape(1).view(dtype)[0], shape)
+    return np.ascontiguousarray(given).view(dtype)
 
 
 def _select(
@@ -199,6 +228,7 @@ _FOLDS: Mapping[str, _Fold] = {
     "compare": _compare,
     "select": _select,
     "convert": _convert,
+    "bitcast_convert": _same_bits,
     "add": _computed(_sum),
     "subtract": _computed(np.subtract),
     "multiply": _computed(_product),

@@ -73,6 +73,9 @@ SCALES = 1.0, 1024.0
 SMALLEST = 1e-37
 """Numbers of a smaller magnitude are not taken for neighbours of a constant."""
 
+POSITIVE = 0.5, 0.1, 0.0
+"""Shares of zeros that are positive: a sum is -0.0 only where each of its terms is."""
+
 DECADES = 12, 12, 12, 32
 """Powers of ten below which large floats lie, drawn for each: sums of them are finite, some of their squares not."""
 
@@ -158,15 +161,24 @@ def runs_of(
 
 
 def kept_within(run: Run, roles: Roles, seed: int) -> Run:
-    """A run of which each input lies between the numbers that are known of it: at an end, or moved by whole lengths."""
-    if all(role.within is None for role in roles.inputs):
+    """A run whose inputs are what they may be: one of the values that a loop's counter takes; between the numbers that
+    are known of an input at an end, or moved by whole lengths."""
+    if all(role.within is None and role.values is None for role in roles.inputs):
         return run
     rng = np.random.default_rng(seed)
-    arguments = [
-        array if role.within is None else _between(rng, np.asarray(array), role.within)
-        for array, role in zip(run.arguments, roles.inputs, strict=True)
-    ]
+    arguments = list[Array]()
+    for array, role in zip(run.arguments, roles.inputs, strict=True):
+        if role.values is not None:
+            arguments.append(_among(np.asarray(array), role.values))
+        else:
+            arguments.append(array if role.within is None else _between(rng, np.asarray(array), role.within))
     return replace(run, arguments=arguments)
+
+
+def _among(array: Array, values: Sequence[int]) -> Array:
+    numbers = array.reshape(-1).tolist()
+    kept = [n if n in values or not len(values) else values[n % len(values)] for n in numbers]
+    return np.asarray(kept, object).astype(array.dtype).reshape(array.shape)
 
 
 def _between(rng: np.random.Generator, array: Array, interval: Interval) -> Array:
@@ -223,8 +235,12 @@ def _of_small(roles: Roles) -> list[_Plan]:
     for place, role in enumerate(roles.inputs):
         if prod(role.shape) == 1 and _is_float(role.dtype):
             for value in dict.fromkeys((*_specials(role, roles), *_named(role.dtype, roles)[1])):
-                for kind in ("ordinary", "special") if not np.isfinite(value) or value == 0.0 else ("ordinary",):
-                    plans.append(_Plan(f"input {place} = {value}", "in range", 0, kind, "wide", (place, value)))
+                aim, is_special = f"input {place} = {value}", not np.isfinite(value) or value == 0.0
+                for kind, numbers in (
+                    ("ordinary", "wide"),
+                    ("special", "wide") if is_special else ("ordinary", "small"),
+                ):
+                    plans.append(_Plan(aim, "in range", 0, kind, numbers, (place, value)))
     pools = [
         (prod(role.shape), *map(len, _named(role.dtype, roles)))
         for role in roles.inputs
@@ -474,7 +490,8 @@ def _floats(rng: np.random.Generator, kind: str, shape: tuple[int, ...], dtype: 
     if kind == "mild":
         return (plain * MILD).astype(dtype)
     if kind == "zeros":
-        return np.where(rng.random(shape) < 0.5, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
+        positive = rng.random(shape) < rng.choice(POSITIVE)
+        return np.where(positive, np.zeros((), dtype), -np.zeros((), dtype)).astype(dtype)
     if kind == "large":
         is_short = dtype.itemsize <= 2 and dtype.name != "bfloat16"
         decades = 6 if is_short else rng.choice(DECADES, size=shape)

@@ -164,7 +164,7 @@ class Ranges:
         return {bool(low), bool(high)}
 
     def _compare(self, first: ValueId, second: ValueId, outcome: str) -> bool:
-        if first == second:
+        if first == second or self._is_clamped(first, second) or self._is_clamped(second, first):
             return outcome == "equal" or (outcome == "different" and self._is_float(first))
         (a, b), (c, d) = self.of(first), self.of(second)
         if outcome == "equal" and (self._is_nan_apart(first, second) or self._is_nan_apart(second, first)):
@@ -177,6 +177,15 @@ class Ranges:
         }[outcome]
         signs = {"less": (-1,), "greater": (1,), "equal": (0,), "different": (-1, 1)}[outcome]
         return may_be and any(self._tables.may_be(first, second, sign) for sign in signs)
+
+    def _is_clamped(self, value: ValueId, number: ValueId) -> bool:
+        """Whether a value is a number clamped to bounds between which that lies anyway."""
+        maker = self.program.makers[value]
+        if maker is None or maker.short_name != "clamp" or maker.inputs[1] != number:
+            return False
+        (_, least), (most, _) = self.of(maker.inputs[0]), self.of(maker.inputs[2])
+        low, high = self.of(number)
+        return least <= low and high <= most
 
     def _is_nan_apart(self, bits: ValueId, number: ValueId) -> bool:
         """Whether integers are the bits of floats of which one NaN alone may be among them, and a number another NaN.
@@ -268,6 +277,8 @@ class Ranges:
             return self._type(value)
         self._known[value] = self._type(value)  # for what it is computed from itself
         place, in_condition = body.arguments.index(value), body is loop.bodies[0]
+        if loop.bodies[1].returned[place] == loop.bodies[1].arguments[place]:  # it stays what it begins with
+            return self.of(loop.inputs[place])
         counters = [counter_at(self.program, self._integer, loop, k) for k in range(len(loop.inputs))]
         counter = counters[place]
         if counter is not None and counter.end is not None:
@@ -465,6 +476,8 @@ class Ranges:
         if any(self._is_float(v) for v in op.inputs):  # NaN
             return TRUTH
         (a, b), (c, d) = given
+        if self._is_clamped(*op.inputs) or self._is_clamped(*op.inputs[::-1]):
+            return (1, 1) if direction in ("LE", "GE", "EQ") else (0, 0)
         always, never = {
             "LT": (b < c, a >= d),
             "LE": (b <= c, a > d),

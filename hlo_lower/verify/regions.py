@@ -306,6 +306,8 @@ class RegionJudge:
                 wider = None if self._terms.is_strict or only_run is not None else enclosing(wide)
                 if wider is None:
                     break
+                if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
+                    return found
                 # What a loop carries cannot be aimed at: that the loops agree does not say that their bodies do there.
                 is_aimed = is_aimed and wide.pair.around is not None and wide.pair.around[1].name != LOOP
                 region, narrow, integers_only, step = wider, self._judge(wider), True, -1
@@ -320,8 +322,10 @@ class RegionJudge:
                 agreed = self._agreed(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
                     return agreed
-                if judged.not_exercised and is_aimed:
-                    return self._within(name, verdict, tried, judged, until) or agreed
+                if is_aimed and (found := self._within(name, verdict, tried, judged, until)):
+                    return found
+                if is_aimed and judged.not_exercised:
+                    return agreed
                 only_run = agreed  # with more producers there may be nothing left that could have moved: constants
         if only_run is not None and (judged.status != "differs" or wide.pair.around is not None):
             return only_run
@@ -360,8 +364,8 @@ class RegionJudge:
     def _within(
         self, name: str, verdict: RegionVerdict, tried: Sequence[Region], judged: Judgement, until: float
     ) -> RegionVerdict | None:
-        """The verdict on regions, each wider than the one before, of which the last one is equal in all runs, but not
-        all was had: looked at with what all that stands before them says of their inputs."""
+        """The verdict on regions, each wider than the one before, with what all that stands before them says of their
+        inputs: on the last one, if it is equal in all runs but not all was had, and on those that are not equal."""
         widest = begun_at_arguments(tried[-1])
         within = self._intervals(tried[-1], widest)
         if within and judged.missed is not None:

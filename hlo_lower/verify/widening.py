@@ -28,6 +28,9 @@ CORRECTIONS = 3
 FAILURES_SOUGHT = 8
 """Narrow runs that are sought."""
 
+FAILURES_SOLVED = 4
+"""Narrow runs of which each value at the cut is solved for the wide inputs."""
+
 MORE_SEEDS = 2
 """Further drawings of the driven inputs of a wide region."""
 
@@ -164,6 +167,11 @@ class Sought:
                     for slot, number in enumerate(self._seen):
                         if number in failure and self._wide.inputs[place] in behind[slot]:
                             yield from self._aimed(case, base, place, slot, failure[number], is_special)
+        for failure, is_special in zip(self._failures[:FAILURES_SOLVED], self._special, strict=False):
+            from_these = [Run("", self._with_shared(run.arguments, failure), is_special) for run in drawn[:2]]
+            for slot, number in enumerate(self._seen):
+                if number in failure and behind[slot]:
+                    yield from case.reaching(slot, failure[number], from_these)
         for extra in range(MORE_SEEDS):
             yield from runs_of(roles, [self._seed, 2 + extra], meeting=False)
 

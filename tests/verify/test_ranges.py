@@ -130,6 +130,40 @@ def test_what_is_clamped_is_never_less():
     assert [ranges.may_be(compare, what) for what in ("equal", "greater", "less")] == [True, True, False]
 
 
+KEPT = """func.func public @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+%z = stablehlo.constant dense<0> : tensor<i32>
+%one = stablehlo.constant dense<1> : tensor<i32>
+%n = stablehlo.constant dense<3> : tensor<i32>
+%m = stablehlo.constant dense<MOST> : tensor<i32>
+%at = stablehlo.iota dim = 0 : tensor<4xi32>
+%0:3 = stablehlo.while(%i = %z, %v = %x, %k = %at) : tensor<i32>, tensor<8xf32>, tensor<4xi32>
+cond {
+  %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+} do {
+  %a = stablehlo.dynamic_slice %k, %i, sizes = [1] : (tensor<4xi32>, tensor<i32>) -> tensor<1xi32>
+  %s = stablehlo.reshape %a : (tensor<1xi32>) -> tensor<i32>
+  %c = stablehlo.clamp %z, %s, %m : tensor<i32>
+  %q = stablehlo.compare EQ, %c, %s : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %d = stablehlo.negate %v : tensor<8xf32>
+  %w = stablehlo.select %q, %d, %v : tensor<i1>, tensor<8xf32>
+  %j = stablehlo.add %i, %one : tensor<i32>
+  stablehlo.return %j, %w, %k : tensor<i32>, tensor<8xf32>, tensor<4xi32>
+}
+return %0#1 : tensor<8xf32>
+}"""
+
+
+@pytest.mark.parametrize(("most", "may_be"), [(2, True), (3, False), (7, False)])
+def test_what_a_loop_keeps_lies_where_it_began(most, may_be):
+    """A clamp to bounds that hold anyway moves nothing, also for what a loop carries unchanged."""
+    ranges = Ranges(Program(mlir.parse_module(KEPT.replace("MOST", str(most)))), {})
+    [loop] = (op for op in ranges.program.entries["main"].ops if op.name == "stablehlo.while")
+    [compare] = (op for op in loop.bodies[1].ops if op.name == "stablehlo.compare")
+    assert ranges.may_be(compare, "equal")
+    assert ranges.may_be(compare, "different") == may_be
+
+
 ALONG = """func.func public @main(%x: tensor<f32>) -> tensor<f32> {
 %z = stablehlo.constant dense<0> : tensor<i32>
 %0:4 = stablehlo.while(%i = %z, %j = %z, %k = %z, %v = %x) : tensor<i32>, tensor<i32>, tensor<i32>, tensor<f32>

@@ -1,0 +1,55 @@
+"""Decisions within the bodies of reductions, scatters and sorts, which no run counts: those that one piece alone makes.
+
+A body that compares its arguments as they are, as those of maxima, of arguments of maxima and of most sorts do, is
+driven by the elements that it is given. One that compares what it computes may decide otherwise for a single number.
+"""
+
+from collections.abc import Iterator
+
+from hlo_lower.verify.align import Region, Side
+from hlo_lower.verify.numbering import Number
+from hlo_lower.verify.program import Body, Op, ValueId, location_of, ops_within
+
+COUNTED = frozenset({"if", "case", "while"})
+"""Operations in whose bodies outcomes are counted (`hlo_lower.verify.outcomes`)."""
+
+DECIDING = {"compare": 2, "maximum": 2, "minimum": 2, "clamp": 3}
+"""Operations that decide, and how many operands they decide by."""
+
+ORDERED = frozenset({"negate", "bitcast_convert", "reshape", "broadcast_in_dim"})
+"""Operations whose results tell all that their operand does."""
+
+
+def undriven(region: Region) -> Iterator[str]:
+    """What decides by computed values within such a body, where the other piece has no such body."""
+    bodies = [dict(_bodies(side, ops)) for side, ops in region.sides]
+    for mine, others in zip(bodies, bodies[::-1], strict=True):
+        for number, (side, body) in mine.items():
+            if number not in others:
+                for op in ops_within(body.ops):
+                    if any(_is_computed(side, body, v) for v in op.inputs[: DECIDING.get(op.short_name, 0)]):
+                        yield f"the {op.short_name} at {location_of(op.raw)}: no run counts its outcomes in this body"
+
+
+def _bodies(side: Side, ops: list[Op]) -> Iterator[tuple[Number | ValueId, tuple[Side, Body]]]:
+    for op in ops_within(ops):
+        for body in op.bodies if op.short_name not in COUNTED else ():
+            try:
+                number = side.table.region(side.program, body, side.numbers, side.depth + 1)
+            except KeyError:  # it reads what stands in another body, and so is like no other
+                number = -1 - body.arguments[0]
+            yield number, (side, body)
+
+
+def _is_computed(side: Side, body: Body, value: ValueId) -> bool:
+    """Whether a value is neither one of a body's arguments nor a constant."""
+    maker = side.program.makers[value]
+    if maker is None or maker.short_name == "constant":
+        return False
+    if maker.short_name == "convert":
+        given, made = (side.program.dtype_of(v) for v in (maker.inputs[0], value))
+        if given is None or made is None or given.kind != made.kind or given.itemsize > made.itemsize:
+            return True
+    elif maker.short_name not in ORDERED:
+        return True
+    return _is_computed(side, body, maker.inputs[0])
