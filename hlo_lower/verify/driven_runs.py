@@ -176,7 +176,7 @@ def kept_within(run: Run, roles: Roles, seed: int) -> Run:
 
 
 def _among(array: Array, values: Sequence[int]) -> Array:
-    numbers = array.reshape(-1).tolist()
+    numbers: list[int] = array.reshape(-1).tolist()
     kept = [n if n in values or not len(values) else values[n % len(values)] for n in numbers]
     return np.asarray(kept, object).astype(array.dtype).reshape(array.shape)
 
