@@ -186,7 +186,7 @@ def _between(rng: np.random.Generator, array: Array, interval: Interval) -> Arra
     if array.dtype.kind not in "iub":
         ends = np.asarray(interval, np.float64).astype(array.dtype)
         return np.where(array < ends[0], ends[0], np.where(array > ends[1], ends[1], array)).astype(array.dtype)
-    numbers = np.asarray(array, object)
+    numbers = array.astype(np.int64 if array.dtype.itemsize < 8 else object)
     is_inside = (numbers >= low) & (numbers <= high)
     turned = low + (numbers - low) % (high - low + 1)
     moved = np.where(rng.random(array.shape) < 0.5, turned, np.clip(numbers, low, high))

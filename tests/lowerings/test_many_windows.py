@@ -191,15 +191,19 @@ PERMUTED = (Path(__file__).parents[1] / "golden" / "permuted.mlir").read_text()
 ADDED = "%s_ = stablehlo.add %c, %u : tensor<f32>\n    stablehlo.return %s_ : tensor<f32>"
 
 
+@pytest.mark.parametrize("form", ["", "only", "sorted_only"])
 @pytest.mark.parametrize("is_added", [False, True])
 @pytest.mark.parametrize("width", [4, 1])
-def test_rows_in_the_order_of_an_argsort(width, is_added):
-    """Each row gets the update whose key has its place, also where keys are equal: the program's own sort is stable."""
+def test_rows_in_the_order_of_an_argsort(width, is_added, form):
+    """Each row gets the update whose key has its place, also where keys are equal: the program's own sort is stable.
+    No rule asks whether a row is written."""
     text = PERMUTED.replace("8x4xf32", f"8x{width}xf32")
     if is_added:
         text = text.replace("stablehlo.return %u : tensor<f32>", ADDED)
-    lowered = hl.lower(text, prefer=("permuted",))
-    assert [record.rule for record in lowered.records] == ["permuted"]
+    rule = f"{form if is_added else form.replace('only', 'last')}_writer" if form else "permuted"
+    lowered = hl.lower(text, prefer=(rule,))
+    assert [record.rule for record in lowered.records] == [rule]
+    assert "compare GE" not in lowered.text
     executable, rng = Executable(lowered.text, "exact"), np.random.default_rng(0)
     for _ in range(6):
         keys = rng.integers(-3, 4, 8).astype(np.int32)

@@ -222,6 +222,53 @@ stablehlo.return %c : tensor<i32>
     return function(lines, f"%o: {kind}, %i: {rows}, %u: tensor<6xi32>", "%r", kind)
 
 
+I8 = "tensor<8xi32>"
+
+
+def reduced(decided="%m"):
+    """A maximum whose body may give something else for one number in 2^32."""
+    body = f"""%z = stablehlo.constant dense<-2147483648> : tensor<i32>
+%r = "stablehlo.reduce"(%x, %z) <{{dimensions = array<i64: 0>}}> ({{
+^bb0(%a: tensor<i32>, %b: tensor<i32>):
+%m = stablehlo.maximum %a, %b : tensor<i32>
+%k = stablehlo.constant dense<7919> : tensor<i32>
+%h = stablehlo.multiply %b, %k : tensor<i32>
+%w = stablehlo.constant dense<99887766> : tensor<i32>
+%p = stablehlo.compare EQ, %h, %w : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%s = stablehlo.select %p, %a, %m : tensor<i1>, tensor<i32>
+stablehlo.return {decided} : tensor<i32>
+}}) : ({I8}, tensor<i32>) -> tensor<i32>"""
+    return function(body, f"%x: {I8}", "%r", "tensor<i32>")
+
+
+def quantized(rounding):
+    """Bytes of a product that is rounded and clipped."""
+    m, n = "tensor<3x16xi8>", "tensor<3x3xf32>"
+    body = f"""%d = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : ({m}, {m}) -> tensor<3x3xi32>
+%f = stablehlo.convert %d : (tensor<3x3xi32>) -> {n}
+%b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> {n}
+%p = stablehlo.multiply %f, %b : {n}
+%q = stablehlo.round_nearest_{rounding} %p : {n}
+%c = stablehlo.constant dense<127> : tensor<i32>
+%g = stablehlo.convert %c : (tensor<i32>) -> tensor<f32>
+%h = stablehlo.broadcast_in_dim %g, dims = [] : (tensor<f32>) -> {n}
+%l = stablehlo.minimum %q, %h : {n}
+%r = stablehlo.convert %l : ({n}) -> tensor<3x3xi8>"""
+    return function(body, f"%x: {m}, %s: tensor<f32>", "%r", "tensor<3x3xi8>")
+
+
+def summed(start):
+    """Rows of which the mean is subtracted: -0.0 stays -0.0 only where the sum begins with 0.0."""
+    rows = "tensor<4x5xf32>"
+    body = f"""%z = stablehlo.constant dense<{start}> : tensor<f32>
+%t = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : ({rows}, tensor<f32>) -> {F}
+%n = stablehlo.exponential %t : {F}
+%e = stablehlo.divide %t, %n : {F}
+%b = stablehlo.broadcast_in_dim %e, dims = [0] : ({F}) -> {rows}
+%r = stablehlo.subtract %x, %b : {rows}"""
+    return function(body, f"%x: {rows}", "%r", rows)
+
+
 UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
 
 PAIRS = {
@@ -274,6 +321,9 @@ PAIRS = {
     "NaN beside a number": (where_nan("%x"), where_nan("%s")),
     "rows that are said to be unique": (added(), added(UNIQUE)),
     "rows that are said to ascend": (added(), added(SORTED)),
+    "a number that a reduction compares": (reduced(), reduced("%s")),
+    "ties behind a scale": (quantized("even"), quantized("afz")),
+    "a sum of negative zeros": (summed("0.0"), summed("-0.0")),
     "the algorithm of random bits": (random_bits("PHILOX"), random_bits("DEFAULT")),
 }
 

@@ -41,6 +41,54 @@ def test_a_clamp_that_is_too_wide_does_not(last):
     assert int(region.inputs[1]) > 5
 
 
+REMAINDER = """%n = stablehlo.constant dense<6> : tensor<i32>
+%lo = stablehlo.constant dense<0> : tensor<i32>
+%m = stablehlo.remainder %i, %n : tensor<i32>
+%s = stablehlo.compare LT, %m, %lo : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%up = stablehlo.constant dense<{0}> : tensor<i32>
+%t = stablehlo.add %m, %up : tensor<i32>
+%j = stablehlo.select %s, %t, %m : tensor<i1>, tensor<i32>
+"""
+GUARDED = """%five = stablehlo.constant dense<5> : tensor<i32>
+%c = stablehlo.clamp %lo, %j, %five : tensor<i32>
+%p = stablehlo.compare EQ, %c, %j : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%v = stablehlo.dynamic_slice %o, %c, sizes = [3] : (tensor<8xf32>, tensor<i32>) -> tensor<3xf32>
+%w = stablehlo.select %p, %u, %v : tensor<i1>, tensor<3xf32>
+%r = stablehlo.dynamic_update_slice %o, %w, %c : (tensor<8xf32>, tensor<3xf32>, tensor<i32>) -> tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("write", [UPDATE, GUARDED])
+def test_what_cannot_come_before_a_region_is_not_asked_for(write):
+    """A remainder lies in 0 to 5, so no run has a guard that is false, and none need have one."""
+    texts = [main(ARGUMENTS, REMAINDER.format(6) + body, "%r") for body in (SCATTER, write)]
+    verdict = verify(*texts, level="regions")
+    assert verdict.ok, verdict.lines()
+
+
+@pytest.mark.parametrize("more", [4, 7])
+def test_what_can_come_is(more):
+    """Where the remainder may be -1, or 6, an update without a guard differs."""
+    texts = [main(ARGUMENTS, REMAINDER.format(more) + body, "%r") for body in (SCATTER, UPDATE)]
+    assert verify(*texts, level="regions").differs
+
+
+def test_what_is_taken_for_impossible_is_no_more_than_intervals_say():
+    """A guard that is false for one number in 2^32 is not equal to none."""
+    odd = """%k = stablehlo.constant dense<7919> : tensor<i32>
+%h = stablehlo.multiply %i, %k : tensor<i32>
+%x = stablehlo.constant dense<123456> : tensor<i32>
+%g = stablehlo.xor %h, %x : tensor<i32>
+%lo = stablehlo.constant dense<0> : tensor<i32>
+%q = stablehlo.multiply %g, %g : tensor<i32>
+%w = stablehlo.constant dense<305419896> : tensor<i32>
+%e = stablehlo.compare EQ, %q, %w : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%far = stablehlo.constant dense<9> : tensor<i32>
+%j = stablehlo.select %e, %far, %lo : tensor<i1>, tensor<i32>
+"""
+    verdict = verify(*(main(ARGUMENTS, odd + body, "%r") for body in (SCATTER, UPDATE)), level="regions")
+    assert not verdict.ok
+
+
 NARROW = """%k = stablehlo.constant dense<100> : tensor<8xi8>
 %s = stablehlo.add %a, %k : tensor<8xi8>
 %r = stablehlo.convert %s : (tensor<8xi8>) -> tensor<8xi32>"""
