@@ -103,15 +103,16 @@ def _word(c: Carrying, x: Value) -> Value:
 
 
 def _in_float(c: Carrying, x: Pair, node: Node) -> Value:
-    """A number as a float, on its carrier; a narrow one is made of f32, as XLA does."""
+    """A number as a float, on its carrier; a narrow one is made of an f32 that is rounded as the number is."""
     before, after = node.operand(0).element_type, node.result().element_type
     if after not in ("f32", "f64", *FLOATS):
         raise DoesNotApply(f"{after} is not computed with")
-    found = _to_float(c, x, "f32" if after in FLOATS else after, unsigned=is_unsigned(before))
+    narrow = after in FLOATS and after != "f32"
+    found = _to_float(c, x, "f32" if narrow else after, unsigned=is_unsigned(before), is_narrowed=narrow)
     return c.to(c.build.convert(found, after))
 
 
-def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool) -> Value:
+def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool, is_narrowed: bool) -> Value:
     """A number of 64 bits as a float: a sum of two exact floats, which is rounded once.
 
         f64    the upper half times 2^32, and the lower half
@@ -126,7 +127,7 @@ def _to_float(c: Carrying, x: Pair, element: str, *, unsigned: bool) -> Value:
         return c.do("add", _times(c, high, 32), _unsigned_float(c, x[0], element))
     negative = c.holds(x[1], "LT", 0)
     size = x if unsigned else choose(c, negative, negate(c, x), x)
-    found = _float_of_size(c, size)
+    found = _narrowed_float(c, size) if is_narrowed else _float_of_size(c, size)
     return found if unsigned else c.build.select(negative, c.build.elementwise("negate", found), found)
 
 
@@ -147,6 +148,30 @@ def _float_of_size(c: Carrying, x: Pair) -> Value:
     large = c.do("add", _times(c, c.build.convert(upper, "f32"), 40), _times(c, c.build.convert(middle, "f32"), 16))
     limit = (c.number(0, low), c.number(1 << 9, low))
     return c.build.select(is_less(c, x, limit, unsigned=True), small, large)
+
+
+def _narrowed_float(c: Carrying, x: Pair) -> Value:
+    """An f32 that becomes a narrower float as x does: its first 15 to 24 bits, the last one 1 where one behind it is.
+
+    A narrower float has 11 bits at most, so that what is cut off is still below the middle of two of them, or above.
+    """
+    low, high = x
+    found = c.build.convert(low, "f32")
+    for shift in (10, 20, 30, 40):
+        word, places = (low, shift) if shift < 32 else (high, shift - 32)
+        kept = right(c, word, places)
+        has_rest = c.holds(c.do("subtract", word, left(c, kept, places)), "NE", 0)
+        if shift < 32:
+            kept = c.do("add", kept, left(c, high, 32 - shift))
+        else:
+            has_rest = c.build.select(has_rest, has_rest, c.holds(low, "NE", 0))
+        is_even = c.holds(c.do("subtract", kept, left(c, right(c, kept, 1), 1)), "EQ", 0)
+        cut = c.choose(has_rest, c.choose(is_even, c.do("add", kept, 1), kept), kept)
+        limit = 1 << shift + 14
+        bound = c.number(limit % (1 << 32), low), c.number(limit >> 32, low)
+        is_below = is_less(c, x, bound, unsigned=True)
+        found = c.build.select(is_below, found, _times(c, c.build.convert(cut, "f32"), shift))
+    return found
 
 
 def _unsigned_float(c: Carrying, x: Value, element: str) -> Value:
