@@ -1,8 +1,8 @@
 """Constants by value: what an operation gives where all its operands are known.
 
 Numbers that are moved, integer arithmetic, and conversions that are exact are folded; no float arithmetic, so nothing
-rounds here. A tensor of one
-value (a splat) is one value with its shape, never an array of that shape (the arrays below are broadcast views).
+rounds here. A tensor of one value (a splat) is one value with its shape, never an array of that shape (the arrays below
+are broadcast views).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -175,8 +175,12 @@ def _convert(
     return _computed(converted)(raw, operands, shape, dtype) if dtype.kind in "iu" else None
 
 
-_HOLDS = {"float16": ((), 11), "bfloat16": ((), 8), "float32": (("float16", "bfloat16"), 24),
-          "float64": (("float16", "bfloat16", "float32"), 53)}  # fmt: skip
+_HOLDS = {
+    "float16": ((), 11),
+    "bfloat16": ((), 8),
+    "float32": (("float16", "bfloat16"), 24),
+    "float64": (("float16", "bfloat16", "float32"), 53),
+}
 """Float types: which of them each holds all numbers of, and the bits of a number."""
 
 

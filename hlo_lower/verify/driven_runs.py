@@ -235,12 +235,13 @@ def _of_small(roles: Roles) -> list[_Plan]:
     for place, role in enumerate(roles.inputs):
         if prod(role.shape) == 1 and _is_float(role.dtype):
             for value in dict.fromkeys((*_specials(role, roles), *_named(role.dtype, roles)[1])):
-                aim, is_special = f"input {place} = {value}", not np.isfinite(value) or value == 0.0
-                for kind, numbers in (
-                    ("ordinary", "wide"),
-                    ("special", "wide") if is_special else ("ordinary", "small"),
-                ):
-                    plans.append(_Plan(aim, "in range", 0, kind, numbers, (place, value)))
+                kinds = [("ordinary", "wide")]
+                if not np.isfinite(value) or value == 0.0:
+                    kinds.append(("special", "wide"))
+                elif any(other.is_integer for other in roles.inputs):  # of a scale and a small number
+                    kinds.append(("ordinary", "small"))
+                for kind, numbers in kinds:
+                    plans.append(_Plan(f"input {place} = {value}", "in range", 0, kind, numbers, (place, value)))
     pools = [
         (prod(role.shape), *map(len, _named(role.dtype, roles)))
         for role in roles.inputs
