@@ -6,9 +6,12 @@ driven by the elements that it is given. One that compares what it computes may 
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from hlo_lower.verify.align import Region, Side
 from hlo_lower.verify.numbering import Number
 from hlo_lower.verify.program import Body, Op, ValueId, location_of, ops_within
+from hlo_lower.verify.turning_points import is_float
 
 COUNTED = frozenset({"if", "case", "while"})
 """Operations in whose bodies outcomes are counted (`hlo_lower.verify.outcomes`)."""
@@ -16,8 +19,11 @@ COUNTED = frozenset({"if", "case", "while"})
 DECIDING = {"compare": 2, "maximum": 2, "minimum": 2, "clamp": 3}
 """Operations that decide, and how many operands they decide by."""
 
-ORDERED = frozenset({"negate", "bitcast_convert", "reshape", "broadcast_in_dim"})
-"""Operations whose results tell all that their operand does."""
+KEEPING = frozenset({"negate", "abs", "bitcast_convert", "reshape", "broadcast_in_dim", "compare", "select"})
+"""Operations that compare their operands, choose among them, or give each as it is, perhaps with another sign."""
+
+OF_TRUTHS = frozenset({"and", "or", "not"})
+"""Operations that join truth values."""
 
 
 def undriven(region: Region) -> Iterator[str]:
@@ -27,7 +33,7 @@ def undriven(region: Region) -> Iterator[str]:
         for number, (side, body) in mine.items():
             if number not in others:
                 for op in ops_within(body.ops):
-                    if any(_is_computed(side, body, v) for v in op.inputs[: DECIDING.get(op.short_name, 0)]):
+                    if any(_is_computed(side, v) for v in op.inputs[: DECIDING.get(op.short_name, 0)]):
                         yield f"the {op.short_name} at {location_of(op.raw)}: no run counts its outcomes in this body"
 
 
@@ -41,15 +47,16 @@ def _bodies(side: Side, ops: list[Op]) -> Iterator[tuple[Number | ValueId, tuple
             yield number, (side, body)
 
 
-def _is_computed(side: Side, body: Body, value: ValueId) -> bool:
-    """Whether a value is neither one of a body's arguments nor a constant."""
-    maker = side.program.makers[value]
+def _is_computed(side: Side, value: ValueId) -> bool:
+    """Whether a value is no argument of a body, no constant, and no choice among these."""
+    maker, dtypes = side.program.makers[value], side.program.dtype_of
     if maker is None or maker.short_name == "constant":
         return False
+    made = dtypes(value)
     if maker.short_name == "convert":
-        given, made = (side.program.dtype_of(v) for v in (maker.inputs[0], value))
-        if given is None or made is None or given.kind != made.kind or given.itemsize > made.itemsize:
-            return True
-    elif maker.short_name not in ORDERED:
-        return True
-    return _is_computed(side, body, maker.inputs[0])
+        given = dtypes(maker.inputs[0])
+        is_known = given is not None and made is not None
+        is_kept = is_known and is_float(given) == is_float(made) and given.itemsize <= made.itemsize
+    else:
+        is_kept = maker.short_name in KEEPING or (maker.short_name in OF_TRUTHS and made == np.bool_)
+    return not is_kept or any(_is_computed(side, operand) for operand in maker.inputs)
