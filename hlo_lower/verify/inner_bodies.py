@@ -5,6 +5,7 @@ driven by the elements that it is given. One that compares what it computes may 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,12 @@ def _is_computed(side: Side, value: ValueId) -> bool:
     made = dtypes(value)
     if maker.short_name == "convert":
         given = dtypes(maker.inputs[0])
-        is_known = given is not None and made is not None
-        is_kept = is_known and is_float(given) == is_float(made) and given.itemsize <= made.itemsize
+        is_kept = given is not None and made is not None and _is_widened(given, made)
     else:
         is_kept = maker.short_name in KEEPING or (maker.short_name in OF_TRUTHS and made == np.bool_)
     return not is_kept or any(_is_computed(side, operand) for operand in maker.inputs)
+
+
+def _is_widened(given: np.dtype[Any], made: np.dtype[Any]) -> bool:
+    """Whether a conversion keeps all numbers apart."""
+    return is_float(given) == is_float(made) and given.itemsize <= made.itemsize
