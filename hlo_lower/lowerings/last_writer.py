@@ -52,14 +52,14 @@ def scatter_to_mask(op: ScatterLowering) -> Sequence[Value]:
 @lowers(
     combiner=ASSIGNING,
     strategy={Strategy.INVERSION},
-    form="last = max over n of select(iota == row, n, -1); select(last >= 0, gather(updates, last), operand)",
+    form="last = max over n of select(iota == row, n, -1); select(last != -1, gather(updates, last), operand)",
 )
 def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     """Lower assigned rows through the last write to each.
 
         %last  = reduce maximum over n: select(iota over the rows == %row[n], n, -1)
         %found = gather(%updates, max(%last, 0))
-        %r     = select(%last >= 0, %found, %operand)
+        %r     = select(%last != -1, %found, %operand)
 
     Equal: writes are numbered in the order in which the scatter applies them, so the greatest number that is for a row
     is the one that its value comes from in the end, and for all operands of a variadic scatter it is the same (trap
@@ -74,7 +74,7 @@ def scatter_to_last_writer(op: ScatterLowering) -> Sequence[Value]:
     combiner=READING,
     unique={Unique.PROVED},
     strategy={Strategy.INVERSION},
-    form="the same where each row is written at most once: select(last >= 0, region(operand, gather), operand)",
+    form="the same where each row is written at most once: select(last != -1, region(operand, gather), operand)",
 )
 def scatter_to_only_writer(op: ScatterLowering) -> Sequence[Value]:
     """Lower rows that are combined, each at most once.
@@ -161,7 +161,7 @@ def _of_numbers(op: ScatterLowering, last: Value) -> Sequence[Value]:
     if op.facts.claims is not None and op.facts.claims.is_permutation:
         return _of_updates(op, [take_rows(build, u, last) for u in flat.updates(build)])
     zero = build.constant(0, last.static_shape, last.element_type)
-    hit = flat.restored_mask(build, build.compare(last, "GE", zero))
+    hit = flat.restored_mask(build, build.compare(last, "NE", -1))
     number = build.elementwise("maximum", last, zero)
     return chosen(op, [flat.restored(build, take_rows(build, u, number)) for u in flat.updates(build)], hit)
 

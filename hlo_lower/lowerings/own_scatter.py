@@ -142,7 +142,7 @@ def _of_assigned(op: ScatterLowering, operand: Value, numbers: Value, update: Va
     none, zero = build.constant(-1, (), element), build.constant(0, (), element)
     place = build.select(kept, build.iota((writes,), 0, element), build.broadcast(none, (writes,)))
     last = reduce_along(build, place, none, 0, "maximum")
-    some, last = build.compare(last, "GE", zero), build.elementwise("maximum", last, zero)
+    some, last = build.compare(last, "NE", none), build.elementwise("maximum", last, zero)
     row = build.select(some, build.reshape(build.dynamic_slice(numbers, [last], (1,)), ()), zero)
     final = build.dynamic_slice(update, [last, zero], one)
     (final,) = new_values(op, build, [final], [final])

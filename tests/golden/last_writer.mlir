@@ -4,7 +4,7 @@
 // CHECK:      %[[N:.*]] = stablehlo.select %[[HIT]],
 // CHECK:      %[[LEAST:.*]] = stablehlo.constant dense<-2147483648> : tensor<i32>
 // CHECK:      %[[LAST:.*]] = stablehlo.reduce(%[[N]] init: %[[LEAST]]) applies stablehlo.maximum across dimensions = [2]
-// CHECK:      stablehlo.compare GE, %[[LAST]],
+// CHECK:      stablehlo.compare NE, %[[LAST]],
 // CHECK:      stablehlo.maximum %[[LAST]],
 // CHECK:      "stablehlo.gather"
 // CHECK:      stablehlo.select %{{.*}}, %{{.*}}, %arg0
