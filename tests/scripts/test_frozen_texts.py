@@ -1,34 +1,28 @@
 """scripts/frozen_texts.py: what changed of what the converter writes."""
 
-import sys
+import json
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-import frozen_texts
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "last_writer.mlir"
+REFUSED = (Path(__file__).parents[1] / "golden" / "refused_quantized.mlir").read_text()
 
 
-def test_what_changed_is_named():
-    """A text that is another one, one that is new and one that is gone, each by its name."""
-    before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4", "d": "5"}
-    assert frozen_texts.changes(before, after) == ["changed: b", "new: d", "gone: c"]
-    assert frozen_texts.changes(before, before) == []
+def test_what_changed_is_named(script, tmp_path):
+    """A module that is another one, one that is new, one that is gone, each by its name; a refusal is a text, too."""
+    (tmp_path / "refused.mlir").write_text(REFUSED)
+    options = ("--corpus", ".", "--only", "raised,lowered", "--jobs", "1")
+    first = script("frozen_texts.py", *options, "--write", "texts.json")
+    assert (first.returncode, first.stdout) == (0, "14 texts\n"), first.stderr
+    texts = json.loads((tmp_path / "texts.json").read_text())
+    assert len({told for name, told in texts.items() if name.startswith("lowered refused")}) == 1
+    again = script("frozen_texts.py", *options, "--compare", "texts.json")
+    assert (again.returncode, again.stdout) == (0, "14 texts, 0 of them not as before\n")
 
-
-def test_a_refusal_is_a_text(tmp_path):
-    """Each module is lowered for each target and raised; what is refused is told by its message."""
-    (tmp_path / "quantized.mlir").write_text((GOLDEN.parent / "refused_quantized.mlir").read_text())
-    works = dict(frozen_texts.works(tmp_path))
-    names = [f"lowered quantized {target}" for target in frozen_texts.TARGETS]
-    assert [name for name in works if " quantized" in name] == [*names, "raised quantized"]
-    assert frozen_texts.written(works[names[0]]).startswith("NotLoweredError: ")
-
-
-def test_another_text_has_another_hash():
-    """The options in a golden file's first line count."""
-    options = frozen_texts.options_of(GOLDEN)
-    texts = [frozen_texts.lowered(GOLDEN, "stablehlo", o) for o in (options, options, {**options, "prefer": ["while"]})]
-    first, again, other = map(frozen_texts.hashed, texts)
-    assert (first == again, first == other) == (True, False)
+    decode = tmp_path / "decode.mlir"
+    (tmp_path / "new.mlir").write_text(decode.read_text())
+    decode.write_text(decode.read_text().replace("f32", "f16"))
+    (tmp_path / "refused.mlir").unlink()
+    second = script("frozen_texts.py", *options, "--compare", "texts.json", "--keep", "changed")
+    assert second.returncode == 1
+    for line in ("changed: lowered decode iree", "new: lowered new iree", "gone: lowered refused iree"):
+        assert line in second.stdout.splitlines()
+    assert "f16" in (tmp_path / "changed" / "lowered-decode-iree.mlir").read_text()
