@@ -6,6 +6,7 @@ which rounding and values that are read twice may spoil: it is run as any other 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -73,6 +74,8 @@ class Inverse:
                     yield from self.solved(maker.inputs[operand], (target, own), deep - 1)
         elif name == "reduce" and len(maker.results) == 1:
             yield from self._reduced(maker, wanted, deep)
+        elif name == "dot_general":
+            yield from self._product(maker, wanted, deep)
         elif name == "convert":
             source = self._values.get(maker.inputs[0])
             if source is not None:
@@ -217,6 +220,43 @@ class Inverse:
                     yield from self.solved(op.inputs[0], (_cast(target - rest, source.dtype), one & where), deep - 1)
             case _:
                 return
+
+    def _product(self, op: Op, wanted: Wanted, deep: int) -> Iterator[Solution]:
+        """Of a product of matrices: one operand picks elements of the other one, which are what is wanted.
+
+        Where a sum has fewer terms than the picking operand has columns, only so many columns are met.
+        """
+        numbers = mlir.dot_dimension_numbers(op.raw)
+        batching = numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions
+        summed = numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions
+        given = [self._values[v] for v in op.inputs if v in self._values]
+        if len(given) < 2 or any(array.dtype.kind == "c" for array in given):
+            return
+        orders, own = list[list[int]](), list[tuple[int, ...]]()
+        for source, batch, dims in zip(given, batching, summed, strict=True):
+            free = [d for d in range(source.ndim) if d not in (*batch, *dims)]
+            orders.append([*batch, *free, *dims])
+            own.append(tuple(prod(source.shape[d] for d in part) for part in (batch, free, dims)))
+        (batches, rows, terms), (_, columns, _) = own
+        for picking in (1, 0):
+            target, where = (np.reshape(a, (batches, rows, columns)) for a in wanted)
+            if not picking:
+                target, where = target.swapaxes(1, 2), where.swapaxes(1, 2)
+            met = min(terms, own[picking][1])
+            values = np.zeros(own[1 - picking], target.dtype)
+            values[..., :met] = np.where(where, target, 0)[..., :met]
+            picks = np.broadcast_to(np.eye(own[picking][1], terms), own[picking])
+            solution: Solution = {}
+            for place, array, needed in (
+                (1 - picking, values, where.any(axis=2, keepdims=True)),
+                (picking, picks, True),
+            ):
+                shape, back = [given[place].shape[d] for d in orders[place]], np.argsort(orders[place])
+                moved = _cast(array.reshape(shape).transpose(back), given[place].dtype)
+                mask = np.broadcast_to(np.asarray(needed, np.bool_), array.shape).reshape(shape).transpose(back)
+                solution = joined(solution, next(self.solved(op.inputs[place], (moved, mask), deep - 1), None) or {})
+            if solution:
+                yield solution
 
 
 def _first_filled(source: Array, dims: Sequence[int]) -> NDArray[np.bool_]:

@@ -1,9 +1,13 @@
 """Constants that are met through arithmetic: runs are aimed at them, and what none reaches ends in "only run"."""
 
+import numpy as np
 import pytest
 from two_programs import F8, main
 
+from hlo_lower import mlir
 from hlo_lower.verify import verify
+from hlo_lower.verify.inverse import Inverse
+from hlo_lower.verify.program import Program
 
 I8 = "tensor<8xi32>"
 U8 = "tensor<8xui32>"
@@ -72,6 +76,36 @@ def test_a_constant_met_through_arithmetic_is_reached(name):
     kind, lines, compared, number = MET[name]
     verdict = verify(*negated(kind, [*lines, *holds(compared, "%s", number)]), level="regions")
     assert verdict.exit_code == 1, verdict.lines()
+
+
+PRODUCTS = {
+    "bij,bkj->bik": ("batching_dims = [0] x [0], contracting_dims = [2] x [2]", (2, 3, 5), (2, 4, 5)),
+    "ij,jk->ik": ("contracting_dims = [1] x [0]", (3, 4), (4, 4)),
+    "ji,j->i": ("contracting_dims = [0] x [0]", (3, 3), (3,)),
+    "ijc,cbk->ijbk": ("contracting_dims = [2] x [0]", (2, 3, 6), (6, 2, 1)),
+    "ijbc,jlcb->bil": ("batching_dims = [2] x [3], contracting_dims = [1, 3] x [0, 2]", (2, 3, 2, 2), (3, 4, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_is_solved_for_its_operands(name):
+    """What the operands are to be has the product that is wanted."""
+    how, *shapes = PRODUCTS[name]
+    made = np.einsum(name, *map(np.zeros, shapes)).shape
+    kinds = ["x".join([*map(str, shape), "f32"]) for shape in (*shapes, made)]
+    types = [f"tensor<{kind}>" for kind in kinds]
+    line = f"%r = stablehlo.dot_general %x, %y, {how} : ({types[0]}, {types[1]}) -> {types[2]}"
+    program = Program(mlir.parse_module(main(f"%x: {types[0]}, %y: {types[1]}", line, "%r", types[2])))
+    entry = program.entries["main"]
+    values = {
+        v: np.ones(s, np.float32) for v, s in zip([*entry.arguments, *entry.returned], [*shapes, made], strict=True)
+    }
+    target = np.random.default_rng(1).normal(size=made).astype(np.float32)
+    solver = Inverse(program, values, np.random.default_rng(0), 1)
+    solutions = list(solver.solved(entry.returned[0], (target, np.ones(made, bool))))
+    assert len(solutions) == 2
+    for solution in solutions:
+        np.testing.assert_array_equal(np.einsum(name, *(solution[v][0] for v in entry.arguments)), target)
 
 
 def test_what_is_not_reached_is_only_run():

@@ -269,6 +269,25 @@ def summed(start):
     return function(body, f"%x: {rows}", "%r", rows)
 
 
+def masked_scores(fill):
+    """The largest of some products, each next to numbers so far below that only a product as large shows which."""
+    m, p = "tensor<2x4x4xf32>", "tensor<2x4x4xi1>"
+    body = f"""%s = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+  : ({m}, {m}) -> {m}
+%i = stablehlo.iota dim = 1 : tensor<2x4x4xi32>
+%j = stablehlo.iota dim = 2 : tensor<2x4x4xi32>
+%p = stablehlo.compare GE, %i, %j : (tensor<2x4x4xi32>, tensor<2x4x4xi32>) -> {p}
+%f = stablehlo.constant dense<{fill}> : {m}
+%k = stablehlo.select %p, %s, %f : {p}, {m}
+%n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+%h = stablehlo.reduce(%k init: %n) applies stablehlo.maximum across dimensions = [2]
+  : ({m}, tensor<f32>) -> tensor<2x4xf32>
+%b = stablehlo.broadcast_in_dim %h, dims = [0, 1] : (tensor<2x4xf32>) -> {m}
+%d = stablehlo.subtract %k, %b : {m}
+%r = stablehlo.exponential %d : {m}"""
+    return function(body, f"%x: {m}, %y: {m}", "%r", m)
+
+
 UNIQUE, SORTED = ", unique_indices = true", ", indices_are_sorted = true"
 
 PAIRS = {
@@ -324,6 +343,7 @@ PAIRS = {
     "a number that a reduction compares": (reduced(), reduced("%s")),
     "ties behind a scale": (quantized("even"), quantized("afz")),
     "a sum of negative zeros": (summed("0.0"), summed("-0.0")),
+    "the number that a mask fills in": (masked_scores("-1.0e30"), masked_scores("-1.0000001e30")),
     "the algorithm of random bits": (random_bits("PHILOX"), random_bits("DEFAULT")),
 }
 
