@@ -15,23 +15,27 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hlo_lower.api import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
-    from hlo_lower.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
-    from hlo_lower.graph import Graph, Source
-    from hlo_lower.installed import PluginError
-    from hlo_lower.jit import LoweredFunction
-    from hlo_lower.named_function import named
-    from hlo_lower.naming import Raised, inline_named, raise_named
-    from hlo_lower.options import Options
-    from hlo_lower.pipeline import Lowered
-    from hlo_lower.registry import CompositeLoweringRegistry, RuleList
-    from hlo_lower.report import ModuleReport
+    from hlo_lower.api.functions import CostRow, RuleRow, bind, classify, costs, export, jit, lower, read, rules, verify
+    from hlo_lower.api.jit import LoweredFunction
+    from hlo_lower.api.many.conversion import convert_modules
+    from hlo_lower.api.many.modules import classify_modules
+    from hlo_lower.api.tiling import tile
+    from hlo_lower.base.errors import DifferenceError, HloLowerError, InputError, NotLoweredError, RegistryError
+    from hlo_lower.base.installed import PluginError
+    from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
+    from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
+    from hlo_lower.ir.reader import Source
+    from hlo_lower.ir.view import Graph
+    from hlo_lower.lowering.options import Options
+    from hlo_lower.lowering.pipeline import Lowered
+    from hlo_lower.named.named_function import named
+    from hlo_lower.named.naming import Raised, inline_named, raise_named
+    from hlo_lower.ops.targets import TargetLike
+    from hlo_lower.ops.targets.target import Target
+    from hlo_lower.report.module import ModuleReport
     from hlo_lower.report.notebook import Records
-    from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord, Written
-    from hlo_lower.selection import classify_modules, convert_modules
-    from hlo_lower.targets import Target, TargetLike
-    from hlo_lower.tile import ByHand, Tiled
-    from hlo_lower.tiling import tile
+    from hlo_lower.tile.by_hand import ByHand
+    from hlo_lower.tile.tiled_module import Tiled
     from hlo_lower.verify import Inputs, Level, ModuleVerdict, RegionVerdict, Verdict
 
 __version__ = "0.1.0"
@@ -87,25 +91,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "hlo_lower.api": (
+    "hlo_lower.api.functions": (
         *("RuleRow", "CostRow", "bind", "classify", "export", "jit", "lower", "read", "rules", "costs", "verify"),
     ),
-    "hlo_lower.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
-    "hlo_lower.graph": ("Graph", "Source"),
-    "hlo_lower.jit": ("LoweredFunction",),
-    "hlo_lower.named_function": ("named",),
-    "hlo_lower.naming": ("Raised", "inline_named", "raise_named"),
-    "hlo_lower.options": ("Options",),
-    "hlo_lower.pipeline": ("Lowered",),
-    "hlo_lower.installed": ("PluginError",),
-    "hlo_lower.registry": ("CompositeLoweringRegistry", "RuleList"),
-    "hlo_lower.report": ("ModuleReport",),
+    "hlo_lower.base.errors": ("DifferenceError", "HloLowerError", "InputError", "NotLoweredError", "RegistryError"),
+    "hlo_lower.ir.reader": ("Source",),
+    "hlo_lower.ir.view": ("Graph",),
+    "hlo_lower.api.jit": ("LoweredFunction",),
+    "hlo_lower.named.named_function": ("named",),
+    "hlo_lower.named.naming": ("Raised", "inline_named", "raise_named"),
+    "hlo_lower.lowering.options": ("Options",),
+    "hlo_lower.lowering.pipeline": ("Lowered",),
+    "hlo_lower.base.installed": ("PluginError",),
+    "hlo_lower.base.registry": ("CompositeLoweringRegistry", "RuleList"),
+    "hlo_lower.report.module": ("ModuleReport",),
     "hlo_lower.report.notebook": ("Records",),
-    "hlo_lower.scatter.record": ("Fact", "Rejection", "ScatterRecord", "Written"),
-    "hlo_lower.selection": ("classify_modules", "convert_modules"),
-    "hlo_lower.targets": ("Target", "TargetLike"),
-    "hlo_lower.tile": ("ByHand", "Tiled"),
-    "hlo_lower.tiling": ("tile",),
+    "hlo_lower.facts.scatter.record": ("Fact", "Rejection", "ScatterRecord", "Written"),
+    "hlo_lower.api.many.conversion": ("convert_modules",),
+    "hlo_lower.api.many.modules": ("classify_modules",),
+    "hlo_lower.ops.targets": ("Target", "TargetLike"),
+    "hlo_lower.tile.by_hand": ("ByHand",),
+    "hlo_lower.tile.tiled_module": ("Tiled",),
+    "hlo_lower.api.tiling": ("tile",),
     "hlo_lower.verify": ("Inputs", "Level", "ModuleVerdict", "RegionVerdict", "Verdict"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -114,9 +121,9 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 class _Package(ModuleType):
     """A package in which a public name is never taken by the subpackage of the same name.
 
-    Whoever imports `hlo_lower.verify` or `hlo_lower.export` first, the import system then binds that name here to the
-    subpackage, before or after the function was looked up. `hl.verify` and `hl.export` stay the functions; the
-    subpackages are reached as what they are imported from (`from hlo_lower.export import load_function`).
+    Whoever imports `hlo_lower.verify` or `hlo_lower.ir.export` first, the import system then binds that name here to
+    the subpackage, before or after the function was looked up. `hl.verify` and `hl.export` stay the functions; the
+    subpackages are reached as what they are imported from (`from hlo_lower.verify import Verdict`).
     """
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -35,9 +35,9 @@ from benchmark.resident import arguments, resident
 from benchmark.timing import interleave
 
 import hlo_lower as hl
-from hlo_lower.memory import shown_bytes
+from hlo_lower.base.memory import shown_bytes
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.measure import known, measured
+from hlo_lower.tile.find.measure import known, measured
 from hlo_lower.tile.plan_search import SearchLimits
 from hlo_lower.verify.parts import are_equal_by_parts
 from hlo_lower.verify.run import exported_from_module

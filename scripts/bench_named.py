@@ -28,7 +28,7 @@ from benchmark.timing import CLOCK, interleave
 
 import hlo_lower as hl
 from hlo_lower.consumers import iree, litert
-from hlo_lower.targets import target_of
+from hlo_lower.ops.targets import target_of
 
 _ON = flags.DEFINE_enum("on", "litert", ["litert", "iree"], "The consumer.")
 _HIDDEN = flags.DEFINE_integer("hidden", 1024, "Width.", lower_bound=4)

@@ -27,7 +27,7 @@ import numpy as np
 from absl import app, flags
 from benchmark.timing import figures_of, interleave, ratio, shown
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 MODEL = Path(__file__).parents[1] / "models" / "paged_attention.py"
 TABLES = ("contiguous", "shuffled")

@@ -17,7 +17,7 @@ from time import perf_counter
 from absl import app, flags
 from docs_site.assemble import ROOT, assemble
 
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 
 _OUT = flags.DEFINE_string("out", str(ROOT / "out" / "site"), "Folder of the site; what was there is replaced.")
 

@@ -33,11 +33,11 @@ from matrix.made_by import judge, target_digest, tool
 from matrix.module import Work, digest_of, judge_module
 from matrix.table import table_json, table_lines
 
+from hlo_lower.api.many.files import Selected, select
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
+from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.consumers import consumer_named
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
-from hlo_lower.processes import Lost, in_processes
-from hlo_lower.selection.files import Selected, select
-from hlo_lower.targets import TARGETS, target_of
+from hlo_lower.ops.targets import TARGETS, target_of
 
 _ON = flags.DEFINE_string("on", "iree", "The consumer: iree, litert, coreml, or one of an installed distribution.")
 _OUT = flags.DEFINE_string("out", None, "The JSON; the table and the journal stand beside it. ON_matrix.json.")

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from absl import app, flags
 
 import hlo_lower as hl
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, HloLowerError
-from hlo_lower.report import ModuleReport, render_text
-from hlo_lower.whole_files import check_writable, write_whole
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK, HloLowerError
+from hlo_lower.base.whole_files import check_writable, write_whole
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.text import render_text
 
 _OUTPUT = flags.DEFINE_string(
     "output", None, "The file that is written: text, or bytecode if its name ends in .mlirbc."

@@ -22,7 +22,7 @@ from time import monotonic
 
 from absl import app, flags
 
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, InputError
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, InputError
 from hlo_lower.testing import Campaign, report_lines
 
 _RUNS = flags.DEFINE_integer("runs", 100, "Scatters to try.", lower_bound=1)

@@ -29,8 +29,8 @@ from benchmark.outcome import Outcome
 from benchmark.timing import CLOCK, CLOCKS
 from benchmark.versions import Prepared
 
-from hlo_lower.scatter.costs import CostTable
-from hlo_lower.targets import target_of
+from hlo_lower.ops.targets import target_of
+from hlo_lower.ops.targets.costs import CostTable
 
 IN_CHILDREN = {"iree": ON_IREE, "litert": ON_LITERT}
 LEFT_OUT = 3

@@ -7,13 +7,14 @@
 Four kinds of texts: `lowered` (each module of --corpus for each built-in target), `golden` (each file of tests/golden
 with its options, for each target), `raised` (each module of --corpus with composites for named ops) and `tiled` (the
 workloads of benchmark/memory_workloads.py at their small sizes, to a quarter of what they need). A refusal counts by
-its message. --keep writes the texts that changed into a folder.
+its message without the places of files. --keep writes the texts that changed into a folder.
 
 Exit code 1: a text changed, is new, or is gone.
 """
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -25,8 +26,8 @@ from absl import app, flags
 from benchmark.memory_workloads import WORKLOADS, Workload
 
 import hlo_lower as hl
-from hlo_lower.errors import HloLowerError
-from hlo_lower.whole_files import write_whole
+from hlo_lower.base.errors import HloLowerError
+from hlo_lower.base.whole_files import write_whole
 
 _CORPUS = flags.DEFINE_string("corpus", "../shared/corpus/modules", "A folder of modules.")
 _ONLY = flags.DEFINE_list("only", [], "Kinds of texts; by default all.")
@@ -36,6 +37,9 @@ _KEEP = flags.DEFINE_string("keep", None, "Write the texts that changed into thi
 _JOBS = flags.DEFINE_integer("jobs", 2, "Processes.", lower_bound=1)
 
 TARGETS = "stablehlo", "iree", "litert", "coreml", "linalg", "xla"
+PLACE = re.compile(r"[^\s()]*/[^\s()]*?\.(?:mlir|py)(?::\d+)*")
+"""A file in a message, with its line."""
+
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 
 Writes = Callable[[], str]
@@ -88,7 +92,7 @@ def written(work: Writes) -> str:
     try:
         return work()
     except HloLowerError as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {PLACE.sub('FILE', str(error))}"
 
 
 def hashed(text: str) -> str:

@@ -21,10 +21,10 @@ from pathlib import Path
 from absl import app, flags
 
 import hlo_lower as hl
+from hlo_lower.base.contained.supervisor import in_child
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.base.processes import Lost, in_processes
 from hlo_lower.cli import main as command_line
-from hlo_lower.containment.supervisor import in_child
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
-from hlo_lower.processes import Lost, in_processes
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -109,7 +109,7 @@ def _as_program(argv: Sequence[str], said: str) -> int:
 
 def get_ready() -> None:
     """Import what the doors need; nothing is read yet."""
-    import hlo_lower.api
+    import hlo_lower.api.functions
     import hlo_lower.report  # noqa: F401
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 
-from hlo_lower import mlir
-from hlo_lower.export import export, load_function
-from hlo_lower.graph import read, to_bytecode, to_portable_artifact
+from hlo_lower.ir import mlir
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import export
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_bytecode, to_portable_artifact
 
 NUMBERS = (b"-1", b"0", b"1", b"7", b"?", b"2147483648", b"9223372036854775807", b"18446744073709551616")
 NUMBERS += (b"1000000000000", b"9" * 30)

@@ -24,7 +24,7 @@ from recall.programs import HITS, NEAR_MISSES
 from recall.recall_table import table_lines
 from recall.scores import recall_of
 
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 
 _ONLY = flags.DEFINE_string("only", "", "A regular expression of names of cases and modules; others are left out.")
 _FORMAT = flags.DEFINE_enum("format", "text", ["text", "markdown"], "Of the tables.")

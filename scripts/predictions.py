@@ -22,7 +22,7 @@ from typing import Any
 from absl import app
 from matrix.entry import Entry
 
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
 
 CAME = ("refused", "crashed")
 UNDECIDED = ("timed out", "ran")

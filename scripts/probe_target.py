@@ -20,11 +20,11 @@ from probe.probed import Probed, difference_lines, target_lines
 from probe.single_arguments import RUNS, arguments
 from probe.single_ops import SingleOp, modules_of, single_ops
 
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
 from hlo_lower.consumers import ConsumerOutcome, consumer_named
 from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.reference import reference_of
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK, HloLowerError, InputError
-from hlo_lower.targets import target_of
+from hlo_lower.ops.targets import target_of
 from hlo_lower.verify.run import CannotRunError, parse_or_refuse, read_signature
 
 _ON = flags.DEFINE_string("on", None, "The consumer: iree, litert, coreml, or an installed one.", required=True)

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 from absl import app, flags
 
+from hlo_lower.api.many.files import select
+from hlo_lower.api.many.modules import classify_modules, default_jobs
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_OK, HloLowerError
+from hlo_lower.base.whole_files import STANDARD, check_writable
 from hlo_lower.cli.streams import page_of, show
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_OK, HloLowerError
-from hlo_lower.report import FORMATS, render
 from hlo_lower.report.progress import progress
-from hlo_lower.selection import classify_modules, default_jobs, select
-from hlo_lower.whole_files import STANDARD, check_writable
+from hlo_lower.report.render import FORMATS, render
 
 _FORMAT = flags.DEFINE_enum("format", "text", FORMATS, "What the report is written as.")
 _OUTPUT = flags.DEFINE_string("output", STANDARD, "The file that it is written to; - is standard output.")

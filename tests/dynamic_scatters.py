@@ -5,8 +5,11 @@ from itertools import combinations
 import numpy as np
 
 import hlo_lower as hl
-from hlo_lower.shapes import bind_module
-from hlo_lower.verify.reference.scatter import ScatterNumbers
+from hlo_lower.ir import view
+from hlo_lower.ir.shapes.bind import bind_module
+from hlo_lower.ir.view import Graph
+from hlo_lower.ir.writer import to_text
+from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
 
 BODIES = {
     "assign": "stablehlo.return %u : tensor<{e}>",
@@ -91,14 +94,14 @@ def bound(text, shapes):
     """A module with the sizes of these argument shapes."""
     graph = hl.read(text)
     types = [value.raw.type for value in graph.functions["main"].body.arguments]
-    given = [hl.graph.view.mlir.tensor_shape(t) for t in types]
+    given = [view.mlir.tensor_shape(t) for t in types]
     sizes = {
         f"arg{n}.{i}": size
         for n, (known, shape) in enumerate(zip(given, shapes, strict=True))
         for i, (d, size) in enumerate(zip(known, shape, strict=True))
         if d is None
     }
-    return hl.graph.to_text(hl.graph.Graph(bind_module(graph.module, sizes), "bound", has_locations=False))
+    return to_text(Graph(bind_module(graph.module, sizes), "bound", has_locations=False))
 
 
 def arguments(rng, shapes, index, operand):

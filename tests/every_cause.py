@@ -10,15 +10,15 @@ import pytest
 from every_op_cause import OP_PROGRAMS
 
 import hlo_lower as hl
-from hlo_lower.analysis import Combiner
-from hlo_lower.causes import Cause, Code
-from hlo_lower.registry import DoesNotApply, When
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.dimension_numbers import NotCanonicalError
-from hlo_lower.scatter.facts import Arity, Drops, InBounds, Offsets, Unique
-from hlo_lower.subset import Subset
-from hlo_lower.targets import NativeScatter
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.registry import DoesNotApply, When
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.dimension_numbers import NotCanonicalError
+from hlo_lower.facts.scatter.facts import Arity, Drops, InBounds, Offsets, Unique
+from hlo_lower.facts.values.region import Combiner
+from hlo_lower.lowering.kinds import default_registry
+from hlo_lower.ops.subset import Subset
+from hlo_lower.ops.targets.native_scatter import NativeScatter
 
 X, S, M = np.zeros(3, np.int32), np.int32(0), np.zeros(8, np.bool_)
 LOOP = 50  # iterations

@@ -1,7 +1,7 @@
 """Small programs of ops besides scatters, and the codes of causes that say what becomes of them on some target."""
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
+from hlo_lower.base.causes import Code
 
 X = "tensor<6xf32>"
 SELF = "mhlo.attributes = {}, mhlo.version = 1 : i64"

@@ -20,7 +20,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 BATCH, HEADS, LENGTH, DIM, ROWS = 8, 8, 64, 16, 8
 SLOTS, VOCAB, HIDDEN = 512, 256, 64

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.registry import RuleList
-from hlo_lower.rewrite.kinds import default_registry, new_registry
+from hlo_lower.base.registry import RuleList
+from hlo_lower.lowering.kinds import default_registry, new_registry
 
 
 def step(state, pos, row):

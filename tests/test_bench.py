@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import export, exported_text
-from hlo_lower.scatter.costs import CostTable
-from hlo_lower.targets import target_of
+from hlo_lower.ir.export.trace import export, exported_text
+from hlo_lower.ops.targets import target_of
+from hlo_lower.ops.targets.costs import CostTable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
-from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.run import Executable
 
 ROOT = Path(__file__).parent.parent

@@ -13,9 +13,9 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.cli import main
 from hlo_lower.cli.parser import make_parser
-from hlo_lower.targets import read_target
-from hlo_lower.targets.native_scatter import KEPT_WORDS
-from hlo_lower.targets.target_file import KEEP_LISTS, KEYS
+from hlo_lower.ops.targets import read_target
+from hlo_lower.ops.targets.native_scatter import KEPT_WORDS
+from hlo_lower.ops.targets.target_file import KEEP_LISTS, KEYS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(ROOT)): path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))}

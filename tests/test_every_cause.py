@@ -4,9 +4,10 @@ import pytest
 from every_cause import CASES, REDUCED, causes_of
 
 import hlo_lower as hl
-from hlo_lower import english
-from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport, render_text
+from hlo_lower.base import english
+from hlo_lower.base.causes import Code
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.text import render_text
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""hlo_lower.export: functions of files and modules, settings, symbolic shapes, locations, and what it refuses."""
+"""hlo_lower.ir.export: functions of files and modules, settings, symbolic shapes, locations, and what it refuses."""
 
 import os
 import subprocess
@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.errors import InputError
-from hlo_lower.export import export, exported_text, load_function
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import export, exported_text
 
 MODEL = """\
 from dataclasses import dataclass
@@ -222,7 +223,8 @@ def test_two_exports_are_byte_identical(folder):
     for name in ("model.py", "helper.py"):
         (moved / "package" / name).write_text((folder / "package" / name).read_text())
     program = (
-        "from hlo_lower.export import *\nprint(end=exported_text(load_function('package/model.py:step').export()))"
+        "from hlo_lower.ir.export.load import load_function\nfrom hlo_lower.ir.export.trace import exported_text\n"
+        "print(end=exported_text(load_function('package/model.py:step').export()))"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     other = subprocess.run(

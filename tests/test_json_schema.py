@@ -10,13 +10,13 @@ from pathlib import Path
 from every_cause import CANONICALIZED, CASES, causes_of, told_of
 
 import hlo_lower as hl
-from hlo_lower.causes import Cause, Code
-from hlo_lower.english import told
-from hlo_lower.memory import LoopSpan, MemoryCurve
-from hlo_lower.refused import RefusedOps
-from hlo_lower.report import ModuleReport, render_json
-from hlo_lower.report.json_report import VERSION
-from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.english import told
+from hlo_lower.base.memory import LoopSpan, MemoryCurve
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.facts.scatter.record import ScatterRecord
+from hlo_lower.report.json_report import VERSION, render_json
+from hlo_lower.report.module import ModuleReport
 
 PATH = Path(__file__).parents[1] / "docs" / "json-schema.md"
 DOCUMENT = PATH.read_text()

@@ -6,17 +6,18 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.analysis import Combiner
-from hlo_lower.causes import Code
-from hlo_lower.english import listed
-from hlo_lower.graph.axes import sort_rows
-from hlo_lower.lowerings.loop import scatter_to_while
-from hlo_lower.lowerings.window import one_window
-from hlo_lower.registry import CompositeLoweringRegistry, RuleList
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.scatter.facts import Drops, InBounds, OutOfBounds, ScatterFacts, Unique
-from hlo_lower.subset import Subset
+from hlo_lower.base.causes import Code
+from hlo_lower.base.english import listed
+from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.facts.scatter.facts import Drops, InBounds, OutOfBounds, ScatterFacts, Unique
+from hlo_lower.facts.values.region import Combiner
+from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import sort_rows
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.kinds import default_registry
+from hlo_lower.lowering.scatter.loop import scatter_to_while
+from hlo_lower.lowering.scatter.window import one_window
+from hlo_lower.ops.subset import Subset
 
 SCATTER = "stablehlo.scatter"
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("[!r]*.mlir"))
@@ -249,14 +250,14 @@ def scatter_to_call(op):
 def test_what_was_built_in_a_region_is_looked_at(lowering, target, says):
     """Where no other rule does either, a plug-in's is told with its place; nothing is left of its work."""
     graph = hl.read(module(body=MULTIPLY))
-    before = hl.graph.to_text(graph)
+    before = to_text(graph)
     lines = refused(graph, target, registry=registry_with(lowering))
     assert lines[0].startswith("m.mlir:")
     [told] = [line for line in lines if lowering.__name__ in line]
     assert "test_legality.py:" in told
     assert "(mine 1.0)): " in told
     assert says in told
-    assert hl.graph.to_text(graph) == before
+    assert to_text(graph) == before
 
 
 @pytest.mark.parametrize(

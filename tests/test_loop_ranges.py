@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.converted import converted
-from hlo_lower.errors import DifferenceError
-from hlo_lower.verified import more_careful
+from hlo_lower.api.many.converted import converted
+from hlo_lower.api.verified import more_careful
+from hlo_lower.base.errors import DifferenceError
 
 
 def walk(table, following, at, steps):
@@ -57,7 +57,7 @@ def test_what_induction_alone_shows_is_done_without_where_it_is_verified(exporte
 def test_what_is_not_verified_either_way_is_refused(exported, monkeypatch):
     """A verdict that no other version betters is told as it is."""
     verdict = hl.verify(exported, hl.lower(exported, target="iree"), level="regions")
-    monkeypatch.setattr("hlo_lower.verified.verify", lambda *_, **__: verdict)
+    monkeypatch.setattr("hlo_lower.api.verified.verify", lambda *_, **__: verdict)
     with pytest.raises(DifferenceError, match="only run"):
         hl.lower(exported, target="iree", verify="regions")
 

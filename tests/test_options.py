@@ -11,7 +11,7 @@ from test_wrong_arguments import TEXT
 import hlo_lower as hl
 from hlo_lower.cli.checks import options_from
 from hlo_lower.cli.parser import make_parser
-from hlo_lower.options import NAMES, options_of
+from hlo_lower.lowering.options import NAMES, options_of
 from hlo_lower.report.notebook import Records
 
 GIVEN = {"target": "iree", "oob": "spec", "only": "#1", "prefer": ["while"], "keep_unsupported": True}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
-from hlo_lower.scatter.spread_dims import spread_dims
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.interpreter import shared_interpreter
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.scatter.spread_dims import spread_dims
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.interpreter import shared_interpreter
 from hlo_lower.verify.run import Executable
 
 V = "tensor<6xf32>"

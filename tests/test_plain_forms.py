@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import verified
+from hlo_lower.api import verified
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 from hlo_lower.cli import main
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 
 MODULE = """module {
   func.func public @main(%x: tensor<4xf32>, %p: tensor<i64>, %c: tensor<8x4xf32>)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_lower import plugins
+from hlo_lower.lowering.engine import plugins
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 
@@ -48,5 +48,5 @@ def test_it_imports_only_the_public_module():
     """A plug-in need not know where things are in the package."""
     tree = ast.parse((EXAMPLE / "point_select" / "__init__.py").read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in imported if name.startswith("hlo_lower")} == {"hlo_lower.rule_api"}
+    assert {name for name in imported if name.startswith("hlo_lower")} == {"hlo_lower.plugin"}
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]

@@ -9,14 +9,10 @@ from itertools import permutations
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import plugins
+from hlo_lower.lowering.engine import plugins
 
 RULES = """\
-from hlo_lower import RuleList
-from hlo_lower.analysis import Combiner
-from hlo_lower.lowerings.window import one_window
-from hlo_lower.scatter.facts import Drops, InBounds
-from hlo_lower.subset import Subset
+from hlo_lower.plugin import Combiner, Drops, InBounds, RuleList, Subset, one_window
 
 rules = RuleList()
 
@@ -82,7 +78,7 @@ def refused(call=hl.rules):
 def test_rules_of_a_distribution_are_used(install):
     """They are chosen by every function where they are more specific, and shown with file, distribution and name."""
     install("npu-rules", RULES.replace("NAME", "own_write"))
-    place = "site/npu_rules_rules.py:10 (npu-rules 1.2, entry point mine)"
+    place = "site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine)"
     assert [row.place for row in hl.rules() if row.name == "own_write"] == [place]
     [record] = hl.classify(hl.read(MODULE))
     assert record.rule == "own_write"
@@ -142,7 +138,11 @@ def test_the_order_of_plugins_does_not_matter(install):
             "",
             "scatter_to_NAME: emits is no longer declared: what a rule builds is looked at once it is built",
         ),
-        (RULES.replace("NAME", "while"), "", "scatter_to_while has the name of scatter_to_while at lowerings/loop.py"),
+        (
+            RULES.replace("NAME", "while"),
+            "",
+            "scatter_to_while has the name of scatter_to_while at lowering/scatter/loop.py",
+        ),
     ],
     ids=[
         *("missing import", "syntax", "exception", "missing name", "a list", "a module", "op", "a value for a set"),
@@ -161,20 +161,20 @@ def test_a_plugin_that_cannot_be_used_is_an_error(install, source, entry_points,
 def test_two_plugins_that_contradict_each_other(install):
     """Two rules, neither more specific, are an error that names both distributions and entry points."""
     for name, more in (("a", "unique={Unique.PROVED}"), ("b", "oob={OutOfBounds.XLA}")):
-        source = RULES.replace("NAME", name).replace("InBounds\n", "InBounds, OutOfBounds, Unique\n")
+        source = RULES.replace("NAME", name).replace("InBounds,", "InBounds, OutOfBounds, Unique,")
         install(f"{name}-rules", source.replace("drops=", f"{more}, drops="), folder=name)
     told = refused()
     assert told.startswith("the rules of plug-ins contradict others: stablehlo.scatter: ")
     for name in ("a", "b"):
-        assert f"scatter_to_{name} ({name}/{name}_rules_rules.py:10 ({name}-rules 1.2, entry point mine))" in told
+        assert f"scatter_to_{name} ({name}/{name}_rules_rules.py:6 ({name}-rules 1.2, entry point mine))" in told
 
 
 def test_a_plugin_that_contradicts_the_built_in_rules(install):
     """A rule that crosses a built-in one is an error that names both places."""
     install("npu-rules", RULES.replace("NAME", "any_drop").replace("drops={Drops.WINDOWS},\n", ""))
     told = refused()
-    assert "scatter_to_any_drop (site/npu_rules_rules.py:10 (npu-rules 1.2, entry point mine))" in told
-    assert "(lowerings/" in told
+    assert "scatter_to_any_drop (site/npu_rules_rules.py:6 (npu-rules 1.2, entry point mine))" in told
+    assert "(lowering/" in told
 
 
 @pytest.mark.sweep

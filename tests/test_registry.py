@@ -10,21 +10,21 @@ from types import SimpleNamespace
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis import Combiner
-from hlo_lower.causes import Code
-from hlo_lower.english import listed
-from hlo_lower.errors import RegistryError
-from hlo_lower.gather.facts import GATHER
-from hlo_lower.lowerings import replace
-from hlo_lower.lowerings.dynamic_gather import DYNAMIC_GATHER
-from hlo_lower.lowerings.loop import scatter_to_while
-from hlo_lower.lowerings.plain_op import Numbers
-from hlo_lower.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
-from hlo_lower.rewrite.kinds import KINDS, default_registry, new_registry
-from hlo_lower.scatter.costs import COSTS
-from hlo_lower.scatter.facts import Arity, Dialect, Drops, InBounds, Offsets, Parts, ScatterFacts, Windows
-from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.subset import MANY_WINDOWS, Subset
+from hlo_lower.base.causes import Code
+from hlo_lower.base.english import listed
+from hlo_lower.base.errors import RegistryError
+from hlo_lower.base.registry import CompositeLoweringRegistry, ConditionError, NoRuleError, RuleList, When
+from hlo_lower.facts.gather.facts import GATHER
+from hlo_lower.facts.scatter.facts import Arity, Dialect, Drops, InBounds, Offsets, Parts, ScatterFacts, Windows
+from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.values.region import Combiner
+from hlo_lower.lowering.gather.dynamic_gather import DYNAMIC_GATHER
+from hlo_lower.lowering.kinds import KINDS, default_registry, new_registry
+from hlo_lower.lowering.scatter import replace
+from hlo_lower.lowering.scatter.loop import scatter_to_while
+from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.subset import MANY_WINDOWS, Subset
+from hlo_lower.ops.targets.costs import COSTS
 
 SCATTER = "stablehlo.scatter"
 
@@ -427,7 +427,7 @@ def test_every_built_in_rule_says_why_it_is_equal():
         is_bounded = Numbers.BOUNDED in rule.constraints.get("numbers", ()) and "units in the last place" in text
         assert is_bounded or re.search(r"\bequal|proof stands", text, re.IGNORECASE), rule.name
         assert rule.form, rule.name
-        assert re.fullmatch(r"lowerings/\w+\.py:\d+", rule.place), rule.place
+        assert re.fullmatch(r"lowering/\w+/(carried/)?\w+\.py:\d+", rule.place), rule.place
     for rule in (*registry.rules(SCATTER), *registry.rules(GATHER), *registry.rules(DYNAMIC_GATHER)):
         assert rule.name.startswith(("scatter_to_", "gather_to_", "dynamic_shape_gather_to_"))
 
@@ -480,7 +480,7 @@ def test_no_rule_is_an_error_of_four_lines():
     assert lines[0] == "m.mlir:3:8: stablehlo.scatter: no lowering for target stablehlo"
     facts = "subset=Point combiner=assign dtype=i32 offsets=runtime in_bounds=unknown unique=proved oob=xla"
     assert lines[1] == f"  facts:   {facts}"
-    assert "nearest: scatter_to_operand (lowerings/replace.py:" in lines[2]
+    assert "nearest: scatter_to_operand (lowering/scatter/replace.py:" in lines[2]
     assert lines[2].endswith("subset=Point, needs Empty")
     assert lines[3] == "  next:    hlo-lower report --explain 1 m.mlir"
 

@@ -17,8 +17,8 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import hlo_lower as hl
-from hlo_lower import answering_child
-from hlo_lower.verify import partitions
+from hlo_lower.base import child as answering_child
+from hlo_lower.verify.read import partitions
 
 DRIVER = Path(__file__).parent / "on_eight_devices.py"
 

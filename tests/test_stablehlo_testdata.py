@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import Node
-from hlo_lower.verify.compare import first_difference
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Node
+from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.run import Executable, entry_function
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "stablehlo_testdata"

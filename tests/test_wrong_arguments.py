@@ -282,7 +282,7 @@ def no_inputs(shown, kind):
 
 def no_registry(shown, kind):
     """The message of what is no registry."""
-    following = "registry = hlo_lower.rewrite.kinds.default_registry(); registry.extend(rules) adds an hl.RuleList"
+    following = "registry = hlo_lower.lowering.kinds.default_registry(); registry.extend(rules) adds an hl.RuleList"
     return message(f"registry: {shown} is not a registry", f"it is of type {kind}", following=following)
 
 

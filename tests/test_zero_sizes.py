@@ -6,9 +6,9 @@ import pytest
 from dynamic_scatters import CASES, COMBINE, arguments, bound, module_of, zero_shapes
 
 import hlo_lower as hl
-from hlo_lower.verify.reference.scatter import scatter
+from hlo_lower.verify.drive.sample_sizes import sizes_of_module
+from hlo_lower.verify.judges.reference.scatter import scatter
 from hlo_lower.verify.run import Executable
-from hlo_lower.verify.sample_sizes import sizes_of_module
 
 POINT = """
 func.func @main(%x: tensor<?xf32>, %u: tensor<f32>, %i: tensor<1xi32>) -> tensor<?xf32> {

@@ -5,18 +5,18 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.errors import InputError
-from hlo_lower.module_forms import MODULE_FORMS, form_for
-from hlo_lower.whole_files import STANDARD
+from hlo_lower.api.module_forms import MODULE_FORMS, form_for
+from hlo_lower.base.errors import InputError
+from hlo_lower.base.whole_files import STANDARD
 
 if TYPE_CHECKING:
-    from hlo_lower.options import Options
+    from hlo_lower.lowering.options import Options
     from hlo_lower.verify import Verdict
 
 
 def options_from(args: argparse.Namespace) -> "Options":
     """The flags of a command as options; a target that does not exist, or whose file describes none, is refused."""
-    from hlo_lower.options import NAMES, Options
+    from hlo_lower.lowering.options import NAMES, Options
 
     return Options(**{name: value for name, value in vars(args).items() if name in NAMES})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from hlo_lower.errors import EXIT_BAD_INPUT
+from hlo_lower.base.errors import EXIT_BAD_INPUT
 
 PARSER = "parser"
 """Where a parsed command line holds the parser of its command."""

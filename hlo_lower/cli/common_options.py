@@ -4,7 +4,7 @@ import argparse
 import shlex
 from typing import Any
 
-from hlo_lower.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
+from hlo_lower.api.module_forms import FORM_BY_SUFFIX, FORMS, MODULE_FORMS
 
 DEFAULT_TARGET = "stablehlo"
 OOB_POLICIES = ("xla", "spec")
@@ -150,7 +150,7 @@ def add_bind(command: argparse.ArgumentParser) -> None:
 
 def sizes(text: str) -> dict[str, int]:
     """NAME=SIZE, separated by commas."""
-    from hlo_lower.shapes import SizesError, parse_sizes
+    from hlo_lower.ir.shapes.given_sizes import SizesError, parse_sizes
 
     try:
         return parse_sizes(text)

@@ -4,8 +4,8 @@ import argparse
 from importlib import import_module
 from typing import Any
 
+from hlo_lower.base.errors import EXIT_OK, InputError
 from hlo_lower.cli.streams import show
-from hlo_lower.errors import EXIT_OK, InputError
 
 SHELLS = ("bash", "zsh", "tcsh")
 

@@ -5,6 +5,9 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hlo_lower.api.module_forms import form_for
+from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.checks import check_distinct, check_inputs, check_not_input, check_one_standard, judged, options_from
 from hlo_lower.cli.common_options import (
     add_bind,
@@ -20,14 +23,11 @@ from hlo_lower.cli.common_options import (
 from hlo_lower.cli.convert_many import is_many, run_many
 from hlo_lower.cli.inputs import arrays_of, module_source
 from hlo_lower.cli.streams import complain, fit, page_of, tell_written
-from hlo_lower.errors import NotLoweredError
-from hlo_lower.module_forms import form_for
-from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
-    from hlo_lower.options import Options
-    from hlo_lower.pipeline import Lowered
-    from hlo_lower.report import ModuleReport
+    from hlo_lower.lowering.options import Options
+    from hlo_lower.lowering.pipeline import Lowered
+    from hlo_lower.report.module import ModuleReport
     from hlo_lower.verify import Verdict
 
 PATTERN = "a place (llama.py:88), scope, function or number (#3), with * and ?"
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     options = _check(args)
     inputs = arrays_of(args.inputs) if args.inputs else None
     source = module_source(args.input)
-    from hlo_lower.converted import converted  # which imports JAX, before its clock runs
+    from hlo_lower.api.many.converted import converted  # which imports JAX, before its clock runs
 
     judge = None if args.verify == "off" else partial(judged, args, source, inputs=inputs)
     try:
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell_what_is_left(args: argparse.Namespace, lowered: "Lowered") -> None:
     """Say how many scatters were kept for want of a lowering, and what else the target refuses of the module."""
-    from hlo_lower.refused import SCATTER
+    from hlo_lower.base.refused import SCATTER
     from hlo_lower.report.refusals import refused_lines
 
     if lowered.unsupported:
@@ -123,8 +123,8 @@ def _in_words(verdict: "Verdict") -> str:
 
 def _write(args: argparse.Namespace, data: bytes, report: "ModuleReport") -> None:
     """Write the report and the module, and show the text report where the module does not go."""
-    from hlo_lower.report import render, render_text
-    from hlo_lower.report.render import form_of
+    from hlo_lower.report.render import form_of, render
+    from hlo_lower.report.text import render_text
 
     if args.report:
         write_whole(args.report, render([report], form_of(args.report, "json")).encode())

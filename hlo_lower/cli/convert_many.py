@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
+from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.checks import options_from
 from hlo_lower.cli.inputs import selected_modules
 from hlo_lower.cli.streams import complain, page_of, show
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, EXIT_ONLY_RUN, InputError
-from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
-    from hlo_lower.report import ModuleReport
+    from hlo_lower.report.module import ModuleReport
 
 WORST_FIRST = (EXIT_DIFFERS, EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_ONLY_RUN, EXIT_OK)
 MEANINGS = {
@@ -34,9 +34,8 @@ def is_many(names: Sequence[str]) -> bool:
 def run_many(args: argparse.Namespace) -> int:
     """Convert each module into the folder, show a summary, and give the worst of their exit codes."""
     import hlo_lower as hl
-    from hlo_lower.report import render
     from hlo_lower.report.progress import progress
-    from hlo_lower.report.render import form_of
+    from hlo_lower.report.render import form_of, render
 
     _check(args)
     modules = selected_modules(args.input)

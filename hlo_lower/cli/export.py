@@ -2,10 +2,10 @@
 
 import argparse
 
+from hlo_lower.api.module_forms import exported_bytes, form_for
+from hlo_lower.base.errors import EXIT_OK
+from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.common_options import add_emit, setting
-from hlo_lower.errors import EXIT_OK
-from hlo_lower.module_forms import exported_bytes, form_for
-from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export the function and write it."""
     check_writable(args.output)  # before JAX is imported and the function traced
-    from hlo_lower.export import load_function
+    from hlo_lower.ir.export.load import load_function
 
     exported = load_function(args.function, dict(args.set), args.shapes).export(args.shapes)
     form = args.emit or form_for(args.output)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hlo_lower.errors import InputError
-from hlo_lower.whole_files import STANDARD
+from hlo_lower.base.errors import InputError
+from hlo_lower.base.whole_files import STANDARD
 
 if TYPE_CHECKING:
-    from hlo_lower.selection import Selected
+    from hlo_lower.api.many.files import Selected
 
 
 def module_source(name: str) -> Path | bytes:
@@ -20,8 +20,8 @@ def module_source(name: str) -> Path | bytes:
 
 
 def selected_modules(names: Sequence[str]) -> "tuple[Selected, ...]":
-    """The modules that files, folders and "-" name (see `hlo_lower.selection.select`)."""
-    from hlo_lower.selection import Selected, select
+    """The modules that files, folders and "-" name (see `hlo_lower.api.many.select`)."""
+    from hlo_lower.api.many.files import Selected, select
 
     standard = (Selected(STANDARD, ".", sys.stdin.buffer.read()) for _ in range(names.count(STANDARD)))
     return select([next(standard) if name == STANDARD else name for name in names])

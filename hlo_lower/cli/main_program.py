@@ -8,10 +8,10 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 
+from hlo_lower.base.contained.supervisor import supervised
+from hlo_lower.base.errors import EXIT_BAD_INPUT, HloLowerError
 from hlo_lower.cli.parser import make_parser
 from hlo_lower.cli.streams import complain, unexpected
-from hlo_lower.containment import supervised
-from hlo_lower.errors import EXIT_BAD_INPUT, HloLowerError
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141

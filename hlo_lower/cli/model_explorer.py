@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hlo_lower.graph import Block, Graph, Node
-    from hlo_lower.report import ModuleReport
+    from hlo_lower.ir.view import Block, Graph, Node
+    from hlo_lower.report.module import ModuleReport
 
 NAME = "hlo-lower"
 COLORS = {"refused": "#f4b6ae", "loop": "#f6d08a", "kept": "#d4d8dc", "guarded": "#b9d4f5", "lowered": "#b5e2c3"}
@@ -69,8 +69,8 @@ def _of_scatter(record: Any) -> tuple[str, str]:
 
 def _drawn(block: "Block") -> Iterator[tuple[int, "Node"]]:
     """The ops of a function with the number of the drawn op that stands for each."""
-    from hlo_lower import mlir
-    from hlo_lower.graph import Node
+    from hlo_lower.ir import mlir
+    from hlo_lower.ir.view import Node
 
     number = 0
     for node in block.nodes:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from html import escape
 
-from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
+from hlo_lower.base.drawing.memory_svg import ESTIMATE, memory_svg
 from hlo_lower.report.html import plain_page
-from hlo_lower.tile import Tiled
+from hlo_lower.tile.tiled_module import Tiled
 
 LOOPS = ("made for", "a tile computes", "steps", "ops", "writes", "accumulates", "computes again")
 

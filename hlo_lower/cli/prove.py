@@ -2,9 +2,9 @@
 
 import argparse
 
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK
 from hlo_lower.cli.common_options import positive, seconds
 from hlo_lower.cli.streams import show
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK
 
 FORMATS = ("text", "json")
 
@@ -20,8 +20,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prove rules and show a table; 1 where a rule is refuted."""
-    from hlo_lower.proving import prove_rules, render_json, render_text, rules_named
     from hlo_lower.report.progress import progress
+    from hlo_lower.testing.prove.proof_campaign import prove_rules, rules_named
+    from hlo_lower.testing.prove.table import render_json, render_text
     from hlo_lower.verify.proof import require
 
     require()

@@ -4,16 +4,16 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
+from hlo_lower.api.module_forms import written_bytes
+from hlo_lower.base.errors import EXIT_OK, InputError
+from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.checks import check_not_input, check_one_standard, checked_form
 from hlo_lower.cli.common_options import add_in_place, add_module_emit
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
-from hlo_lower.errors import EXIT_OK, InputError
-from hlo_lower.module_forms import written_bytes
-from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
-    from hlo_lower.naming import Raised
+    from hlo_lower.named.naming import Raised
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -30,8 +30,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Raise, or write out, and tell of it where the module does not go."""
     import hlo_lower as hl
+    from hlo_lower.named.naming import Raised
     from hlo_lower.named.record import NamedReport
-    from hlo_lower.naming import Raised
 
     form = checked_form(args, "raised")
     check_one_standard("input", [args.input])

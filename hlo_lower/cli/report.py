@@ -6,16 +6,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
+from hlo_lower.base.whole_files import STANDARD, check_writable
 from hlo_lower.cli.checks import check_explained, check_one_standard, options_from
 from hlo_lower.cli.common_options import add_bind, add_exactness, add_plain, add_policy, positive, seconds
 from hlo_lower.cli.inputs import module_source, selected_modules
 from hlo_lower.cli.streams import complain, page_of, show, tell_written
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_NOT_LOWERED, EXIT_OK, InputError
-from hlo_lower.whole_files import STANDARD, check_writable
 
 if TYPE_CHECKING:
-    from hlo_lower.options import Options
-    from hlo_lower.report import ModuleReport
+    from hlo_lower.lowering.options import Options
+    from hlo_lower.report.module import ModuleReport
 
 KINDS = ("insert_slice", "reduction_add", "general")
 FAIL_ON = (*KINDS, "loop", "guard", "refused", "unreadable")
@@ -98,7 +98,7 @@ def _show_named(args: argparse.Namespace) -> int:
     """Show the named ops of modules."""
     import json
 
-    from hlo_lower.naming import named_report, named_report_or_error
+    from hlo_lower.named.naming import named_report, named_report_or_error
     from hlo_lower.report.named_ops import named_text
     from hlo_lower.report.named_page import render_named_html
 
@@ -145,8 +145,8 @@ def _failing(what: str, reports: "Sequence[ModuleReport]") -> str:
 
 def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleReport]":
     """A report for each module; of one that was named alone and cannot be read the error is raised."""
+    from hlo_lower.api.many.modules import classify_modules, default_jobs
     from hlo_lower.report.progress import progress
-    from hlo_lower.selection import classify_modules, default_jobs
 
     if len(args.files) == 1 and not os.path.isdir(args.files[0]) and args.timeout is None:
         return [_classified(args, options)]
@@ -159,14 +159,14 @@ def _reports(args: argparse.Namespace, options: "Options") -> "Sequence[ModuleRe
 
 def _classified(args: argparse.Namespace, options: "Options") -> "ModuleReport":
     import hlo_lower as hl
-    from hlo_lower.survey import surveyed_report
+    from hlo_lower.api.many.survey import surveyed_report
 
     [file] = args.files
     return surveyed_report(hl.read(module_source(file), name=file), file, options, with_texts=_form(args) == "html")
 
 
 def _rendered(reports: "Sequence[ModuleReport]", args: argparse.Namespace) -> str:
-    from hlo_lower.report import render
+    from hlo_lower.report.render import render
 
     how: dict[str, Any] = page_of(sys.stdout) if args.output == STANDARD else {}
     return render(reports, _form(args), show_all=args.all, explain=args.explain, **how)

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hlo_lower.arguments import no_rule
+from hlo_lower.base.arguments import no_rule
+from hlo_lower.base.errors import EXIT_OK
 from hlo_lower.cli.common_options import add_target
 from hlo_lower.cli.streams import page_of, show
-from hlo_lower.errors import EXIT_OK
 
 if TYPE_CHECKING:
-    from hlo_lower.api import RuleRow
+    from hlo_lower.api.functions import RuleRow
 
 FORMATS = ("text", "markdown")
 
@@ -26,7 +26,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the registry's rules under a target."""
     import hlo_lower as hl
-    from hlo_lower.report import render_costs_markdown, render_costs_text, render_rules_markdown, render_rules_text
+    from hlo_lower.report.costs_table import render_costs_markdown, render_costs_text
+    from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
 
     rules, costs = hl.rules(args.target), hl.costs(args.target)
     if args.name is not None:

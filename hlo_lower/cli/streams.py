@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, TextIO
 
-from hlo_lower.whole_files import STANDARD, write_whole
+from hlo_lower.base.whole_files import STANDARD, write_whole
 
 PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "·": "-"})
 

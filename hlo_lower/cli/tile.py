@@ -5,16 +5,17 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from hlo_lower.api.module_forms import written_bytes
+from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
+from hlo_lower.base.whole_files import STANDARD, check_writable, write_whole
 from hlo_lower.cli.checks import check_distinct, check_not_input, check_one_standard, checked_form, judged
 from hlo_lower.cli.common_options import add_bind, add_in_place, add_level, add_module_emit, add_oob
 from hlo_lower.cli.inputs import module_source
 from hlo_lower.cli.streams import complain, show_lines, tell_written
-from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK, InputError
-from hlo_lower.module_forms import written_bytes
-from hlo_lower.whole_files import STANDARD, check_writable, write_whole
 
 if TYPE_CHECKING:
-    from hlo_lower.tile import ByHand, Tiled
+    from hlo_lower.tile.by_hand import ByHand
+    from hlo_lower.tile.tiled_module import Tiled
     from hlo_lower.verify import Verdict
 
 FUSES = ("none", "producers", "all")
@@ -54,7 +55,7 @@ def tile_size(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Tile, verify, write, and report; where the verdict is not good nothing is written."""
     import hlo_lower as hl
-    from hlo_lower.drawing.memory_text import memory_lines
+    from hlo_lower.base.drawing.memory_text import memory_lines
     from hlo_lower.report.progress import progress
 
     _check(args)

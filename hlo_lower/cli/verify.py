@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from hlo_lower.base.whole_files import check_writable, write_whole
 from hlo_lower.cli.checks import check_one_standard, options_from
 from hlo_lower.cli.common_options import (
     add_accept_runs,
@@ -16,7 +17,6 @@ from hlo_lower.cli.common_options import (
 )
 from hlo_lower.cli.inputs import archive_of, arrays_of, module_source
 from hlo_lower.cli.streams import show_lines
-from hlo_lower.whole_files import check_writable, write_whole
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -87,7 +87,9 @@ def _run_on(args: argparse.Namespace) -> int:
     import hlo_lower as hl
     from hlo_lower.consumers import consumer_named
     from hlo_lower.consumers.verification import verify_on
-    from hlo_lower.graph import is_symbolic, open_sizes, text_of, to_text
+    from hlo_lower.ir.binding import is_symbolic, open_sizes
+    from hlo_lower.ir.reader import text_of
+    from hlo_lower.ir.writer import to_text
     from hlo_lower.report.progress import progress
 
     consumer = consumer_named(args.on)

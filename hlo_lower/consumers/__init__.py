@@ -11,14 +11,14 @@ The child imports this package, too, and is to start without JAX: so nothing her
 
 import os
 
-from hlo_lower.arguments import likely
+from hlo_lower.base.arguments import likely
+from hlo_lower.base.errors import InputError
+from hlo_lower.base.installed import WITHOUT, installed, unusable
 from hlo_lower.consumers.consumer import Consumer, Runner
 from hlo_lower.consumers.consumer_outcome import Array, ConsumerOutcome, ConsumerRun, RefusedError, ToolCrashedError
 from hlo_lower.consumers.coreml import COREML
 from hlo_lower.consumers.iree import IREE
 from hlo_lower.consumers.litert import LITERT
-from hlo_lower.errors import InputError
-from hlo_lower.installed import WITHOUT, installed, unusable
 
 __all__ = [
     "CONSUMERS",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from hlo_lower.answering_child import receive
+from hlo_lower.base.child import receive
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_messages import death_words, first_line, signal_name
 from hlo_lower.consumers.consumer_outcome import Array

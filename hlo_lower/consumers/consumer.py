@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeAlias
 
+from hlo_lower.base.errors import InputError
 from hlo_lower.consumers.consumer_outcome import Array
-from hlo_lower.errors import InputError
 
 Runner: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """A compiled module: arguments to results, by position."""

@@ -42,7 +42,7 @@ def compile_module(text: str) -> None:
     Raises:
       RefusedError: a converter says no, in whatever way: their errors have no common class.
     """
-    from hlo_lower import mlir
+    from hlo_lower.ir import mlir
 
     ct: Any = import_module("coremltools")
     hlo: Any = import_module("stablehlo_coreml")

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 Handler: TypeAlias = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 """Of MIL's builder, the operands and the attributes of a composite: its result in MIL."""

@@ -8,16 +8,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.base.errors import InputError
 from hlo_lower.consumers.consumer_outcome import Array, ConsumerRun
 from hlo_lower.consumers.rounding import Rounding, rounding_of
-from hlo_lower.errors import InputError
-from hlo_lower.verify.devices import devices_of
+from hlo_lower.ir import mlir
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
+from hlo_lower.verify.judges.devices import devices_of
+from hlo_lower.verify.judges.xla_errors import why_no_judge
 from hlo_lower.verify.module_runs import RUN_REGIMES, draw, drives_of, given
-from hlo_lower.verify.program import Program
-from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import CannotRunError, Executable, Signature, parse_or_refuse, read_signature
-from hlo_lower.verify.xla_errors import why_no_judge
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlo_lower import mlir
 from hlo_lower.consumers.consumer_outcome import Array
-from hlo_lower.verify.compare import Difference, first_difference, first_difference_beyond
+from hlo_lower.ir import mlir
+from hlo_lower.verify.bounds.compare import Difference, first_difference, first_difference_beyond
 from hlo_lower.verify.run import entry_function
 
 Limits: TypeAlias = Callable[[], Sequence[Array]]

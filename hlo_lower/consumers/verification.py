@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
-from hlo_lower.arguments import silent
+from hlo_lower.base.arguments import silent
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.consumers.consumer import Consumer
 from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.consumer_outcome import ConsumerOutcome
 from hlo_lower.consumers.reference import Reference, reference_of
 from hlo_lower.consumers.rounding import Rounding
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.verify.module_runs import blind
 from hlo_lower.verify.run import CannotRunError, Executable
 

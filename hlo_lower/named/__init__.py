@@ -20,22 +20,23 @@ How it goes:
     inline_named    the inverse
     record, flops   what was found, as data for reports
 
-To add an op: a line in `hlo_lower.vocabulary`; a file with its definition as a formula, its variants, why what matches
-is the op and nothing else, and a function under `@matchers.finds(name, at=anchors)`, imported in `MATCHERS` below. An
-anchor is a rare op that every variant has (an exponential, a root). The function goes up from it to what it is made of
-(`Term.operands`) and down to what is made of it (`Term.users`), compares values by `is` or `is_same`, rows by atoms and
-constants by `is_number`, and returns a `Match` of terms: inputs by their roles and the results. It does not list the
-ops in between; those that lie between inputs and results are the op. What has the parts and lacks one is a `NearMiss`
-with a cause. It asks nothing but terms, and keeps nothing but in `Terms.found`: so one knows what its answer depends on
-(`twins`). Then cases in `scripts/recall`: ways to write it, and what only looks like it.
+To add an op: a line in `hlo_lower.ops.vocabulary`; a file with its definition as a formula, its variants, why what
+matches is the op and nothing else, and a function under `@matchers.finds(name, at=anchors)`, imported in `MATCHERS`
+below. An anchor is a rare op that every variant has (an exponential, a root). The function goes up from it to what it
+is made of (`Term.operands`) and down to what is made of it (`Term.users`), compares values by `is` or `is_same`, rows
+by atoms and constants by `is_number`, and returns a `Match` of terms: inputs by their roles and the results. It does
+not list the ops in between; those that lie between inputs and results are the op. What has the parts and lacks one is
+a `NearMiss` with a cause. It asks nothing but terms, and keeps nothing but in `Terms.found`: so one knows what its
+answer depends on (`twins`). Then cases in `scripts/recall`: ways to write it, and what only looks like it.
 
 Attention is the example of what atoms are for: no layout is named in it. See docs/named-ops.md.
 """
 
 from collections.abc import Collection
 
-from hlo_lower.graph import Graph, Source, read
-from hlo_lower.named import (
+from hlo_lower.ir.reader import Source, read
+from hlo_lower.ir.view import Graph
+from hlo_lower.named.match import (
     accumulated,
     argmax,
     attention,
@@ -55,8 +56,8 @@ from hlo_lower.named import (
     take_along_axis,
     top_k,
 )
-from hlo_lower.named.found import Match, NearMiss, matchers
-from hlo_lower.named.raised import NamedModule, find_named, raise_graph
+from hlo_lower.named.match.found import Match, NearMiss, matchers
+from hlo_lower.named.take_out.raised import NamedModule, find_named, raise_graph
 
 __all__ = ["MATCHERS", "Match", "NamedModule", "NearMiss", "find", "find_named", "matchers", "raise_graph"]
 

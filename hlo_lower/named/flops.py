@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from hlo_lower import mlir
-from hlo_lower.graph import Block, Function, Graph, Node
-from hlo_lower.named.listing import Listing
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Block, Function, Graph, Node
+from hlo_lower.named.take_out.listing import Listing
 
 _NONE = frozenset(
     f"stablehlo.{op}"

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hlo_lower.causes import Cause
-from hlo_lower.graph import Graph, Node
+from hlo_lower.base.causes import Cause
+from hlo_lower.ir.view import Graph, Node
 from hlo_lower.named.flops import Flops
-from hlo_lower.named.found import NearMiss
-from hlo_lower.named.raised import Named, NamedModule
-from hlo_lower.named.region import RawValue
-from hlo_lower.named.terms import Term
+from hlo_lower.named.match.found import NearMiss
+from hlo_lower.named.match.terms import Term
+from hlo_lower.named.take_out.raised import Named, NamedModule
+from hlo_lower.named.take_out.region import RawValue
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hlo_lower.scatter.record import ScatterRecord
+from hlo_lower.facts.scatter.record import ScatterRecord
 
 
 @dataclass(frozen=True)

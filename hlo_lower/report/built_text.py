@@ -8,9 +8,9 @@ Source ops that share a line and a scope with a scatter cannot be told from what
 import re
 from collections.abc import Mapping, Sequence
 
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.alike import alike
 from hlo_lower.report.place import split_place
-from hlo_lower.scatter.record import ScatterRecord
 
 MOST_LINES = 40
 

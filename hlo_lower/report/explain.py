@@ -1,13 +1,13 @@
 """One scatter explained: the evidence of each fact, why its rule was chosen, and why the others were not."""
 
-from hlo_lower.causes import Code
-from hlo_lower.english import LEGEND, MEANINGS, listed, shape_text, told
+from hlo_lower.base.causes import Code
+from hlo_lower.base.english import LEGEND, MEANINGS, listed, shape_text, told
+from hlo_lower.base.short_forms import printable
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.module import rule_of
 from hlo_lower.report.picture import text_of
 from hlo_lower.report.place import EXPORT_LOCATIONS, is_unlocated
 from hlo_lower.report.row import bounds, rule_name, writes
-from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.short_forms import printable
 
 
 def explain(record: ScatterRecord) -> list[str]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from hlo_lower.causes import Cause
-from hlo_lower.english import told_kind
+from hlo_lower.base.causes import Cause
+from hlo_lower.base.english import told_kind
+from hlo_lower.base.short_forms import NOT_MEASURED, plural, printable, seconds
 from hlo_lower.report.module import ModuleReport, Totals
 from hlo_lower.report.place import EXPORT_LOCATIONS
 from hlo_lower.report.refusals import refused_lines
 from hlo_lower.report.row import rule_name
-from hlo_lower.short_forms import NOT_MEASURED, plural, printable, seconds
 
 
 def headline(report: ModuleReport) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from hlo_lower.base.short_forms import plural
 from hlo_lower.report.headline import policies, summary, total_headline
 from hlo_lower.report.json_report import report_data
 from hlo_lower.report.module import ModuleReport, totals
 from hlo_lower.report.overview import base_name
 from hlo_lower.report.page_words import words_of
-from hlo_lower.short_forms import plural
 
 
 def render_html(reports: Sequence[ModuleReport], *, explain: Collection[int] = ()) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, TypeVar, cast
 
-from hlo_lower.causes import Cause
-from hlo_lower.change import Change
-from hlo_lower.refused import RefusedOps
+from hlo_lower.base.causes import Cause
+from hlo_lower.base.change import Change
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.facts.scatter.record import Rejection, ScatterRecord
 from hlo_lower.report.module import ModuleReport, Totals, folders, totals
 from hlo_lower.report.row import rule_name
-from hlo_lower.scatter.record import Rejection, ScatterRecord
 
 VERSION = 2
 

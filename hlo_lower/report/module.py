@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hlo_lower.causes import Cause, Code
-from hlo_lower.change import Change
-from hlo_lower.english import told_kind
-from hlo_lower.memory import MemoryCurve
-from hlo_lower.refused import RefusedOps, summed
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.change import Change
+from hlo_lower.base.english import told_kind
+from hlo_lower.base.memory import MemoryCurve
+from hlo_lower.base.refused import RefusedOps, summed
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.place import is_unlocated
-from hlo_lower.scatter.record import ScatterRecord
 
 NO_RULE = "none"
 KEPT = "kept"

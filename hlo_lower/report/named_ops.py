@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from hlo_lower import english
+from hlo_lower.base import english
 from hlo_lower.named.record import NamedRecord, NamedReport
 from hlo_lower.report.page import new_page, print_wrapped, written
 from hlo_lower.report.text import PLAIN_WIDTH

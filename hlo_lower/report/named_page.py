@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hlo_lower.english import told
+from hlo_lower.base.english import told
+from hlo_lower.base.short_forms import plural, tally
 from hlo_lower.named.record import NamedReport
 from hlo_lower.report.html import page_of
 from hlo_lower.report.json_report import Numbered
-from hlo_lower.short_forms import plural, tally
 
 
 def render_named_html(reports: Sequence[NamedReport], groups: Sequence[str] = ()) -> str:

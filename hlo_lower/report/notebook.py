@@ -2,12 +2,12 @@
 
 from html import escape
 
-from hlo_lower.drawing.memory_svg import memory_folded
-from hlo_lower.memory import MemoryCurve
+from hlo_lower.base.drawing.memory_svg import memory_folded
+from hlo_lower.base.memory import MemoryCurve
+from hlo_lower.base.short_forms import plural
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.html_table import scatters_html
 from hlo_lower.report.module import ModuleReport
-from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.short_forms import plural
 
 
 class Records(tuple[ScatterRecord, ...]):

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from hlo_lower.english import told_kind
+from hlo_lower.base.english import told_kind
+from hlo_lower.base.short_forms import by_count, printable
 from hlo_lower.report.headline import counted, counted_rules, guards_told
 from hlo_lower.report.module import NO_RULE, ModuleReport, Totals, folders, refusal_cause, rule_of, totals
 from hlo_lower.report.row import rule_name
-from hlo_lower.short_forms import by_count, printable
 
 FEW = 8
 """As many modules are shown with all their scatters; of more there is a row each, unless everything is asked for."""

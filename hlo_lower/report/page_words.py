@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hlo_lower.causes import Cause
-from hlo_lower.change import Change
-from hlo_lower.drawing.memory_svg import ESTIMATE, memory_svg
-from hlo_lower.english import told, told_kind
-from hlo_lower.refused import RefusedOps
+from hlo_lower.base.causes import Cause
+from hlo_lower.base.change import Change
+from hlo_lower.base.drawing.memory_svg import ESTIMATE, memory_svg
+from hlo_lower.base.english import told, told_kind
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.base.short_forms import printable
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.alike import Group, alike
 from hlo_lower.report.explain import why
 from hlo_lower.report.json_report import Numbered
@@ -23,8 +25,6 @@ from hlo_lower.report.place import where
 from hlo_lower.report.refusals import reason_told
 from hlo_lower.report.row import bounds, rule_name, unique, writes
 from hlo_lower.report.source_text import scatter_texts, source_line
-from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.short_forms import printable
 
 RECORD = (
     "where",

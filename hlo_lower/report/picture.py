@@ -7,13 +7,13 @@ may happen, not the one that will.
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from hlo_lower.causes import Code
-from hlo_lower.drawing.picture import Axis, Box, Look, Picture, two_dims
-from hlo_lower.drawing.picture_svg import picture_svg
-from hlo_lower.drawing.picture_text import picture_lines
+from hlo_lower.base.causes import Code
+from hlo_lower.base.drawing.picture import Axis, Box, Look, Picture, two_dims
+from hlo_lower.base.drawing.picture_svg import picture_svg
+from hlo_lower.base.drawing.picture_text import picture_lines
+from hlo_lower.base.short_forms import printable
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.row import writes
-from hlo_lower.scatter.record import ScatterRecord
-from hlo_lower.short_forms import printable
 
 MOST_WINDOWS = 8
 MOST_BATCHES = 12

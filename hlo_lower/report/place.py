@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import PurePath
 
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.alike import Group
-from hlo_lower.scatter.record import ScatterRecord
 
 LONGEST_PLACE = 32
 CONTROL_FLOW = ("pjit", "while", "body", "cond", "closed_call", "checkpoint", "remat", "branch_0_fun", "branch_1_fun")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from hlo_lower.arguments import silent
+from hlo_lower.base.arguments import silent
 
 Tell = Callable[[str, int, int], None]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from hlo_lower import english
-from hlo_lower.refused import SCATTER, RefusedOps
-from hlo_lower.short_forms import plural, printable
+from hlo_lower.base import english
+from hlo_lower.base.refused import SCATTER, RefusedOps
+from hlo_lower.base.short_forms import plural, printable
 
 
 def refused_lines(refused: Sequence[RefusedOps], *, of_many: bool = False) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from hlo_lower.facts.scatter.record import ScatterRecord
 from hlo_lower.report.built_text import LOCATION
 from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.place import split_place
-from hlo_lower.scatter.record import ScatterRecord
 
 MOST_LINES = 40
 MOST_BYTES = 64_000_000

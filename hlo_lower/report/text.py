@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hlo_lower.drawing.memory_text import memory_lines
+from hlo_lower.base.drawing.memory_text import memory_lines
 from hlo_lower.report.alike import Group, fold, hidden_line
 from hlo_lower.report.columns import column_widths, line_count
 from hlo_lower.report.explain import explain as explain_lines

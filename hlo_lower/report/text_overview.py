@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hlo_lower.base.short_forms import plural, printable
 from hlo_lower.report.columns import GAP, column_widths
 from hlo_lower.report.headline import total_headline
 from hlo_lower.report.module import ModuleReport, folders, totals
 from hlo_lower.report.overview import FOLDER_HEADERS, MODULE_HEADERS, base_name, folder_rows, module_row
 from hlo_lower.report.page import new_grid, print_hanging, print_summary
-from hlo_lower.short_forms import plural, printable
 
 LONGEST_SHARE = 0.4  # of the page, for a module's name
 LEAST_NAME, LEAST_TOLD = 14, 24  # cells

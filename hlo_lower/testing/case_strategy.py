@@ -7,8 +7,8 @@ try:
 except ImportError:
     raise ImportError("hlo_lower.testing.case_strategy needs hypothesis: pip install 'hlo-lower[testing]'") from None
 
-from hlo_lower.testing.case import CELLS, Case, draw_case
-from hlo_lower.testing.draw import Draw
+from hlo_lower.testing.fuzz.case import CELLS, Case, draw_case
+from hlo_lower.testing.fuzz.draw import Draw
 
 
 class _Hypothesis:

@@ -11,9 +11,3 @@ In the order in which they are used:
     emit_loops, loop_body, order                               measure      what XLA needs
     plan_search                                                until the bound is reached
 """
-
-from hlo_lower.tile.by_hand import ByHand
-from hlo_lower.tile.entry import tile
-from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord
-
-__all__ = ["ByHand", "Tiled", "TiledLoopRecord", "tile"]

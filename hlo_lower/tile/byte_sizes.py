@@ -2,8 +2,8 @@
 
 import re
 
-from hlo_lower.arguments import shown
-from hlo_lower.errors import InputError
+from hlo_lower.base.arguments import shown
+from hlo_lower.base.errors import InputError
 
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 

@@ -1,18 +1,21 @@
 """`hl.tile`: from a module to the module whose large values are computed in loops."""
 
-from hlo_lower.arguments import silent
-from hlo_lower.errors import InputError
-from hlo_lower.graph import Graph, Source, is_symbolic, read, to_bytecode, to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.subset.rules import SubsetRules
+from hlo_lower.base.arguments import silent
+from hlo_lower.base.errors import InputError
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.ir.binding import is_symbolic
+from hlo_lower.ir.reader import Source, read
+from hlo_lower.ir.view import Graph
+from hlo_lower.ir.writer import to_bytecode, to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.rules import SubsetRules
 from hlo_lower.tile.by_hand import ByHand, choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.memory_curve import curves_of
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.find.measure import known, measured
 from hlo_lower.tile.plan_search import SearchLimits, Tell, left, search
+from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.tile.tiled_module import Tiled, records
 
 

@@ -8,18 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
-from hlo_lower.graph import Graph, read, to_bytecode, to_text
-from hlo_lower.memory import shown_bytes
-from hlo_lower.subset.axis_link import Boundary
-from hlo_lower.subset.nested_slices import NestedSlices
-from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
-from hlo_lower.tile.dataflow import Dataflow, type_of
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.liveness import liveness, programs_at_peak
-from hlo_lower.tile.measure import known, measured
-from hlo_lower.tile.pulled_up import PulledRecord, pull_up
-from hlo_lower.tile.recomputed import RecomputedRecord, levels, recompute
+from hlo_lower.base.memory import shown_bytes
+from hlo_lower.facts.memory.dataflow import Dataflow, type_of
+from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.view import Graph
+from hlo_lower.ir.writer import to_bytecode, to_text
+from hlo_lower.lowering.engine.nested_slices import NestedSlices
+from hlo_lower.ops.axes.axis_link import Boundary
+from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.find.choose import LARGE, NARROW, SLIGHT, CostedPlan, choices, within
+from hlo_lower.tile.find.measure import known, measured
+from hlo_lower.tile.prepare.pulled_up import PulledRecord, pull_up
+from hlo_lower.tile.prepare.recomputed import RecomputedRecord, levels, recompute
 from hlo_lower.tile.tiled_module import TiledLoopRecord, records
 
 ROUNDS = 12

@@ -11,35 +11,36 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Unpack
 
-from hlo_lower import mlir
-from hlo_lower.arguments import shown
-from hlo_lower.errors import InputError
-from hlo_lower.shapes import SizesError, bind_module
-from hlo_lower.verify.align import Aligner
+from hlo_lower.base.arguments import shown
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
+from hlo_lower.ir.shapes.bind import bind_module
+from hlo_lower.ir.shapes.given_sizes import SizesError
+from hlo_lower.verify.align.align import Aligner
 from hlo_lower.verify.claim_checks import Check, ClaimsVerdict, check_claims
-from hlo_lower.verify.composites import composite_differences
-from hlo_lower.verify.devices import devices_of
+from hlo_lower.verify.drive.sample_sizes import aimed_sizes, is_open, sizes_of_module
+from hlo_lower.verify.drive.single_elements import overhanging, with_single_elements
+from hlo_lower.verify.drive.stable_sorts import make_stable
 from hlo_lower.verify.effort import LEVELS, Assumed, Effort, EffortKeywords, Inputs, Level, Progress
-from hlo_lower.verify.index_promises import PROMISED
-from hlo_lower.verify.interface import effect_differences, interface_differences
-from hlo_lower.verify.interpreter import shared_interpreter
-from hlo_lower.verify.judge import Terms
-from hlo_lower.verify.large_constants import MEMORY_BUDGET, module_over_budget
+from hlo_lower.verify.judges.devices import devices_of
+from hlo_lower.verify.judges.interpreter import shared_interpreter
+from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.judges.patience import at_most, patience
+from hlo_lower.verify.judges.whole_modules import WholeModules
 from hlo_lower.verify.module_runs import verify_module
-from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.patience import at_most, patience
 from hlo_lower.verify.plain_form import verify_plain
-from hlo_lower.verify.program import TOO_DEEP, Program, TooLargeError
 from hlo_lower.verify.proof import require
-from hlo_lower.verify.reads import with_told_starts
+from hlo_lower.verify.read.composites import composite_differences
+from hlo_lower.verify.read.index_promises import PROMISED
+from hlo_lower.verify.read.interface import effect_differences, interface_differences
+from hlo_lower.verify.read.large_constants import MEMORY_BUDGET, module_over_budget
+from hlo_lower.verify.read.partitions import on_one_device
+from hlo_lower.verify.read.program import TOO_DEEP, Program, TooLargeError
+from hlo_lower.verify.read.reads import with_told_starts
 from hlo_lower.verify.region_processes import RegionProcesses
 from hlo_lower.verify.regions import ANOTHER_ORDER, NO_RUN_SHOWS, RegionJudge, RegionVerdict
 from hlo_lower.verify.run import parse_or_refuse
-from hlo_lower.verify.sample_sizes import aimed_sizes, is_open, sizes_of_module
-from hlo_lower.verify.single_elements import overhanging, with_single_elements
-from hlo_lower.verify.stable_sorts import make_stable
 from hlo_lower.verify.verdict import ModuleVerdict, Verdict
-from hlo_lower.verify.whole_modules import WholeModules
 
 __all__ = [
     "LEVELS",

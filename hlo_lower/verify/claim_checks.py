@@ -11,15 +11,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
-from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import piece_executable
-from hlo_lower.verify.driven_runs import runs_of
-from hlo_lower.verify.input_roles import roles_of
-from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.piece import pieces_of
-from hlo_lower.verify.program import Op, Program
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Assumption, BodyPair, Region, Side
+from hlo_lower.verify.align.counters import may_not_end
+from hlo_lower.verify.align.piece import pieces_of
+from hlo_lower.verify.drive.driven_runs import runs_of
+from hlo_lower.verify.drive.input_roles import roles_of
+from hlo_lower.verify.judges.devices import piece_executable
+from hlo_lower.verify.read.numbering import Table
+from hlo_lower.verify.read.program import Op, Program
 from hlo_lower.verify.run import CannotRunError
 
 Array = NDArray[Any]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from hlo_lower.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
-from hlo_lower.errors import InputError
-from hlo_lower.verify.patience import TIME_LIMIT
+from hlo_lower.base.arguments import is_listed, is_named, one_of, progress, shown, silent, whole
+from hlo_lower.base.errors import InputError
+from hlo_lower.verify.judges.patience import TIME_LIMIT
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told of a stage ("regions", "module"), how much of it is done, and how much there is."""

@@ -20,24 +20,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.errors import InputError
-from hlo_lower.verify.compare import Difference, first_difference, nan_share, only_signs_of_zeros
-from hlo_lower.verify.devices import Runnable, TookTooLongError, compile_anywhere, devices_of, executable
-from hlo_lower.verify.driven_runs import VALUES
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
+from hlo_lower.verify.bounds.compare import Difference, first_difference, nan_share, only_signs_of_zeros
+from hlo_lower.verify.bounds.matrix_ops import definite, definite_inputs
+from hlo_lower.verify.bounds.rounding_bounds import LARGE, OwnBounds
+from hlo_lower.verify.bounds.rounding_error import RUNS as DISTURBED
+from hlo_lower.verify.drive.driven_runs import VALUES
+from hlo_lower.verify.drive.index_regimes import Column, ordinary, other_integers, starts_in
+from hlo_lower.verify.drive.input_roles import argument_columns
 from hlo_lower.verify.effort import Assumed, Effort
-from hlo_lower.verify.index_regimes import Column, ordinary, other_integers, starts_in
-from hlo_lower.verify.input_roles import argument_columns
-from hlo_lower.verify.matrix_ops import definite, definite_inputs
-from hlo_lower.verify.partitions import on_one_device
-from hlo_lower.verify.program import Body, Program
-from hlo_lower.verify.rounding_bounds import LARGE, OwnBounds
-from hlo_lower.verify.rounding_error import RUNS as DISTURBED
+from hlo_lower.verify.judges.devices import Runnable, TookTooLongError, compile_anywhere, devices_of, executable
+from hlo_lower.verify.judges.xla_aborts import why_xla_aborts
+from hlo_lower.verify.judges.xla_errors import why_no_judge
+from hlo_lower.verify.read.partitions import on_one_device
+from hlo_lower.verify.read.program import Body, Program
+from hlo_lower.verify.read.scatter_positions import position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.run import CannotRunError, Rounding, Signature, entry_function, read_signature
-from hlo_lower.verify.scatter_positions import position_of, scatters_of, scatters_on_path
 from hlo_lower.verify.verdict import ModuleVerdict
-from hlo_lower.verify.xla_aborts import why_xla_aborts
-from hlo_lower.verify.xla_errors import why_no_judge
 
 Array = NDArray[Any]
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.cost import cost_of
-from hlo_lower.verify.devices import executable
-from hlo_lower.verify.index_regimes import ordinary
-from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
+from hlo_lower.verify.drive.index_regimes import ordinary
+from hlo_lower.verify.judges.cost import cost_of
+from hlo_lower.verify.judges.devices import executable
 from hlo_lower.verify.run import CannotRunError, parse_or_refuse, read_signature
 from hlo_lower.verify.verdict import ModuleVerdict
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
-from hlo_lower import mlir
-from hlo_lower.processes import Lost, in_processes
-from hlo_lower.verify.align import Aligner, Dropped, Region, regions_of
-from hlo_lower.verify.interpreter import shared_interpreter
-from hlo_lower.verify.judge import Terms
-from hlo_lower.verify.patience import at_most
-from hlo_lower.verify.piece import Pieces
-from hlo_lower.verify.program import Program, ValueId
+from hlo_lower.base.processes import Lost, in_processes
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Aligner, Dropped, Region, regions_of
+from hlo_lower.verify.align.piece import Pieces
+from hlo_lower.verify.judges.interpreter import shared_interpreter
+from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.judges.patience import at_most
+from hlo_lower.verify.judges.whole_modules import WholeModules
+from hlo_lower.verify.read.program import Program, ValueId
 from hlo_lower.verify.regions import RegionJudge, RegionVerdict, WrongAssumptionError
-from hlo_lower.verify.whole_modules import WholeModules
 
 Forced = tuple[tuple[ValueId, ValueId], ...]
 Settled = RegionVerdict | WrongAssumptionError
@@ -35,7 +35,7 @@ class Wanted:
 
     Attributes:
       name: the public function.
-      dropped, forced: how the modules are aligned (`hlo_lower.verify.align.Aligner`).
+      dropped, forced: how the modules are aligned (`hlo_lower.verify.align.align.Aligner`).
       number: of the region, in the order of `regions_of`.
       digest: of its pieces.
     """

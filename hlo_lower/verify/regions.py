@@ -10,38 +10,30 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
-from hlo_lower.verify.counters import may_not_end
-from hlo_lower.verify.devices import piece_executable, start_child
-from hlo_lower.verify.driven_runs import VALUES, Run, runs_of
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Aligner, BodyPair, Dropped, Region, Side, regions_of
+from hlo_lower.verify.align.counters import may_not_end
+from hlo_lower.verify.align.piece import Pieces, module_of, piece, pieces_of, types_of
+from hlo_lower.verify.align.samples import values_apart
+from hlo_lower.verify.align.widening import Sought, begun_at_arguments, cut, depends, enclosing, widened, with_constants
+from hlo_lower.verify.drive.driven_runs import VALUES, Run, runs_of
+from hlo_lower.verify.drive.input_roles import roles_of
+from hlo_lower.verify.drive.outcomes import intervals_of
+from hlo_lower.verify.drive.ranges import Interval
+from hlo_lower.verify.drive.stable_sorts import allows_another
+from hlo_lower.verify.drive.turns import values_of
 from hlo_lower.verify.effort import PROVE_SECONDS
-from hlo_lower.verify.input_roles import roles_of
-from hlo_lower.verify.interpreter import Interpreter
-from hlo_lower.verify.judge import Judgement, Terms, judge, work_of
-from hlo_lower.verify.numbering import Number
-from hlo_lower.verify.outcomes import intervals_of
+from hlo_lower.verify.judges.devices import piece_executable, start_child
+from hlo_lower.verify.judges.interpreter import Interpreter
+from hlo_lower.verify.judges.judge import Judgement, Terms, judge, work_of
+from hlo_lower.verify.judges.patience import patience
+from hlo_lower.verify.judges.unshown import Unshown, unshown_in
+from hlo_lower.verify.judges.xla_errors import why_xla_errs_in
 from hlo_lower.verify.parts import are_equal_by_parts
-from hlo_lower.verify.patience import patience
-from hlo_lower.verify.piece import Pieces, module_of, piece, pieces_of, types_of
-from hlo_lower.verify.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.proof import prove_equal
-from hlo_lower.verify.ranges import Interval
+from hlo_lower.verify.read.numbering import Number
+from hlo_lower.verify.read.program import Op, Program, ValueId, location_of, ops_within
 from hlo_lower.verify.run import CannotRunError
-from hlo_lower.verify.samples import values_apart
-from hlo_lower.verify.stable_sorts import allows_another
-from hlo_lower.verify.turns import values_of
-from hlo_lower.verify.unshown import Unshown, unshown_in
-from hlo_lower.verify.widening import (
-    Sought,
-    begun_at_arguments,
-    cut,
-    depends,
-    enclosing,
-    widened,
-    with_constants,
-)
-from hlo_lower.verify.xla_errors import why_xla_errs_in
 
 Array = NDArray[Any]
 

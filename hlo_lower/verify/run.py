@@ -16,12 +16,12 @@ import jax.export
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.errors import InputError
-from hlo_lower.verify.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
-from hlo_lower.verify.program import is_public
-from hlo_lower.verify.xla_aborts import dies_of_fusion, why_xla_aborts
-from hlo_lower.verify.xla_omissions import write_out_omitted
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
+from hlo_lower.verify.judges.xla_aborts import dies_of_fusion, why_xla_aborts
+from hlo_lower.verify.judges.xla_omissions import write_out_omitted
+from hlo_lower.verify.read.partitions import device_count, hold_at_entry, is_replicated, mesh_axes
+from hlo_lower.verify.read.program import is_public
 
 Array = NDArray[Any]
 

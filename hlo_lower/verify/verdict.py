@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_OK, EXIT_ONLY_RUN
+from hlo_lower.verify.bounds.compare import Difference
 from hlo_lower.verify.claim_checks import ClaimsVerdict
-from hlo_lower.verify.compare import Difference
+from hlo_lower.verify.read.scatter_positions import ScatterPosition
 from hlo_lower.verify.regions import RegionVerdict
-from hlo_lower.verify.scatter_positions import ScatterPosition
 
 SHORT = 16
 """Elements up to which an argument of a counterexample is shown."""
@@ -63,7 +63,7 @@ class Verdict:
       seconds: wall time.
       module_required: whether the module had to be run (level "full").
       plain: the module as it was given against the plain form that was lowered, where there was anything to make plain
-        (`hlo_lower.legalize`); the other verdicts are on what was made of the plain form.
+        (`hlo_lower.lowering.integers64`); the other verdicts are on what was made of the plain form.
       claims: what the converter claims of the first version's scatters, evaluated; None where it was not asked for.
       accepts_runs: whether regions that were only run count as verified.
 

@@ -7,8 +7,8 @@ from benchmark.decoder import decode_step
 from benchmark.sizes import Sizes
 from benchmark.synthetic import synthetic_module
 from benchmark.timing import Timing, interleave, shown
-from hlo_lower import mlir
-from hlo_lower.export import exported_text
+from hlo_lower.ir import mlir
+from hlo_lower.ir.export.trace import exported_text
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hlo_lower as hl
-from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.classify import classify
-from hlo_lower.scatter.costs import CostTable
-from hlo_lower.scatter.facts import FloatMode, OutOfBounds
-from hlo_lower.scatter.strategy import Strategy
-from hlo_lower.targets import Target
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.facts import FloatMode, OutOfBounds
+from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.lowering.kinds import default_registry
+from hlo_lower.ops.targets.costs import CostTable
+from hlo_lower.ops.targets.target import Target
 
 FITTED = (
     *("window", "loop", "copy_element", "element", "step", "fill_element", "pass_element", "compare", "reduce"),

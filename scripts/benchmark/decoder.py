@@ -11,7 +11,8 @@ import numpy as np
 
 import hlo_lower as hl
 from benchmark.timing import Timing, interleave
-from hlo_lower.export import export, load_function
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import export
 
 MODEL = Path(__file__).parents[2] / "models" / "llama.py"
 

@@ -9,7 +9,7 @@ from html import escape
 from math import log2
 from typing import Any
 
-from hlo_lower.memory import shown_bytes
+from hlo_lower.base.memory import shown_bytes
 
 TOP, ROW, BAR, LEFT, WIDTH = 62, 44, 15, 170, 440
 """Height of the head, of a workload and of a bar, room for names, and the axis of temporaries, in pixels."""

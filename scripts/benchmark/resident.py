@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from hlo_lower.processes import Lost, in_processes
+from hlo_lower.base.processes import Lost, in_processes
 
 INTERVAL = 0.001
 """Seconds between two looks."""

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 import hlo_lower as hl
 from benchmark.classes import Arrays, Case
-from hlo_lower.export import export, exported_text
-from hlo_lower.lowerings import loop
-from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.rewrite.kinds import new_registry
-from hlo_lower.scatter.costs import CostTable
-from hlo_lower.targets import target_of
+from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.ir.export.trace import export, exported_text
+from hlo_lower.lowering.kinds import new_registry
+from hlo_lower.lowering.scatter import loop
+from hlo_lower.ops.targets import target_of
+from hlo_lower.ops.targets.costs import CostTable
 
 NATIVE, LOWERED, REASSOCIATE, DEFAULT, LOOP = CANDIDATES = ("native", "lowered", "reassociate", "default", "loop")
 

@@ -24,7 +24,7 @@ GROUPS: Mapping[str, tuple[str, Sequence[str]]] = {
     "element-types": ("Element types and refused forms", ("element_type", "refused_form")),
     "portable": ("Composites, custom calls and chlo", ("composite", "custom_call", "chlo")),
 }
-"""By its page: the title of a group, and the files in `lowerings/` that hold its rules."""
+"""By its page: the title of a group, and the files in `lowering/` that hold its rules."""
 
 OTHERS = "other-ops", "Other ops"
 """The group of every rule that is in no other."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hlo_lower.errors import InputError
+from hlo_lower.base.errors import InputError
 from matrix.entry import Entry
 
 

@@ -10,7 +10,7 @@ import hlo_lower as hl
 from hlo_lower.consumers import ConsumerOutcome, consumer_named
 from hlo_lower.consumers.consumer_judge import LIMIT, MEMORY, Judge
 from hlo_lower.consumers.reference import Reference, reference_of
-from hlo_lower.graph import text_of
+from hlo_lower.ir.reader import text_of
 from hlo_lower.verify.run import CannotRunError
 from matrix.entry import Entry
 

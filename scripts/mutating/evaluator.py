@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from mutating.elementwise import ELEMENTWISE, converted
 from mutating.windows import convolution, dot_general, gather, reduce_window, scatter
 

@@ -4,7 +4,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 from typing import Any
 
-from hlo_lower.answering_child import AnsweringChild, answer_all
+from hlo_lower.base.child import AnsweringChild, answer_all
 
 CRASH, HANG = -1, -2
 """In the place of an exit code."""
@@ -35,7 +35,7 @@ def _seconds() -> float:
 
 def _answer(request: tuple[str, str]) -> dict[str, Any]:
     import hlo_lower as hl
-    from hlo_lower.errors import HloLowerError
+    from hlo_lower.base.errors import HloLowerError
 
     start = _seconds()
     try:

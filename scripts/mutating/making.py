@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from mutating.operators import OPERATORS
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from mutating.evaluator import BadInput, Module, Unsupported
 from mutating.inputs import Inputs
 from mutating.programs import PROGRAMS, program_text

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 Op = Any
 Operator = Callable[[Op, Random], str | None]

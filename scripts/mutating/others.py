@@ -9,8 +9,8 @@ import jax
 import jax.export
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.answering_child import AnsweringChild, answer_all
+from hlo_lower.base.child import AnsweringChild, answer_all
+from hlo_lower.ir import mlir
 
 Array = np.ndarray[Any, Any]
 OPTIONS = {

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 Program = tuple[Callable[..., Any], tuple[tuple[tuple[int, ...], str], ...]]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hlo_lower.consumers import ConsumerOutcome
-from hlo_lower.targets import Target
+from hlo_lower.ops.targets.target import Target
 
 
 @dataclass

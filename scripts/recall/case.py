@@ -13,7 +13,7 @@ class Finding:
     """A named op with the attributes that are asked of it.
 
     Attributes:
-      op: its name in `hlo_lower.vocabulary`.
+      op: its name in `hlo_lower.ops.vocabulary`.
       attributes: those that matter here; others may be anything.
       times: how often, each call of a function counted.
     """

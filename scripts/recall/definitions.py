@@ -1,4 +1,4 @@
-"""What each named op computes, in NumPy and 64-bit floats: the definitions of `hlo_lower.vocabulary`, worked out.
+"""What each named op computes, in NumPy and 64-bit floats: the definitions of `hlo_lower.ops.vocabulary`, worked out.
 
 A definition takes the op's operands by their names, and its attributes. Operands beside the first may have axes of size
 1 or lack axes that they are the same along, as the ops around a match leave them.

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.graph import read, to_text
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
 from recall.case import Finding
 
 
@@ -45,7 +46,8 @@ def _same(found: Any, wanted: Any) -> bool:
 
 def raised(module: str) -> str:
     """A module with composites in the place of its named ops."""
-    from hlo_lower.named import find_named, matchers, raise_graph
+    from hlo_lower.named.match.found import matchers
+    from hlo_lower.named.take_out.raised import find_named, raise_graph
 
     graph = read(module)
     with mlir.active(graph.context):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.graph import read
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
 from hlo_lower.verify.run import Executable
 from recall.definitions import DEFINITIONS
 

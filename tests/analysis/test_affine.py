@@ -3,20 +3,14 @@
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import (
-    AffineAnalysis,
-    Element,
-    Entry,
-    IndexAnalysis,
-    Linear,
-    Normalized,
-    Position,
-    Site,
-    fitted,
-    positions,
-)
-from hlo_lower.causes import Code
-from hlo_lower.graph import read
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.affine_constants import fitted
+from hlo_lower.facts.forms.linear import Element, Linear, Normalized, Position, positions
+from hlo_lower.facts.forms.places import Entry
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 ARGUMENTS = "%a: $0, %b: $0, %v: $v, %p: tensor<i1>, %q: tensor<6xi1>"
 BASE = "%base = stablehlo.broadcast_in_dim %a, dims = [] : ($0) -> $v\n%i = stablehlo.iota dim = 0 : $v\n"

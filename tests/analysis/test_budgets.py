@@ -11,9 +11,16 @@ import pytest
 import slow_modules as slow
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis, Entry, IndexAnalysis, Linear, Position, Site, affine, fitted, index_facts
-from hlo_lower.analysis.budget import FORMS, RANGES, Budget
-from hlo_lower.graph import read
+from hlo_lower.facts.forms import affine
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.affine_constants import fitted
+from hlo_lower.facts.forms.linear import Linear, Position
+from hlo_lower.facts.forms.places import Entry
+from hlo_lower.facts.ranges import index_facts
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.budget import FORMS, RANGES, Budget
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 I32 = (-(2**31), 2**31 - 1)
 PLACE = (Linear(0, {Position(0, 16): 1}), Linear(0))
@@ -178,7 +185,7 @@ def test_a_splat_is_fitted_at_any_shape(value):
 
 def test_long_constants_are_fitted_in_parts(monkeypatch):
     """An even table is recognised part by part, and one that is uneven in its middle is not."""
-    monkeypatch.setattr("hlo_lower.analysis.affine_constants.MAX_PART", 7)
+    monkeypatch.setattr("hlo_lower.facts.forms.affine_constants.MAX_PART", 7)
     values = 5 + 3 * np.arange(40).reshape(8, 5)
     assert fitted(values) == (5, (15, 3))
     values[4, 2] += 1

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis, Site
-from hlo_lower.graph import read
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 I32 = (-(2**31), 2**31 - 1)
 DOWN = "%n = stablehlo.subtract %i, %one"

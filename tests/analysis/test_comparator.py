@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis.comparator import SortOrder, sort_keys, sort_order
-from hlo_lower.graph import read
+from hlo_lower.facts.sort.comparator import SortOrder, sort_keys, sort_order
+from hlo_lower.ir.reader import read
 
 
 def order_of(lines, element="i32"):

@@ -8,18 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.analysis import (
-    AffineAnalysis,
-    Distinctness,
-    Entries,
-    IndexAnalysis,
-    Linear,
-    Monotonicity,
-    Position,
-    Site,
-)
-from hlo_lower.analysis.axis_facts import ONE, UNKNOWN, AxisFacts, best, of_bounds, of_form, one_of
-from hlo_lower.graph import read
+from hlo_lower.facts.distinct.axis_facts import ONE, UNKNOWN, AxisFacts, Monotonicity, best, of_bounds, of_form, one_of
+from hlo_lower.facts.distinct.distinct_queries import Entries
+from hlo_lower.facts.distinct.distinctness import Distinctness
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.linear import Linear, Position
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 N = 6
 

@@ -3,8 +3,12 @@
 import pytest
 import slow_modules as slow
 
-from hlo_lower.analysis import AffineAnalysis, Entry, IndexAnalysis, Linear, Position, Site
-from hlo_lower.graph import read
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.linear import Linear, Position
+from hlo_lower.facts.forms.places import Entry
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 PLACE = (Linear(0, {Position(0, 16): 1}),)
 BODY = f"""%a = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> {slow.VECTOR}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hlo_lower.analysis import Combiner, classify_region
-from hlo_lower.graph import read
+from hlo_lower.facts.values.region import Combiner, classify_region
+from hlo_lower.ir.reader import read
 
 
 def region(body, element="f32", arity=1, outer=""):

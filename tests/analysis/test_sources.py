@@ -7,9 +7,14 @@ import pytest
 import slow_modules as slow
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis, Entry, IndexAnalysis, Linear, Position, Site, budget
-from hlo_lower.analysis.sources import Carried, OneOf, Same, Sources, Unknown
-from hlo_lower.graph import read
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.linear import Linear, Position
+from hlo_lower.facts.forms.places import Entry
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.values import budget
+from hlo_lower.facts.values.site import Site
+from hlo_lower.facts.values.sources import Carried, OneOf, Same, Sources, Unknown
+from hlo_lower.ir.reader import read
 
 MODULE = """
 func.func public @main(%a: tensor<4xi32>, %c: tensor<i32>) -> tensor<4xi32> {

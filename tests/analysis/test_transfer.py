@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis, Interval, Site
-from hlo_lower.causes import Code
-from hlo_lower.graph import read
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.ranges.interval import Interval
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 FULL = {"i8": (-128, 127), "ui8": (0, 255), "i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "i1": (0, 1)}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis.value_numbering import ValueNumbering
-from hlo_lower.causes import Code
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.values.value_numbering import ValueNumbering
 from hlo_lower.verify.run import Executable
 
 CHAIN = """%b{n} = stablehlo.broadcast_in_dim {base}, dims = [] : (tensor<i32>) -> tensor<3xi32>

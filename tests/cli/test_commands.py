@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir, survey
-from hlo_lower import whole_files as output
+from hlo_lower.api.many import survey
+from hlo_lower.base import whole_files as output
+from hlo_lower.base.errors import DifferenceError
 from hlo_lower.cli.streams import fit
-from hlo_lower.errors import DifferenceError
+from hlo_lower.ir import mlir
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
 
 MODEL = """\

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.api.many.survey import survey
 from hlo_lower.cli.model_explorer import COLORS, node_data
-from hlo_lower.report import ModuleReport
-from hlo_lower.survey import survey
+from hlo_lower.report.module import ModuleReport
 
 SCATTER = """"stablehlo.scatter"({0}, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
         inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}}> ({{

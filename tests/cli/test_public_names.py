@@ -27,11 +27,16 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_functions_keep_their_names_from_subpackages_in_any_order():
     """hl.verify and hl.export are functions before and after the subpackages of the same names are imported."""
-    imports = ("import hlo_lower.verify.run, hlo_lower.export.load", "from hlo_lower.export import load_function", "")
+    imports = (
+        "import hlo_lower.verify.run, hlo_lower.ir.export.load",
+        "from hlo_lower.ir.export.load import load_function",
+        "",
+    )
     checks = "assert callable(hl.verify) and callable(hl.export); from hlo_lower.verify import Verdict"
     program = "; ".join(
         "[sys.modules.pop(name) for name in [*sys.modules] if name.startswith('hlo_lower')]; "
-        f"{before or 'pass'}; import hlo_lower as hl; {checks}; import hlo_lower.verify.run, hlo_lower.export; {checks}"
+        f"{before or 'pass'}; import hlo_lower as hl; {checks}; "
+        f"import hlo_lower.verify.run, hlo_lower.ir.export; {checks}"
         for before in imports
     )
     done = run("-c", f"import sys; {program}")

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from hlo_lower.api.many.files import SNIFFED, SUFFIXES
 from hlo_lower.report.overview import FEW
-from hlo_lower.selection import SNIFFED, SUFFIXES
 
 
 @pytest.fixture

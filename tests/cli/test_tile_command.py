@@ -6,7 +6,7 @@ import pytest
 
 import hlo_lower as hl
 from hlo_lower.cli import tile as tile_command
-from hlo_lower.tile import TiledLoopRecord
+from hlo_lower.tile.tiled_module import TiledLoopRecord
 
 SOFTMAX = """\
 func.func public @main(%x: tensor<16x4xf32>, %w: tensor<4x64xf32>) -> tensor<16x4xf32> {
@@ -117,6 +117,6 @@ def test_bad_modules_are_refused(folder, command, files_before):
 
 def test_the_choices_are_those_of_the_package():
     """The command line knows what can be fused without importing what tiles."""
-    from hlo_lower.tile.core import FUSES
+    from hlo_lower.tile.find.core import FUSES
 
     assert FUSES == tile_command.FUSES

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hlo_lower.base.installed import WITHOUT
 from hlo_lower.consumers import GROUP
-from hlo_lower.installed import WITHOUT
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "consumer"
 

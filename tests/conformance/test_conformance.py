@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hlo_lower.base.errors import InputError
 from hlo_lower.cli import main
-from hlo_lower.conformance import SUITE, Check, exit_code, lines, selected
-from hlo_lower.conformance.suite import FORMS
-from hlo_lower.conformance.suite_arguments import INDICES, runs_of
 from hlo_lower.consumers import IREE, ConsumerOutcome
-from hlo_lower.errors import InputError
+from hlo_lower.testing.conformance.conformance_run import Check
+from hlo_lower.testing.conformance.conformance_table import exit_code, lines
+from hlo_lower.testing.conformance.suite import FORMS, SUITE, selected
+from hlo_lower.testing.conformance.suite_arguments import INDICES, runs_of
 
 FEW = ("--only", "rows/a*/i32/i32", "--only", "tiles/assign/*", "--only", "batched/add/*")
 

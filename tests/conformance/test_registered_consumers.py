@@ -3,9 +3,9 @@
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.base.installed import WITHOUT
 from hlo_lower.consumers import CONSUMERS, all_consumers, consumer_named
 from hlo_lower.consumers.verification import verify_on
-from hlo_lower.installed import WITHOUT
 
 NPU = "from hlo_lower.consumers import Consumer\nNPU = Consumer('NAME', 'NPU', driver=__name__)\n"
 MODULE = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hlo_lower.base.errors import InputError
 from hlo_lower.consumers.reference import reference_of
-from hlo_lower.errors import InputError
 from hlo_lower.verify.run import CannotRunError
 
 DECODE = """\

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
 from hlo_lower.consumers import COREML
 from hlo_lower.consumers.coreml_named import HANDLERS, register
+from hlo_lower.ir import mlir
 
 pytestmark = [
     pytest.mark.coreml,

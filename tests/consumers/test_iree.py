@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
 from hlo_lower.consumers import IREE
 from hlo_lower.consumers.consumer_judge import Judge
 from hlo_lower.consumers.reference import reference_of
 from hlo_lower.consumers.verification import verify_on
-from hlo_lower.export import exported_text, load_function
+from hlo_lower.ir import mlir
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import exported_text
 from hlo_lower.verify.run import entry_function
 
 pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hlo_lower.base.errors import InputError
 from hlo_lower.consumers import COREML, IREE, ConsumerOutcome
-from hlo_lower.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

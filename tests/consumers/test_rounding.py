@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
 from hlo_lower.consumers.rounding import Rounding, rounding_of
+from hlo_lower.ir import mlir
 
 
 def rounding(body, arguments="%a: tensor<4xf32>, %i: tensor<i32>", results="tensor<4xf32>", more=""):

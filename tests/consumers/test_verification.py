@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hlo_lower.base.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
 from hlo_lower.consumers import CONSUMERS, IREE, consumer_named
 from hlo_lower.consumers.verification import SILENT, verify_on
-from hlo_lower.errors import EXIT_DIFFERS, EXIT_NOT_LOWERED, EXIT_OK, InputError
 
 DOUBLED = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
   %r = stablehlo.add %a, %a : tensor<3xf32>

@@ -7,7 +7,9 @@ import pytest
 
 HEAD = """\
 import os, resource, signal, sys, time
-from hlo_lower.containment import status_board, lowering, supervisor, reading, supervised, temporary_file
+from hlo_lower.base.contained import status_board, supervisor
+from hlo_lower.base.contained.status_board import lowering, reading, temporary_file
+from hlo_lower.base.contained.supervisor import supervised
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 def tell(message):
     print(message, file=sys.stderr)

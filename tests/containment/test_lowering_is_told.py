@@ -5,7 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import pipeline, survey
+from hlo_lower.api.many import survey
+from hlo_lower.lowering import pipeline
 
 MODULE = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
 

@@ -6,12 +6,14 @@ import time
 
 import pytest
 
-from hlo_lower.containment import is_contained, status_board
-from hlo_lower.containment import prober as prober_file
-from hlo_lower.containment.prober import Prober, probe
-from hlo_lower.errors import InputError
-from hlo_lower.graph import probe as server
-from hlo_lower.graph import read, to_bytecode
+from hlo_lower.base.contained import prober as prober_file
+from hlo_lower.base.contained import status_board
+from hlo_lower.base.contained.prober import Prober, probe
+from hlo_lower.base.contained.status_board import is_contained
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir import probe as server
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_bytecode
 
 GOOD = """func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
@@ -69,8 +71,8 @@ def test_an_error_is_the_one_that_reading_here_gives():
 def test_what_is_tried_in_a_child(monkeypatch, source, probed):
     """Bytes that are no text and suspicious text, unless the caller decides."""
     asked = []
-    monkeypatch.setattr("hlo_lower.graph.reader.probe", lambda data, name: asked.append(name) or InputError("", "no"))
-    monkeypatch.setattr("hlo_lower.graph.reader._parsed", lambda *_: "graph")
+    monkeypatch.setattr("hlo_lower.ir.reader.probe", lambda data, name: asked.append(name) or InputError("", "no"))
+    monkeypatch.setattr("hlo_lower.ir.reader._parsed", lambda *_: "graph")
     for contained, expected in ((None, probed), (True, True)):
         asked.clear()
         if expected:
@@ -84,8 +86,8 @@ def test_what_is_tried_in_a_child(monkeypatch, source, probed):
 def test_a_process_that_may_die_reads_at_once(monkeypatch):
     """Within the child of the command line nothing is tried first."""
     assert not is_contained()
-    monkeypatch.setattr("hlo_lower.graph.reader.is_contained", lambda: True)
-    monkeypatch.setattr("hlo_lower.graph.reader.probe", lambda *_: pytest.fail("tried"))
+    monkeypatch.setattr("hlo_lower.ir.reader.is_contained", lambda: True)
+    monkeypatch.setattr("hlo_lower.ir.reader.probe", lambda *_: pytest.fail("tried"))
     assert read(to_bytecode(read(GOOD))).functions
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import reader
+from hlo_lower.ir import reader
 
 MODULE = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
 

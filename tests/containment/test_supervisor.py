@@ -20,7 +20,7 @@ def test_standard_input_is_the_commands(start):
     process = subprocess.run(
         [
             *(sys.executable, "-c"),
-            "import sys; from hlo_lower.containment import supervised\n"
+            "import sys; from hlo_lower.base.contained.supervisor import supervised\n"
             "sys.exit(supervised(lambda: print(sys.stdin.read(), sys.stdin.isatty()) or 0))",
         ],
         input="module {}",
@@ -162,7 +162,8 @@ def test_the_child_does_not_outlive_the_program(start):
 def test_a_process_with_jax_runs_the_command_itself():
     """What has JAX or threads is not forked."""
     code = (
-        "import os, sys; sys.modules['jax'] = os; from hlo_lower.containment import supervised; pid = os.getpid()\n"
+        "import os, sys; sys.modules['jax'] = os; pid = os.getpid()\n"
+        "from hlo_lower.base.contained.supervisor import supervised\n"
         "sys.exit(supervised(lambda: 7 if os.getpid() == pid else 8))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 7

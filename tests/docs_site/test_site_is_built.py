@@ -47,7 +47,7 @@ def test_the_flowcharts_of_the_documents_are_read():
     assert len(charts) == 2
     nodes, arrows = read(charts[1])
     ranks = ranks_of(list(nodes), arrows)
-    assert nodes["legal"].startswith("rewrite/legality")
+    assert nodes["legal"].startswith("lowering/engine/legality")
     assert ranks["forms"] < ranks["decided"] < ranks["build"] < ranks["legal"]
     assert [arrow.words for arrow in arrows if (arrow.start, arrow.end) == ("twin", "decided")] == ["yes"]
     assert all(

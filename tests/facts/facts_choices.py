@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 from facts_lines import Lines, Shape, Term
 
-from hlo_lower.testing.draw import Draw
+from hlo_lower.testing.fuzz.draw import Draw
 
 
 class Chooser(Protocol):

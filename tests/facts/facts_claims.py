@@ -7,8 +7,8 @@ from typing import Literal
 from facts_programs import Program
 
 import hlo_lower
-from hlo_lower.scatter.predicates import Claims, apply, broken
-from hlo_lower.testing.index_columns import Array
+from hlo_lower.facts.scatter.predicates import Claims, apply, broken
+from hlo_lower.testing.fuzz.index_columns import Array
 from hlo_lower.verify.run import Executable
 
 Policy = Literal["xla", "spec"]

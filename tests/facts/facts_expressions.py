@@ -6,8 +6,8 @@ from facts_lines import Lines, Shape, Term
 from facts_sources import PLAIN, SOURCES, STRUCTURED, order_of
 from facts_steps import NESTING, OFTEN, SHAPED, STEPS, less_itself, modulo, normalised
 
-from hlo_lower.testing.draw import Draw
-from hlo_lower.testing.drawn_types import INDEX_TYPES
+from hlo_lower.testing.fuzz.draw import Draw
+from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES
 
 
 class Expressions:

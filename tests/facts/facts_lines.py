@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_lower.testing.drawn_types import TYPES, typed
+from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
 
 Shape = tuple[int, ...]
 

@@ -7,7 +7,7 @@ from facts_choices import Chooser, Step
 from facts_lines import Lines, Term
 from facts_sources import order_of
 
-from hlo_lower.testing.drawn_types import INDEX_TYPES
+from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES
 
 
 def _added(self: Chooser, lines: Lines, a: Term) -> Term:

@@ -7,8 +7,10 @@ import pytest
 from facts_claims import claimed, run_programs, violations
 from facts_programs import program_of_seed
 
-from hlo_lower.analysis import AffineAnalysis, Distinctness, Element, Linear
-from hlo_lower.scatter import distinct, layout
+from hlo_lower.facts.distinct.distinctness import Distinctness
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.forms.linear import Element, Linear
+from hlo_lower.facts.scatter import distinct, layout
 
 BATCH, SETS = 50, 6
 """Programs that are compiled as one module, and sets of arguments that each is run with."""

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.graph import bind, read
-from hlo_lower.options import Options
-from hlo_lower.pipeline import Lowered, lower
-from hlo_lower.testing.what_shows import Policy
+from hlo_lower.ir import mlir
+from hlo_lower.ir.binding import bind
+from hlo_lower.ir.reader import read
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.pipeline import Lowered, lower
+from hlo_lower.testing.fuzz.what_shows import Policy
 
 _TYPE = re.compile(r"tensor<(?:\d+x)+[^<>]*(?:<[^<>]*>)?>")
 _PASSIVE = ("func.func", "return", "}) :", "module")

@@ -7,14 +7,15 @@ import time
 import numpy as np
 import pytest
 
-from hlo_lower.errors import InputError
-from hlo_lower.testing import campaign, case_of_seed, report_lines
-from hlo_lower.testing.campaign import STATE, SUMMARY, Campaign
-from hlo_lower.testing.campaign_worker import judged_in_processes
-from hlo_lower.testing.case_outcome import CaseOutcome, Tally, from_json, to_json
-from hlo_lower.testing.findings import kind_of, write_finding
-from hlo_lower.testing.judging import Judged
-from hlo_lower.testing.lowering import built_in
+from hlo_lower.base.errors import InputError
+from hlo_lower.testing import case_of_seed, report_lines
+from hlo_lower.testing.fuzz import campaign
+from hlo_lower.testing.fuzz.campaign import STATE, SUMMARY, Campaign
+from hlo_lower.testing.fuzz.campaign_worker import judged_in_processes
+from hlo_lower.testing.fuzz.case_outcome import CaseOutcome, Tally, from_json, to_json
+from hlo_lower.testing.fuzz.findings import kind_of, write_finding
+from hlo_lower.testing.fuzz.judging import Judged
+from hlo_lower.testing.fuzz.lowering import built_in
 
 
 def served(cases):

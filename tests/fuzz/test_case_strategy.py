@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 
 import hlo_lower as hl
-from hlo_lower.testing.case import Case, recorded_case
 from hlo_lower.testing.case_strategy import legal_scatters
-from hlo_lower.testing.module_text import module_text
-from hlo_lower.testing.shrink import shrink
+from hlo_lower.testing.fuzz.case import Case, recorded_case
+from hlo_lower.testing.fuzz.module_text import module_text
+from hlo_lower.testing.fuzz.shrink import shrink
 
 QUIET = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hlo_lower.testing import arguments_of, case_of_seed, module_text, reference
-from hlo_lower.testing.case import ARGUMENT_SETS
+from hlo_lower.testing.fuzz.case import ARGUMENT_SETS
 from hlo_lower.verify.run import Executable
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from hlo_lower.testing.case_arguments import data
-from hlo_lower.testing.drawn_types import TYPES, typed
-from hlo_lower.testing.update_computations import Expr, UpdateComputation, evaluate
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.interpreter import shared_interpreter
-from hlo_lower.verify.reference import rounded_arithmetic
+from hlo_lower.testing.fuzz.case_arguments import data
+from hlo_lower.testing.fuzz.drawn_types import TYPES, typed
+from hlo_lower.testing.fuzz.update_computations import Expr, UpdateComputation, evaluate
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.interpreter import shared_interpreter
+from hlo_lower.verify.judges.reference import rounded_arithmetic
 from hlo_lower.verify.run import Executable
 
 BINARY = ("add", "subtract", "multiply", "minimum", "maximum", "and", "or", "xor")

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.subset import Subset
-from hlo_lower.testing.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
-from hlo_lower.testing.case_arguments import arguments_of
-from hlo_lower.testing.draw import Draw, Replayed, Seeded
-from hlo_lower.testing.drawn_types import INDEX_TYPES, TYPES
-from hlo_lower.testing.families import FAMILIES, family_of
-from hlo_lower.testing.index_columns import DrawnColumn, compute
-from hlo_lower.testing.layouts import LAYOUTS
-from hlo_lower.testing.module_text import module_text
-from hlo_lower.verify.index_regimes import REGIMES
+from hlo_lower.ir import mlir
+from hlo_lower.ops.subset import Subset
+from hlo_lower.testing.fuzz.case import CELLS, IMPOSSIBLE, STRATA, case_of_seed, recorded_case, replayed_case
+from hlo_lower.testing.fuzz.case_arguments import arguments_of
+from hlo_lower.testing.fuzz.draw import Draw, Replayed, Seeded
+from hlo_lower.testing.fuzz.drawn_types import INDEX_TYPES, TYPES
+from hlo_lower.testing.fuzz.families import FAMILIES, family_of
+from hlo_lower.testing.fuzz.index_columns import DrawnColumn, compute
+from hlo_lower.testing.fuzz.layouts import LAYOUTS
+from hlo_lower.testing.fuzz.module_text import module_text
+from hlo_lower.verify.drive.index_regimes import REGIMES
 
 SEEDS = range(3 * len(STRATA))
 

@@ -5,8 +5,8 @@ import pytest
 from opened_sizes import open_sizes, with_open_sizes
 
 from hlo_lower.testing import case_of_seed
-from hlo_lower.testing.judging import judge
-from hlo_lower.testing.module_text import module_text
+from hlo_lower.testing.fuzz.judging import judge
+from hlo_lower.testing.fuzz.module_text import module_text
 
 
 def test_sizes_are_left_open():

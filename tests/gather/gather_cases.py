@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_lower.mlir import GatherNumbers
+from hlo_lower.ir.mlir import GatherNumbers
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import pytest
 from gather_cases import CASES
 
 import hlo_lower as hl
-from hlo_lower.gather import CanonicalGather
-from hlo_lower.graph import Builder
-from hlo_lower.lowerings import gather as lowerings
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.reference import gather as reference
+from hlo_lower.facts.gather.canonical import CanonicalGather
+from hlo_lower.ir.builder import Builder
+from hlo_lower.lowering.gather import gather as lowerings
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.reference.gather import gather as reference
 from hlo_lower.verify.run import Executable
 
 SCATTER = {"stablehlo.scatter": "lowered"}

@@ -7,9 +7,9 @@ import pytest
 from gather_cases import CASES
 
 import hlo_lower as hl
-from hlo_lower.gather import CanonicalGather
-from hlo_lower.lowerings import dynamic_gather
-from hlo_lower.targets import target_of
+from hlo_lower.facts.gather.canonical import CanonicalGather
+from hlo_lower.lowering.gather import dynamic_gather
+from hlo_lower.ops.targets import target_of
 
 TABLE, PAGES = jnp.zeros((6, 3, 4)), jnp.zeros((2, 3), jnp.int32)
 NONE = hl.Target("npu", refused={"stablehlo.scatter": "", "stablehlo.gather": "no gather"})

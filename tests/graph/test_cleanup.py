@@ -3,7 +3,9 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import erase_uncalled, read, to_text
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.cleanup import erase_uncalled
 
 SCATTER = """"stablehlo.scatter"(%o, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
       inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({

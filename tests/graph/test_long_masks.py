@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.errors import InputError
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir import mlir
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (9, 11), (1, 67)])

@@ -4,7 +4,7 @@ import importlib
 import inspect
 
 import hlo_lower as hl
-from hlo_lower.graph.purity import FUNCTIONS, PURE_OPS
+from hlo_lower.ops.purity import FUNCTIONS, PURE_OPS
 
 
 def ops_of(dialect):

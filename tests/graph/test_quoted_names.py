@@ -1,7 +1,7 @@
 """Functions whose names have to be quoted, as `jit(lambda)` makes them, are called and kept like others."""
 
 import hlo_lower as hl
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 TEXT = """\
 func.func public @main(%p: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {

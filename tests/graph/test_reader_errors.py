@@ -2,8 +2,8 @@
 
 import pytest
 
-from hlo_lower.errors import EXIT_BAD_INPUT, InputError
-from hlo_lower.graph import read
+from hlo_lower.base.errors import EXIT_BAD_INPUT, InputError
+from hlo_lower.ir.reader import read
 
 GOOD = """func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import read, to_bytecode, to_portable_artifact, to_text
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_bytecode, to_portable_artifact, to_text
 
 
 def plain(x, w):

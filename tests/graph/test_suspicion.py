@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from hlo_lower.graph import suspicion
-from hlo_lower.graph.suspicion import DEEPEST, LONGEST_SHAPE, could_kill
+from hlo_lower.ir import suspicion
+from hlo_lower.ir.suspicion import DEEPEST, LONGEST_SHAPE, could_kill
 
 GOOD = (
     'func.func public @main(%x: tensor<4xf32> {a = "}}>>"}) -> tensor<4xf32> { // }}}\n  return %x : tensor<4xf32>\n}\n'

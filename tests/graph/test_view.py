@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlo_lower.graph import read
+from hlo_lower.ir.reader import read
 
 MODULE = """
 module @m {

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from hlo_lower.graph import read, to_text
-from hlo_lower.options import Options
-from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kind import Stage
-from hlo_lower.rewrite.kinds import default_registry, kinds_of
-from hlo_lower.rewrite.stage import run_stage
-from hlo_lower.targets import Target
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.kind import Stage
+from hlo_lower.lowering.engine.stage import run_stage
+from hlo_lower.lowering.kinds import default_registry, kinds_of
+from hlo_lower.lowering.options import Options
+from hlo_lower.ops.targets.target import Target
 from hlo_lower.verify.run import Executable
 
 PLAIN = Target("plain", legalize=True)

@@ -7,13 +7,16 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower import mlir
+from hlo_lower.base.errors import NotLoweredError
 from hlo_lower.cli import main
-from hlo_lower.errors import NotLoweredError
-from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import demote_i64, overflow, with_original_signature
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.integers64 import overflow
+from hlo_lower.lowering.integers64.demote import demote_i64
+from hlo_lower.lowering.integers64.wrapper import with_original_signature
 from hlo_lower.verify import verify_plain
-from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.run import Executable
 
 INT32 = np.iinfo(np.int32)

@@ -4,12 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
-from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import Outcome
-from hlo_lower.lowerings.composite import COMPOSITE, composite_facts
-from hlo_lower.targets import Target
-from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.base.change import Outcome
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.plain.composite import COMPOSITE, composite_facts
+from hlo_lower.ops.targets.target import Target
+from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
 
 MODULE = """\
 module @attention {

@@ -9,11 +9,14 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.errors import InputError, NotLoweredError
-from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import demote_i64, narrow_arguments, plan_demotion, with_original_signature
-from hlo_lower.verify.compare import first_difference
+from hlo_lower.base.errors import InputError, NotLoweredError
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.integers64.demote import demote_i64, plan_demotion
+from hlo_lower.lowering.integers64.demotion import narrow_arguments
+from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.verify.bounds.compare import first_difference
 
 INT32, INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 SCALARS = "%x: tensor<4xi64>, %y: tensor<4xi64>"

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from jax import lax
 
-from hlo_lower.causes import Code
-from hlo_lower.graph import read, to_text
-from hlo_lower.legalize import Outcome
-from hlo_lower.targets import Target
-from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Outcome
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.targets.target import Target
+from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
 
 ERF_UNITS = 4
 """XLA evaluates its own erf in f32 by another polynomial: 3.5 machine epsilons at most on 4,096 points of [-6, 6]."""

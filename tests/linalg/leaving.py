@@ -3,9 +3,10 @@
 from typing import Any
 
 import hlo_lower as hl
-from hlo_lower.graph import read
-from hlo_lower.linalg import LinalgReport, to_linalg
-from hlo_lower.targets.target import Target
+from hlo_lower.ir.reader import read
+from hlo_lower.lowering.linalg.linalg_report import LinalgReport
+from hlo_lower.lowering.linalg.lower import to_linalg
+from hlo_lower.ops.targets.target import Target
 
 LINALG = Target(
     "linalg_for_tests",

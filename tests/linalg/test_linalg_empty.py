@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.run import Executable
 
 SUBTRACT = """({

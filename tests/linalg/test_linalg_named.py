@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.targets import target_of
+from hlo_lower.ir import mlir
+from hlo_lower.ops.targets import target_of
 
 SUMMED = {
     "ij,jk->ik": "linalg.matmul",

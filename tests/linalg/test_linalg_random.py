@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.linalg import lower, windows
-from hlo_lower.targets import target_of
+from hlo_lower.lowering.linalg import lower, windows
+from hlo_lower.ops.targets import target_of
 
 pytestmark = pytest.mark.sweep
 ir, passes = (pytest.importorskip(f"iree.compiler.{name}") for name in ("ir", "passmanager"))

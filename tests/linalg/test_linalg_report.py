@@ -4,9 +4,9 @@ import pytest
 from leaving import left_as_linalg
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import read
-from hlo_lower.linalg import to_linalg
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.lowering.linalg.lower import to_linalg
 
 LEFT = """
 func.func @main(%a: tensor<4xui32>, %b: tensor<4xf32>) -> (tensor<4xui32>, tensor<4xf32>) {

@@ -25,7 +25,7 @@ from test_stablehlo_testdata import (
     without_check,
 )
 
-from hlo_lower.verify.compare import first_difference
+from hlo_lower.verify.bounds.compare import first_difference
 
 needs_corpus = pytest.mark.skipif(not MODULES, reason="the corpus is not there")
 

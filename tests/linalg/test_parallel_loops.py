@@ -10,9 +10,8 @@ from orders import parallel
 from random_graphs import program, tiled
 
 import hlo_lower as hl
-from hlo_lower.linalg import counter
-from hlo_lower.loop import scf_forall
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.lowering.linalg import counter, scf_forall
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.verify.run import Executable
 
 LOOP = """\

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
-from hlo_lower.graph import Graph
-from hlo_lower.loop.counter_values import CounterValues
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Graph
+from hlo_lower.lowering.linalg.counter_values import CounterValues
 
 BODY = """\
 func.func @main(%from: index, %data: i32) {{

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import Builder, to_text
-from hlo_lower.loop import TiledLoop
-from hlo_lower.subset.cut import Steps
-from hlo_lower.subset.materialize import Bindings, materialize, yield_to
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.loops.tiled_loop import TiledLoop
+from hlo_lower.ops.axes.cut import Steps
+from hlo_lower.ops.axes.materialize import Bindings, materialize, yield_to
 from hlo_lower.verify.run import Executable
 
 COUNT = 7

@@ -10,10 +10,10 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.errors import EXIT_NOT_LOWERED
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.scatter.dynamic import DYNAMIC_SCATTER
+from hlo_lower.base.errors import EXIT_NOT_LOWERED
+from hlo_lower.facts.scatter.dynamic import DYNAMIC_SCATTER
+from hlo_lower.ir import mlir
+from hlo_lower.lowering.kinds import default_registry
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RULES = sorted(path for path in GOLDEN.glob("*.mlir") if not path.name.startswith("refused_"))

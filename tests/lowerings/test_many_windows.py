@@ -7,9 +7,9 @@ import pytest
 from test_differential import DTYPES, check, draw, regimes
 
 import hlo_lower as hl
-from hlo_lower.lowerings import reduction
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.lowering.scatter import reduction
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 MANY = ("points", "rows", "windows", "two batches", "implicit", "interleaved")

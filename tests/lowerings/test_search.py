@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
-from hlo_lower.graph import Builder, read, to_text
-from hlo_lower.lowerings.search import last_at_most
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.scatter.search import last_at_most
 from hlo_lower.verify.run import Executable
 
 ROWS = 7

@@ -11,13 +11,13 @@ import pytest
 from index_programs import Program, case_of
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis
-from hlo_lower.lowerings import constant, unrolled, window
-from hlo_lower.scatter import classify, constant_map
-from hlo_lower.scatter.arrange import Arrangement
-from hlo_lower.subset.dynamic_tile import ShiftedTile
-from hlo_lower.verify.reference.scatter import scatter
-from hlo_lower.verify.reference.update_computation import combine_of
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.scatter import classify, constant_map
+from hlo_lower.facts.scatter.arrange import Arrangement
+from hlo_lower.lowering.scatter import constant, unrolled, window
+from hlo_lower.ops.axes.dynamic_tile import ShiftedTile
+from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.reference.update_computation import combine_of
 from hlo_lower.verify.run import Executable
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import exported_text, load_function
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import exported_text
 
 MODELS = Path(__file__).parents[2] / "models"
 

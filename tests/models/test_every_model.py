@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import exported_text, load_function
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import exported_text
 
 MODELS = Path(__file__).parents[2] / "models"
 FILES = {  # an export of each

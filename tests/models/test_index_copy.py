@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 index_copy = load_function(f"{Path(__file__).parents[2]}/models/index_copy.py:decode").module
 llama = index_copy.llama

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import exported_text, load_function
+from hlo_lower.ir.export.load import load_function
+from hlo_lower.ir.export.trace import exported_text
 
 MODEL = Path(__file__).parents[2] / "models" / "llama.py"
 llama = load_function(f"{MODEL}:decode").module

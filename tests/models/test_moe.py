@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 MODEL = Path(__file__).parents[2] / "models" / "moe.py"
 moe = load_function(f"{MODEL}:capacity").module

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 paged = load_function(f"{Path(__file__).parents[2]}/models/paged_attention.py:decode").module
 kernels, plans, attention = (import_module(f"paged.{name}") for name in ("kernels", "plan", "attention"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 from hlo_lower.verify import Assumed, Effort
 from hlo_lower.verify.module_runs import verify_module
 

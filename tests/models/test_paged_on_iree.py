@@ -10,7 +10,7 @@ import pytest
 import hlo_lower as hl
 from hlo_lower.consumers import IREE
 from hlo_lower.consumers.iree import compile_module
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 pytestmark = pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
+from hlo_lower.facts.scatter.flat import FlatScatter
+from hlo_lower.ir.export.load import load_function
 from hlo_lower.report.row import writes as written_part
-from hlo_lower.scatter.flat import FlatScatter
 from hlo_lower.verify.run import Executable
 
 paged = load_function(f"{Path(__file__).parents[2]}/models/paged_attention.py:decode").module

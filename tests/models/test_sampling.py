@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 sampling = load_function(f"{Path(__file__).parents[2]}/models/sampling.py:greedy").module
 TINY = sampling.Config(batch=3, vocab=10, top_k=3, top_p=0.7)

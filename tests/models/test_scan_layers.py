@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 scan = load_function(f"{Path(__file__).parents[2]}/models/scan_layers.py:decode_carry").module
 llama = scan.llama

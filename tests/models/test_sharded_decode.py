@@ -7,7 +7,7 @@ import jax
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 MODEL = f"{Path(__file__).parents[2]}/models/sharded_decode.py"
 QUICK = {"hidden": "16", "head_dim": "4", "ffn": "16", "vocab": "32", "max_length": "12", "prompt": "4"}

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hlo_lower.export import load_function
+from hlo_lower.ir.export.load import load_function
 
 train = load_function(f"{Path(__file__).parents[2]}/models/train_step.py:sgd").module
 TINY = train.Config(hidden=8, ffn=8, vocab=11, length=6, batch=3, learning_rate=0.1)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 
 def structure(graph):

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import read
-from hlo_lower.vocabulary import BY_NAME
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ops.vocabulary import BY_NAME
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

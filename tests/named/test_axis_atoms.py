@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.named.axis_atoms import Atom, View, dealt, leaves
-from hlo_lower.named.terms import Terms
+from hlo_lower.named.match.axis_atoms import Atom, View, dealt, leaves
+from hlo_lower.named.match.terms import Terms
 
 X = jax.ShapeDtypeStruct((2, 6, 4), jnp.float32)
 

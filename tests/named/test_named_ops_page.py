@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hlo_lower.vocabulary import NAMED_OPS
+from hlo_lower.ops.vocabulary import NAMED_OPS
 
 PATH = Path(__file__).parents[2] / "docs" / "named-ops.md"
 MARK = "<!-- ops: tests/named/test_named_ops_page.py compares; run, it writes this anew -->\n"

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
+from hlo_lower.ir.writer import to_text
 
 X, W = jax.ShapeDtypeStruct((2, 4, 8), jnp.float32), jax.ShapeDtypeStruct((8,), jnp.float32)
 

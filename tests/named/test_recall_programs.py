@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_lower.vocabulary import BY_NAME
+from hlo_lower.ops.vocabulary import BY_NAME
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.causes import Code
-from hlo_lower.graph import read, to_text
-from hlo_lower.named import find_named, listing, matchers, raise_graph, raised
-from hlo_lower.named.found import Matchers, NearMiss
+from hlo_lower.base.causes import Code
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.named.match.found import Matchers, NearMiss, matchers
+from hlo_lower.named.take_out import listing, raised
+from hlo_lower.named.take_out.raised import find_named, raise_graph
 
 LAYERS, WIDTH = 8, 16
 

@@ -2,7 +2,7 @@
 
 import re
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 
 TRIES = 30
 """Ops that are looked at for something to change."""

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from op_cases import OpCase
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.run import Executable
 
 

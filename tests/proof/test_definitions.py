@@ -9,18 +9,18 @@ pytest.importorskip("z3")
 
 from test_operations import as_known
 
-from hlo_lower import mlir
-from hlo_lower.mlir import GatherNumbers, ScatterNumbers
-from hlo_lower.proving.bodies import BODIES
-from hlo_lower.proving.family_forms import forms
-from hlo_lower.proving.gathers import _CLAMPS_NOT, gather_case, shapes
-from hlo_lower.proving.producers import runtime
-from hlo_lower.proving.proof_case import scatter_case
-from hlo_lower.verify.program import Program
+from hlo_lower.ir import mlir
+from hlo_lower.ir.mlir import GatherNumbers, ScatterNumbers
+from hlo_lower.testing.prove.bodies import BODIES
+from hlo_lower.testing.prove.family_forms import forms
+from hlo_lower.testing.prove.gathers import _CLAMPS_NOT, gather_case, shapes
+from hlo_lower.testing.prove.producers import runtime
+from hlo_lower.testing.prove.proof_case import scatter_case
+from hlo_lower.verify.judges.reference.gather import gather as reference
+from hlo_lower.verify.judges.reference.scatter import scatter
+from hlo_lower.verify.judges.reference.update_computation import combine_of
 from hlo_lower.verify.proof.world import World
-from hlo_lower.verify.reference import gather as reference
-from hlo_lower.verify.reference.scatter import scatter
-from hlo_lower.verify.reference.update_computation import combine_of
+from hlo_lower.verify.read.program import Program
 
 SUBTRACT = next(body for body in BODIES if body.name == "subtract i8")
 FORMS = list(forms())

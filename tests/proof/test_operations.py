@@ -7,14 +7,14 @@ import pytest
 
 z3 = pytest.importorskip("z3")
 
-from hlo_lower import mlir  # noqa: E402
-from hlo_lower.verify.program import Program  # noqa: E402
+from hlo_lower.ir import mlir  # noqa: E402
 from hlo_lower.verify.proof.elements import ElementKind  # noqa: E402
 from hlo_lower.verify.proof.evaluator import Evaluator  # noqa: E402
 from hlo_lower.verify.proof.moving import literal  # noqa: E402
 from hlo_lower.verify.proof.query import _arguments, _results  # noqa: E402
 from hlo_lower.verify.proof.terms import lifted  # noqa: E402
 from hlo_lower.verify.proof.world import World  # noqa: E402
+from hlo_lower.verify.read.program import Program  # noqa: E402
 from hlo_lower.verify.run import Executable, read_signature  # noqa: E402
 
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "divide", "remainder", "and", "or", "xor")

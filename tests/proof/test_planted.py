@@ -10,7 +10,7 @@ import test_wrong_rules as steps
 from wrong_lowerings_by_name import WRONG
 
 import hlo_lower as hl
-from hlo_lower.proving import prove_rules, rules_named
+from hlo_lower.testing.prove.proof_campaign import prove_rules, rules_named
 from hlo_lower.verify.proof import prove_equal
 
 FIRST = {"clamp_for_drop", "first_writer_wins", "negative_zero_lost", "window_dropped_where_the_element_must_be"}

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("z3")
 
-from hlo_lower.errors import InputError
+from hlo_lower.base.errors import InputError
 from hlo_lower.verify.proof import prove_equal
 from hlo_lower.verify.run import Executable
 

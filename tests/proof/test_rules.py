@@ -7,13 +7,12 @@ import pytest
 
 pytest.importorskip("z3")
 
+from hlo_lower.base.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
 from hlo_lower.cli import main
-from hlo_lower.errors import EXIT_BAD_INPUT, EXIT_DIFFERS, EXIT_OK
-from hlo_lower.lowerings.plain_op import PLAIN
-from hlo_lower.proving import prove_rules, rules_named
-from hlo_lower.proving.plain_ops import has_plain_cases
-from hlo_lower.proving.proof_campaign import FAMILIES
-from hlo_lower.rewrite.kinds import KINDS, default_registry
+from hlo_lower.lowering.kinds import KINDS, default_registry
+from hlo_lower.lowering.single_ops.plain_op import PLAIN
+from hlo_lower.testing.prove.plain_ops import has_plain_cases
+from hlo_lower.testing.prove.proof_campaign import FAMILIES, prove_rules, rules_named
 
 SORTED_BY_RUN = ("sorted_last_writer", "sorted_segments", "rounds")
 """Rules that sort rows, which ascend already along one scatter dim beside a run along the other."""
@@ -111,7 +110,7 @@ def test_what_is_unknown_is_listed_and_not_proved(capsys):
 
 def test_a_refuted_rule_is_shown_as_a_module(capsys, monkeypatch):
     """The exit code is 1, and the counterexample is a module with its indices and updates."""
-    from hlo_lower.scatter.arrange import Arrangement
+    from hlo_lower.facts.scatter.arrange import Arrangement
 
     monkeypatch.setattr(Arrangement, "first_of", lambda self, build, run, last: last)
     assert main(["prove", "wrapped_rows", "--shapes", "4", "--format", "json"]) == EXIT_DIFFERS

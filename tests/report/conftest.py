@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport
-from hlo_lower.scatter.record import Fact, Rejection, ScatterRecord, Written
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.scatter.record import Fact, Rejection, ScatterRecord, Written
+from hlo_lower.report.module import ModuleReport
 
 RECORD = ScatterRecord(
     number=1,

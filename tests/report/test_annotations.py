@@ -3,9 +3,10 @@
 import json
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
-from hlo_lower.refused import RefusedOps
-from hlo_lower.report import ModuleReport, render
+from hlo_lower.base.causes import Code
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.render import render
 
 REFUSED = RefusedOps(
     "stablehlo.sort",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hlo_lower.causes import Code
-from hlo_lower.english import told_kind
+from hlo_lower.base.causes import Code
+from hlo_lower.base.english import told_kind
 from hlo_lower.report.module import guard_cause, refusal_cause
 
 

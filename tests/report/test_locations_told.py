@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.report import ModuleReport, explain, render_text, report_data
+from hlo_lower.report.explain import explain
+from hlo_lower.report.json_report import report_data
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.text import render_text
 
 ADVICE = "as_text(debug_info=True)"
 HERE = Path(__file__).name

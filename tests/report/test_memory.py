@@ -6,12 +6,14 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import hlo_lower as hl
-from hlo_lower.drawing.memory_svg import memory_svg
-from hlo_lower.drawing.memory_text import memory_lines
-from hlo_lower.graph import read
-from hlo_lower.memory import LoopSpan, MemoryCurve
-from hlo_lower.report import render_html, render_json, render_text
-from hlo_lower.tile.memory_curve import MOST_OPS, curves_of
+from hlo_lower.base.drawing.memory_svg import memory_svg
+from hlo_lower.base.drawing.memory_text import memory_lines
+from hlo_lower.base.memory import LoopSpan, MemoryCurve
+from hlo_lower.facts.memory.memory_curve import MOST_OPS, curves_of
+from hlo_lower.ir.reader import read
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.text import render_text
 
 CALLED = """
 func.func public @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_lower.causes import Code
+from hlo_lower.base.causes import Code
 from hlo_lower.named.record import NamedRecord, NamedReport, NearMissRecord
 from hlo_lower.report.named_page import render_named_html
 

@@ -7,15 +7,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from hlo_lower.causes import Code
-from hlo_lower.change import Change, Outcome
-from hlo_lower.english import told
-from hlo_lower.refused import RefusedOps
-from hlo_lower.report import ModuleReport, render_html, render_json
+from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.english import told
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.facts.scatter.record import Written
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.page_words import RECORD
 from hlo_lower.report.picture import svg_of
 from hlo_lower.report.row import bounds, writes
-from hlo_lower.scatter.record import Written
 
 EVIL = "<script>alert(1)</script>"
 VOID = {"meta", "wbr", "br", "hr", "img", "input", "link"}

@@ -9,10 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from hlo_lower.causes import Code
-from hlo_lower.refused import RefusedOps
-from hlo_lower.report import ModuleReport, render_html, render_json
-from hlo_lower.scatter.record import Fact
+from hlo_lower.base.causes import Code
+from hlo_lower.base.refused import RefusedOps
+from hlo_lower.facts.scatter.record import Fact
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.module import ModuleReport
 
 pytest.importorskip("playwright")
 from page_questions import (  # what comes before says whether it is there

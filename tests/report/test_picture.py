@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hlo_lower.causes import Code
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.scatter.predicates import Claims, RunClaim
+from hlo_lower.facts.scatter.record import Written
 from hlo_lower.report.picture import Look, picture_of, svg_of, text_of
-from hlo_lower.scatter.predicates import Claims, RunClaim
-from hlo_lower.scatter.record import Written
 
 GUARDED = {"bounds": Code.GUARDED(Code.ARGUMENT(1, "main", None)), "in_bounds": "unknown"}
 

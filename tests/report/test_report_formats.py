@@ -3,14 +3,11 @@
 import json
 from dataclasses import dataclass
 
-from hlo_lower.report import (
-    ModuleReport,
-    render_json,
-    render_markdown,
-    render_rules_markdown,
-    render_rules_text,
-)
-from hlo_lower.scatter.record import Written
+from hlo_lower.facts.scatter.record import Written
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.markdown import render_markdown
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.rules_table import render_rules_markdown, render_rules_text
 
 
 def test_json_record_has_the_fields_of_the_design(decode):
@@ -98,7 +95,7 @@ class Row:
     name: str = "scatter_to_loop"
     classes: str = "subset=Windows|Points"
     form: str = "while over the windows | `x`"
-    place: str = "lowerings/loop.py:31"
+    place: str = "lowering/scatter/loop.py:31"
     builds: tuple[str, ...] = ("stablehlo.while", "stablehlo.select")
     refused: str = ""
     proof: str = "Lower it.\n\n    %x -> %y\n\nEqual: it is the same."
@@ -108,14 +105,20 @@ def test_rules_as_markdown_escape_pipes():
     """Sets of accepted values are written with pipes, which stay in their cell."""
     text = render_rules_markdown([Row()])
     takes, form = "subset=Windows\\|Points", "`while over the windows \\|  x `"
-    expected = f"| `loop` | {takes} | {form} | while, select | `lowerings/loop.py:31` |"
+    expected = f"| `loop` | {takes} | {form} | while, select | `lowering/scatter/loop.py:31` |"
     assert expected == text.splitlines()[2]
 
 
 def test_rules_as_text_show_place_and_form():
     """The name without its prefix, the place, what it takes, the form, the ops and a refusal."""
     text = render_rules_text([Row(), Row(name="x", refused="t refuses stablehlo.while")], width=120)
-    for word in ("loop", "lowerings/loop.py:31", "subset=Windows | Points", "while over the windows", "while, select"):
+    for word in (
+        "loop",
+        "lowering/scatter/loop.py:31",
+        "subset=Windows | Points",
+        "while over the windows",
+        "while, select",
+    ):
         assert word in text
     assert "scatter_to_loop" not in text
     assert text.count("refused: t refuses stablehlo.while") == 1

@@ -3,9 +3,11 @@
 import pytest
 from every_cause import CANONICALIZED, CASES, told_of
 
-from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport, explain, render_text
-from hlo_lower.scatter.record import Fact, Written
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.scatter.record import Fact, Written
+from hlo_lower.report.explain import explain
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.report.text import render_text
 
 
 def lines_with(text, word):

@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport, render_json, render_markdown, render_text
+from hlo_lower.base.causes import Code
+from hlo_lower.report.json_report import render_json
+from hlo_lower.report.markdown import render_markdown
+from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.overview import FEW
+from hlo_lower.report.text import render_text
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ import json
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import survey
-from hlo_lower.errors import NotLoweredError
-from hlo_lower.mlir import print_module
-from hlo_lower.report import ModuleReport, render_html, report_data
+from hlo_lower.api.many import survey
+from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.ir.mlir import print_module
 from hlo_lower.report.built_text import LOCATION, built_texts
+from hlo_lower.report.html import render_html
+from hlo_lower.report.json_report import report_data
+from hlo_lower.report.module import ModuleReport
 from hlo_lower.report.source_text import scatter_texts, source_line
 
 OP = """%0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{

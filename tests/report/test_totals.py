@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
-from hlo_lower.causes import Code
-from hlo_lower.report import ModuleReport, folders, totals
+from hlo_lower.base.causes import Code
+from hlo_lower.report.module import ModuleReport, folders, totals
 
 
 def test_counts_per_kind_subset_combiner_and_rule(decode):

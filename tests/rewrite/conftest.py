@@ -3,10 +3,10 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowerings.older_op import OlderOp
-from hlo_lower.lowerings.plain_op import PlainOp
-from hlo_lower.rewrite.forms_of_ops import WORDS as OP_FORMS
-from hlo_lower.scatter.costs import COSTS
+from hlo_lower.lowering.plain.older_op import OlderOp
+from hlo_lower.lowering.quirks.forms_of_ops import WORDS as OP_FORMS
+from hlo_lower.lowering.single_ops.plain_op import PlainOp
+from hlo_lower.ops.targets.costs import COSTS
 
 SCATTER = {"stablehlo.scatter": "it is what is to be lowered"}
 SIGNED = {f"stablehlo.{op}": ["i1", "i32", "f32"] for op in ("add", "minimum", "and", "xor", "subtract")}

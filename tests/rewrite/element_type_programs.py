@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.lowerings.carried.exactness import TABLE
+from hlo_lower.lowering.types.carried.exactness import TABLE
 
 KEPT_OPS = ("stablehlo.convert", "stablehlo.bitcast_convert")
 

@@ -44,10 +44,10 @@ from halves_moving_ops import (
 from halves_text import Program, drawn
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import Node
-from hlo_lower.rewrite.kinds.element_type import WITH_BODIES
-from hlo_lower.verify.devices import compile_anywhere
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Node
+from hlo_lower.lowering.types.kind import WITH_BODIES
+from hlo_lower.verify.judges.devices import compile_anywhere
 
 OPS = {
     "binary": (binary, 6),

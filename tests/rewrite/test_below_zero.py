@@ -5,7 +5,7 @@ import pytest
 from jax import numpy as jnp
 
 import hlo_lower as hl
-from hlo_lower.lowerings import traced
+from hlo_lower.lowering.engine import traced
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}

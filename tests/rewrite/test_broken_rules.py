@@ -3,11 +3,11 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.english import listed
-from hlo_lower.graph.extents import retyped
-from hlo_lower.registry import DoesNotApply, When
-from hlo_lower.rewrite.kinds import KINDS, new_registry
+from hlo_lower.base.english import listed
+from hlo_lower.base.registry import DoesNotApply, When
+from hlo_lower.ir import mlir
+from hlo_lower.ir.extents import retyped
+from hlo_lower.lowering.kinds import KINDS, new_registry
 
 PLACE, WINDOW = "scatter_dims_to_operand_dims = [0]", "inserted_window_dims = [0]"
 GATHER = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1"

@@ -15,14 +15,15 @@ from complex_programs import (
 )
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.legalize.storage import as_given
-from hlo_lower.lowerings import fft, traced
-from hlo_lower.lowerings.carried import complex_arithmetic, complex_functions, complex_ops
-from hlo_lower.options import Options
-from hlo_lower.survey import survey
-from hlo_lower.verify.compare import only_signs_of_zeros
-from hlo_lower.verify.devices import compile_anywhere
+from hlo_lower.api.many.survey import survey
+from hlo_lower.ir import mlir
+from hlo_lower.lowering.engine import traced
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.single_ops import fft
+from hlo_lower.lowering.types.carried import complex_arithmetic, complex_functions, complex_ops
+from hlo_lower.lowering.types.storage import as_given
+from hlo_lower.verify.bounds.compare import only_signs_of_zeros
+from hlo_lower.verify.judges.devices import compile_anywhere
 
 EXACT = ("multiply", "divide", "abs", "sqrt", "tanh")
 MORE = ("add", "subtract", "negate", "sign", "exponential", "log", "log_plus_one", "tan", "real", "imag")

@@ -26,10 +26,10 @@ from element_type_programs import (
 )
 
 import hlo_lower as hl
-from hlo_lower.errors import EXIT_OK
-from hlo_lower.graph import read
-from hlo_lower.legalize.storage import as_given
-from hlo_lower.lowerings.carried import (
+from hlo_lower.api.many.survey import survey
+from hlo_lower.base.errors import EXIT_OK
+from hlo_lower.ir.reader import read
+from hlo_lower.lowering.types.carried import (
     carrying,
     halves,
     halves_converted,
@@ -38,9 +38,9 @@ from hlo_lower.lowerings.carried import (
     on_carriers,
     written_ops,
 )
-from hlo_lower.lowerings.carried.carrier import Form
-from hlo_lower.lowerings.carried.exactness import TABLE, How
-from hlo_lower.survey import survey
+from hlo_lower.lowering.types.carried.carrier import Form
+from hlo_lower.lowering.types.carried.exactness import TABLE, How
+from hlo_lower.lowering.types.storage import as_given
 from hlo_lower.verify.run import exported_from_module
 
 BIT_OPS = ("and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic")

@@ -9,9 +9,9 @@ from filecheck.matcher import Matcher
 from filecheck.options import Options
 
 import hlo_lower as hl
-from hlo_lower.rewrite import engine
-from hlo_lower.rewrite.built_ops import BUILT_OPS
-from hlo_lower.rewrite.kinds import default_registry
+from hlo_lower.lowering.built_ops import BUILT_OPS
+from hlo_lower.lowering.engine import engine
+from hlo_lower.lowering.kinds import default_registry
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 KINDS = sorted((GOLDEN / "kinds").glob("*.mlir"))

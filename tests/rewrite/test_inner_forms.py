@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.rewrite import loops_of_calls
+from hlo_lower.lowering.quirks import loops_of_calls
 from hlo_lower.verify.run import Executable
 
 CALLS = hl.Target("calls", refused={"stablehlo.while": "none"}, refused_forms=["while not of calls"])

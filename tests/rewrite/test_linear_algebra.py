@@ -7,7 +7,7 @@ import pytest
 from matrix_programs import call, cholesky, triangular_solve
 
 import hlo_lower as hl
-from hlo_lower.survey import survey
+from hlo_lower.api.many.survey import survey
 from hlo_lower.verify.run import Executable
 
 BATCHES = ((), (2,), (2, 3))

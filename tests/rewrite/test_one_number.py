@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify.devices import compile_anywhere
+from hlo_lower.verify.judges.devices import compile_anywhere
 
 FORM = "reduce of one number computed"
 REFUSING = hl.Target("npu", refused={"stablehlo.scatter": "lowered"}, refused_forms=[FORM])

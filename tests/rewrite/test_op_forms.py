@@ -8,10 +8,9 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.graph import Builder
-from hlo_lower.lowerings import convolution, pad, reduce_halves
-from hlo_lower.rewrite.forms_of_ops import WORDS
-from hlo_lower.rewrite.kinds import reverse as reverse_kind
+from hlo_lower.ir.builder import Builder
+from hlo_lower.lowering.quirks.forms_of_ops import WORDS
+from hlo_lower.lowering.single_ops import convolution, pad, reduce_halves, reverse_kind
 
 NPU = hl.Target(
     "npu", refused={"stablehlo.scatter": "lowered", "stablehlo.dynamic_gather": "none"}, refused_forms=WORDS

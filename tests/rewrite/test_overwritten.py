@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import Node
-from hlo_lower.mlir import walked
-from hlo_lower.rewrite.overwritten import overwritten
-from hlo_lower.verify.devices import compile_anywhere
+from hlo_lower.ir.mlir import walked
+from hlo_lower.ir.view import Node
+from hlo_lower.lowering.quirks.overwritten import overwritten
+from hlo_lower.verify.judges.devices import compile_anywhere
 
 FORM = "while overwriting a value unread"
 REFUSING = hl.Target("npu", refused={"stablehlo.scatter": "lowered"}, refused_forms=[FORM])

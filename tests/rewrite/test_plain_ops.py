@@ -7,7 +7,8 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.lowerings import reduce_window, traced
+from hlo_lower.lowering.engine import traced
+from hlo_lower.lowering.single_ops import reduce_window
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float32", "float16", "bfloat16", "float64")

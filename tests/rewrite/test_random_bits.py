@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.lowerings import random_bits, traced
+from hlo_lower.lowering.engine import traced
+from hlo_lower.lowering.single_ops import random_bits
 from hlo_lower.verify.run import exported_from_module
 
 RNG = {"stablehlo.scatter": "lowered", "stablehlo.rng_bit_generator": "none"}

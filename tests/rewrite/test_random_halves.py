@@ -6,8 +6,8 @@ from element_type_programs import target_taking
 from halves_programs import WITHOUT, differing, no_64_bits, no_unsigned_64_bits, program
 
 import hlo_lower as hl
-from hlo_lower.lowerings.carried import halves_converted, halves_products, regions_of_pairs
-from hlo_lower.verify.devices import compile_anywhere
+from hlo_lower.lowering.types.carried import halves_converted, halves_products, regions_of_pairs
+from hlo_lower.verify.judges.devices import compile_anywhere
 
 WORD = ("i1", "i32", "f32")
 BIT_OPS = {"and", "or", "xor", "not", *("shift_left", "shift_right_logical", "popcnt", "count_leading_zeros")}

@@ -6,10 +6,10 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.change import Outcome
-from hlo_lower.errors import InputError
-from hlo_lower.lowerings import rank
-from hlo_lower.targets import target_of
+from hlo_lower.base.change import Outcome
+from hlo_lower.base.errors import InputError
+from hlo_lower.lowering.ranks import rank
+from hlo_lower.ops.targets import target_of
 
 FEW = hl.Target("few", refused={"stablehlo.scatter": "lowered"}, max_rank={"*": 5})
 SHAPE = (2, 3, 1, 2, 2, 3)

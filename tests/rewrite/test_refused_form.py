@@ -5,10 +5,10 @@ import pytest
 from jax import numpy as jnp
 
 import hlo_lower as hl
+from hlo_lower.api.many.survey import survey
+from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK
 from hlo_lower.cli import main
-from hlo_lower.errors import EXIT_NOT_LOWERED, EXIT_OK
-from hlo_lower.lowerings import refused_form
-from hlo_lower.survey import survey
+from hlo_lower.lowering.quirks import refused_form
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f16": np.float16, "bf16": jnp.bfloat16, "f32": np.float32, "f64": np.float64}

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.api.many.survey import survey
+from hlo_lower.base.refused import summed
 from hlo_lower.cli import main
-from hlo_lower.refused import summed
-from hlo_lower.survey import survey
 
 MODULE = """module @m {
   func.func private @inner(%x: tensor<4xf32>) -> tensor<4xf32> {

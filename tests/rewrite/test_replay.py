@@ -5,12 +5,12 @@ from itertools import pairwise
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.registry import CompositeLoweringRegistry
-from hlo_lower.rewrite import engine
-from hlo_lower.rewrite.kind import Stage
-from hlo_lower.rewrite.kinds import kinds_of
-from hlo_lower.rewrite.replay import Recipe
+from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.ir import mlir
+from hlo_lower.lowering.engine import engine
+from hlo_lower.lowering.engine.kind import Stage
+from hlo_lower.lowering.engine.replay import Recipe
+from hlo_lower.lowering.kinds import kinds_of
 
 REGIONS = {
     "assign": "stablehlo.return %new : tensor<f32>",

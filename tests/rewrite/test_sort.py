@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
-from hlo_lower.change import Outcome
-from hlo_lower.sorting import SortStrategy, sort_strategies
-from hlo_lower.sorting.merge_exchange import stages_of
+from hlo_lower.base.causes import Code
+from hlo_lower.base.change import Outcome
+from hlo_lower.facts.sort.merge_exchange import stages_of
+from hlo_lower.facts.sort.sort_facts import SortStrategy, sort_strategies
 from hlo_lower.verify.run import Executable
 
 REFUSED = {"stablehlo.scatter": "lowered", "stablehlo.sort": "none"}
@@ -31,7 +31,7 @@ def only(monkeypatch):
         def chosen(*args, **kwargs):
             return [facts for facts in sort_strategies(*args, **kwargs) if facts.strategy is strategy]
 
-        monkeypatch.setattr("hlo_lower.rewrite.kinds.sort.sort_strategies", chosen)
+        monkeypatch.setattr("hlo_lower.lowering.sort.kind.sort_strategies", chosen)
 
     return choose
 
@@ -261,7 +261,7 @@ def test_ties_in_another_order_do_not_verify(strategy, only, monkeypatch):
     only(strategy)
     source = hl.export(lambda x, y: [v[:2] for v in jax.lax.sort((x, y), num_keys=1)], jnp.zeros(6, int), jnp.zeros(6))
     monkeypatch.setattr(
-        "hlo_lower.lowerings.sort.SortLowering.ascending",
+        "hlo_lower.lowering.sort.sort.SortLowering.ascending",
         property(lambda op: [*(key.is_ascending for key in op.keys), False]),
     )
     verdict = hl.verify(source, hl.lower(source, target=TARGET), level="regions")

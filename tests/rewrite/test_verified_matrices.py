@@ -7,7 +7,8 @@ from jax import numpy as jnp
 from matrix_programs import call
 
 import hlo_lower as hl
-from hlo_lower.lowerings import cholesky, lu, qr, traced, triangular_solve
+from hlo_lower.lowering.engine import traced
+from hlo_lower.lowering.matrices import cholesky, lu, qr, triangular_solve
 
 TRSM = {"uplo": "L", "side": "L", "trans_x": "N", "diag": "N"}
 PROGRAMS = {

@@ -2,9 +2,10 @@
 
 import pytest
 
-from hlo_lower.analysis import IndexAnalysis, Site
-from hlo_lower.graph import read
-from hlo_lower.scatter.canonical import NotCanonicalError, canonicalize
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import NotCanonicalError, canonicalize
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.reader import read
 
 _graphs = []  # a node lives as long as its module
 

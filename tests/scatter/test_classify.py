@@ -2,13 +2,14 @@
 
 import pytest
 
-from hlo_lower.analysis import Combiner, IndexAnalysis
-from hlo_lower.causes import Code
-from hlo_lower.graph import read
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.classify import classify
-from hlo_lower.scatter.facts import Arity, Drops, FloatMode, InBounds, Offsets, OutOfBounds, Unique, Windows
-from hlo_lower.subset import Subset
+from hlo_lower.base.causes import Code
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.facts import Arity, Drops, FloatMode, InBounds, Offsets, OutOfBounds, Unique, Windows
+from hlo_lower.facts.values.region import Combiner
+from hlo_lower.ir.reader import read
+from hlo_lower.ops.subset import Subset
 
 POLICIES = ("xla", "spec")
 ROW = "update_window_dims = [0], inserted_window_dims = [0], DIMS = [0]"

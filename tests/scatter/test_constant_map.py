@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hlo_lower as hl
-from hlo_lower.analysis import IndexAnalysis, Site
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.constant_map import Piece, row_major_boxes, solve
-from hlo_lower.verify.reference.scatter import windows
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.constant_map import Piece, row_major_boxes, solve
+from hlo_lower.facts.values.site import Site
+from hlo_lower.verify.judges.reference.scatter import windows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
 from index_programs import Program, case_of

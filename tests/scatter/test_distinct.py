@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis import AffineAnalysis, IndexAnalysis, Site, classify_region
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.distinct import find_distinct
-from hlo_lower.scatter.layout import lay_out
+from hlo_lower.facts.forms.affine import AffineAnalysis
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.distinct import find_distinct
+from hlo_lower.facts.scatter.layout import lay_out
+from hlo_lower.facts.values.region import classify_region
+from hlo_lower.facts.values.site import Site
 
 I32, N, B = jnp.int32, 8, 4
 

@@ -3,11 +3,11 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.options import Options
-from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.rewrite.scatters import read_scatters
-from hlo_lower.scatter.strategy import Strategy
+from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.kinds import default_registry
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.scatter.scatters import read_scatters
 
 COMBINED = {Strategy.REDUCTION, Strategy.SORTED_REDUCTION}
 LOOKED_UP = {Strategy.INVERSION, Strategy.SORTED_INVERSION}

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.analysis import IndexAnalysis
-from hlo_lower.english import told
-from hlo_lower.scatter.canonical import canonicalize
-from hlo_lower.scatter.classify import classify
-from hlo_lower.scatter.facts import FloatMode, InBounds, OutOfBounds, Parts
-from hlo_lower.subset import Subset
+from hlo_lower.base.english import told
+from hlo_lower.facts.ranges.index_facts import IndexAnalysis
+from hlo_lower.facts.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.facts import FloatMode, InBounds, OutOfBounds, Parts
+from hlo_lower.ops.subset import Subset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lowerings"))
 from index_programs import Program, case_of

@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from hlo_lower.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
-from hlo_lower.verify.reference.scatter import ScatterNumbers
+from hlo_lower.facts.scatter.predicates import PREDICATES, Claims, RunClaim, apply, broken
+from hlo_lower.verify.judges.reference.scatter import ScatterNumbers
 
 ROW = ScatterNumbers((), (0,), (), (), (0,), 1)
 """Points of a vector of 8."""

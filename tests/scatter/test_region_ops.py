@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.run import Executable
 
 F = "tensor<f32>"

@@ -7,9 +7,9 @@ import pytest
 from jax import lax
 
 import hlo_lower as hl
-from hlo_lower.scatter import layout
-from hlo_lower.scatter.record import Written
-from hlo_lower.verify.compare import first_difference
+from hlo_lower.facts.scatter import layout
+from hlo_lower.facts.scatter.record import Written
+from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.run import Executable
 
 BLOCK, PAGES = 4, 3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hlo_lower.graph import read
-from hlo_lower.scatter.uniform import constant_dims
+from hlo_lower.facts.scatter.uniform import constant_dims
+from hlo_lower.ir.reader import read
 
 
 def dims_of(lines, shape):

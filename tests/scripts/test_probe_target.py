@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hlo_lower import mlir
 from hlo_lower.consumers import ConsumerOutcome
-from hlo_lower.targets import Target, read_target
+from hlo_lower.ir import mlir
+from hlo_lower.ops.targets import read_target
+from hlo_lower.ops.targets.target import Target
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.api.many.conversion import JOURNAL
 from hlo_lower.cli import main
-from hlo_lower.selection.conversion import JOURNAL
 
 QUICK = {"verify": "off"}
 
@@ -73,13 +73,13 @@ def test_what_was_made_otherwise_is_made_again(zoo, other):
 def test_another_release_makes_it_again(zoo, monkeypatch):
     """What an older release wrote is not taken for this one's."""
     hl.convert_modules("zoo/top.mlir", "out", **QUICK)
-    monkeypatch.setattr("hlo_lower.selection.conversion.version", lambda name: "0.0.1")
+    monkeypatch.setattr("hlo_lower.api.many.conversion.version", lambda name: "0.0.1")
     assert not hl.convert_modules("zoo/top.mlir", "out", **QUICK)[0].is_resumed
 
 
 def test_what_is_not_verified_is_not_written(zoo, tmp_path, monkeypatch):
     """A lowering that computes something else is a row with its verdict, and no file."""
-    monkeypatch.setattr("hlo_lower.pipeline.Lowered.stablehlo", (zoo / "top.mlir").read_text())
+    monkeypatch.setattr("hlo_lower.lowering.pipeline.Lowered.stablehlo", (zoo / "top.mlir").read_text())
     [report] = hl.convert_modules("zoo/add/add.mlir", "out", verify="regions")
     assert (report.exit_code, report.verdict["ok"]) == (1, False)
     assert report.error.startswith(f"{report.file}: not written: ")

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from hlo_lower.errors import InputError
-from hlo_lower.selection import Selected, select
+from hlo_lower.api.many.files import Selected, select
+from hlo_lower.base.errors import InputError
 
 
 def touch(*paths):

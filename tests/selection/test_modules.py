@@ -8,10 +8,11 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
-from hlo_lower.errors import InputError
-from hlo_lower.report import FORMATS, render
-from hlo_lower.selection import Selected, classify_modules, default_jobs
+from hlo_lower.api.many.files import Selected
+from hlo_lower.api.many.modules import classify_modules, default_jobs
+from hlo_lower.base.causes import Code
+from hlo_lower.base.errors import InputError
+from hlo_lower.report.render import FORMATS, render
 
 
 def by_name(reports):
@@ -98,7 +99,7 @@ def test_an_answer_that_does_not_come_through_is_a_report(zoo):
 
 def test_an_internal_error_is_the_modules_own(zoo, monkeypatch):
     """A mistake of the classifier stops nothing, and asks to be reported."""
-    monkeypatch.setattr("hlo_lower.survey.survey", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("hlo_lower.api.many.survey.survey", lambda *args, **kwargs: 1 / 0)
     errors = [report.error for report in classify_modules(zoo)]
     assert sum("internal error: ZeroDivisionError: division by zero" in error for error in errors) == 4
     assert "please report it with hlo-lower report --debug" in errors[0]
@@ -143,5 +144,5 @@ def test_records_of_a_graph_can_be_pickled(zoo):
 )
 def test_jobs_suit_the_modules(monkeypatch, modules, cpus, jobs):
     """One module needs no process; several get two, many as many as there are CPUs."""
-    monkeypatch.setattr("hlo_lower.selection.modules._cpus", lambda: cpus)
+    monkeypatch.setattr("hlo_lower.api.many.modules._cpus", lambda: cpus)
     assert jobs == default_jobs(modules)

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from hlo_lower.errors import InputError
-from hlo_lower.processes import Lost, in_processes
+from hlo_lower.base.errors import InputError
+from hlo_lower.base.processes import Lost, in_processes
 
 
 def double(number):

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.shapes import SizesError, parse_sizes, specification_of
-from hlo_lower.shapes.bind import instances
+from hlo_lower.ir.shapes.bind import instances
+from hlo_lower.ir.shapes.given_sizes import SizesError, parse_sizes
+from hlo_lower.ir.shapes.specification import specification_of
+from hlo_lower.ir.writer import to_text
 
 
 def updated(cache, rows, index):
@@ -44,7 +46,7 @@ def test_names_come_from_an_exported(exported):
 
 def test_names_come_from_the_text(exported):
     """The text alone tells them, too: its shape assertions hold the specification."""
-    text = hl.graph.to_text(hl.read(exported))
+    text = to_text(hl.read(exported))
     found, known = (
         specification_of(hl.read(source).module, given) for source, given in ((text, None), (exported, None))
     )
@@ -61,7 +63,7 @@ def test_without_names_a_dim_is_its_place():
 def test_binding_gives_a_static_module(exported):
     """A bound module computes what the function does, and its Exported is called like the first one."""
     bound = hl.bind(exported, {"s": 3, "b": 2})
-    assert "?" not in hl.graph.to_text(bound)
+    assert "?" not in to_text(bound)
     cache, rows = np.zeros((7, 2), np.float32), np.ones((3, 2), np.float32)
     index = np.array([6, 0, 2], np.int32)
     result = bound.exported.call(cache, rows, index)
@@ -71,14 +73,14 @@ def test_binding_gives_a_static_module(exported):
 def test_the_source_of_a_binding_is_left_as_it_is(exported):
     """Binding makes another graph."""
     graph = hl.read(exported)
-    before = hl.graph.to_text(graph)
+    before = to_text(graph)
     hl.bind(graph, {"s": 3, "b": 2})
-    assert hl.graph.to_text(graph) == before
+    assert to_text(graph) == before
 
 
 def test_binding_by_place_and_by_value():
     """Dims are bound by place, and an integer argument becomes a constant that its value does not change."""
-    text = hl.graph.to_text(hl.bind(POSITIONAL, {"arg1.0": 3, "arg2.0": 3, "arg0": 9}))
+    text = to_text(hl.bind(POSITIONAL, {"arg1.0": 3, "arg2.0": 3, "arg0": 9}))
     assert "tensor<3x4xf32>" in text
     assert "dense<9> : tensor<i32>" in text
     assert "%arg0: tensor<i32>" in text
@@ -203,14 +205,14 @@ def test_a_scalar_argument_takes_what_its_type_holds(element, value, limits):
 @pytest.mark.parametrize(("element", "value"), [("i8", -128), ("i8", 127), ("ui8", 255), ("ui64", (1 << 64) - 1)])
 def test_a_scalar_argument_at_the_ends_of_its_type(element, value):
     """The least and the greatest value of a type are taken."""
-    text = hl.graph.to_text(hl.bind(SCALAR.format(e=element), {"arg0.0": 3, "arg1": value}))
+    text = to_text(hl.bind(SCALAR.format(e=element), {"arg0.0": 3, "arg1": value}))
     assert f"dense<{value}> : tensor<{element}>" in text
 
 
 def test_an_op_beside_main_without_a_name():
     """A module in the module, which has no name, is not taken for a function."""
     text = "module { module { func.func private @other() { return } } " + SCALAR.format(e="i8") + "}"
-    assert "tensor<3xf32>" in hl.graph.to_text(hl.bind(text, {"arg0.0": 3}))
+    assert "tensor<3xf32>" in to_text(hl.bind(text, {"arg0.0": 3}))
 
 
 def test_a_second_public_function_of_dynamic_shape_is_named():
@@ -237,7 +239,7 @@ def test_what_is_no_mapping_of_names_to_numbers(exported, sizes):
 
 def test_numbers_of_numpy_are_sizes(exported):
     """What Python takes as an index is a size."""
-    assert "tensor<7x2xf32>" in hl.graph.to_text(hl.bind(exported, {"s": np.int64(3), "b": np.int32(2)}))
+    assert "tensor<7x2xf32>" in to_text(hl.bind(exported, {"s": np.int64(3), "b": np.int32(2)}))
 
 
 def test_a_computed_size_that_no_array_has(exported):

@@ -6,10 +6,12 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.shapes import SizesError, Specification, specification_of
-from hlo_lower.shapes.bind import instances
-from hlo_lower.shapes.candidates import candidates
-from hlo_lower.shapes.constraints import check_constraints, completed, constraints_in, holds, readable
+from hlo_lower.ir.shapes.bind import instances
+from hlo_lower.ir.shapes.candidates import candidates
+from hlo_lower.ir.shapes.constraints import check_constraints, completed, constraints_in, holds, readable
+from hlo_lower.ir.shapes.given_sizes import SizesError
+from hlo_lower.ir.shapes.specification import Specification, specification_of
+from hlo_lower.ir.writer import to_text
 
 
 def scaled(pool, table, offsets):
@@ -23,7 +25,7 @@ SHAPES = ("blocks * size, 4", "batch, blocks", "size")
 def specification(*constraints):
     """What the text of a module says that was exported with constraints."""
     exported = hl.export(scaled, shapes=[*SHAPES, *constraints])
-    found = specification_of(hl.read(hl.graph.to_text(hl.read(exported))).module)
+    found = specification_of(hl.read(to_text(hl.read(exported))).module)
     assert found is not None
     return found
 
@@ -92,11 +94,11 @@ def test_binding_honours_constraints(sizes):
     """A size that a constraint refuses is refused by name, from an Exported and from its text, given by name or place;
     a size that it allows is taken."""
     exported = hl.export(scaled, shapes=[*SHAPES, "size % 16 == 0"])
-    for source in (exported, hl.graph.to_text(hl.read(exported))):
+    for source in (exported, to_text(hl.read(exported))):
         with pytest.raises(hl.InputError, match="size % 16 == 0 does not hold for size=12"):
             hl.bind(source, sizes)
         right = {name: {12: 16, 24: 32}.get(size, size) for name, size in sizes.items()}
-        assert "tensor<32x4xf32>" in hl.graph.to_text(hl.bind(source, right))
+        assert "tensor<32x4xf32>" in to_text(hl.bind(source, right))
 
 
 DIMS = (("blocks*size", "4"), ("batch", "blocks"), ("size",))
@@ -172,4 +174,4 @@ def test_a_name_may_begin_like_a_function():
 def test_a_remainder_is_bound_from_both_dims():
     """A dim and its remainder, given by their places, fit each other."""
     exported = hl.export(lambda x, y: x.sum() + y, shapes=["b % 100", "b", "b >= 2"])
-    assert "tensor<105xf32>" in hl.graph.to_text(hl.bind(exported, {"arg0.0": 5, "arg1.0": 105}))
+    assert "tensor<105xf32>" in to_text(hl.bind(exported, {"arg0.0": 5, "arg1.0": 105}))

@@ -6,8 +6,8 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import hlo_lower as hl
-from hlo_lower.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
-from hlo_lower.shapes.pointed import pointed
+from hlo_lower.ir.shapes.expressions import ExpressionError, evaluate, rewritten, symbols_of
+from hlo_lower.ir.shapes.pointed import pointed
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.shapes import specification_of
-from hlo_lower.shapes.constraints import readable
-from hlo_lower.shapes.expressions import substituted
+from hlo_lower.ir.shapes.constraints import readable
+from hlo_lower.ir.shapes.expressions import substituted
+from hlo_lower.ir.shapes.specification import specification_of
+from hlo_lower.ir.writer import to_text
 
 
 def paged(pool, slots, rows, owners, offsets):
@@ -32,14 +33,14 @@ def exported():
 
 def told(graph):
     """The dims of the arguments and the constraints, from the text of a module alone."""
-    found = specification_of(hl.read(hl.graph.to_text(graph)).module)
+    found = specification_of(hl.read(to_text(graph)).module)
     assert found is not None
     return found.dims, [readable(constraint) for constraint in found.constraints]
 
 
 def unnumbered(graph):
     """The lines of a module without the numbers of its values, which depend on the order of its constants."""
-    return sorted(re.sub(r"%\w+", "%", line) for line in hl.graph.to_text(graph).splitlines())
+    return sorted(re.sub(r"%\w+", "%", line) for line in to_text(graph).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_sizes_are_put_into_an_expression(text, found):
 def test_some_names_are_bound(exported):
     """Shapes, constraints and the Exported's signature have the size in them, from the Exported and from its text."""
     dims = (("blocks*16", "4"), ("n",), ("n", "4"), ("blocks",), ("16",))
-    for source in (exported, hl.graph.to_text(hl.read(exported))):
+    for source in (exported, to_text(hl.read(exported))):
         bound = hl.bind(source, {"size": 16})
         assert told(bound) == (dims, ["blocks*16 >= n + 1", "n <= 64"])
     signature = hl.bind(exported, {"size": 16}).exported.in_avals
@@ -73,7 +74,7 @@ def test_binding_in_two_steps_is_binding_at_once(exported):
     once = unnumbered(hl.bind(exported, sizes))
     part = hl.bind(exported, {"size": 16})
     assert once == unnumbered(hl.bind(part, {"blocks": 3, "n": 5}))
-    assert once == unnumbered(hl.bind(hl.graph.to_text(part), {"blocks": 3, "n": 5}))
+    assert once == unnumbered(hl.bind(to_text(part), {"blocks": 3, "n": 5}))
     assert once != unnumbered(hl.bind(part, {"blocks": 3, "n": 6}))
 
 
@@ -120,7 +121,7 @@ def test_what_does_not_hold_is_refused_at_the_step_that_tells(exported, first, t
 
 def test_an_assertion_without_a_constraint_is_checked():
     """A module whose assertion says in its message nothing of its condition is checked by jaxlib's own value."""
-    text = hl.graph.to_text(hl.read(hl.export(paged, shapes=SHAPES))).replace("symbolic shape constraint", "thing")
+    text = to_text(hl.read(hl.export(paged, shapes=SHAPES))).replace("symbolic shape constraint", "thing")
     with pytest.raises(hl.InputError, match="an assertion of the module fails: "):
         hl.bind(text, {"size": 12})
 
@@ -155,14 +156,14 @@ TEXT = "Input shapes do not match"
 
 def test_a_message_may_have_any_letters(exported):
     """Quotes and backslashes in an assertion's message stay as they are when some names are bound."""
-    text = hl.graph.to_text(hl.read(exported)).replace(TEXT, r"a \22b\22 \5C " + TEXT)
-    assert r"a \22b\22 " in hl.graph.to_text(hl.bind(text, {"size": 16}))
+    text = to_text(hl.read(exported)).replace(TEXT, r"a \22b\22 \5C " + TEXT)
+    assert r"a \22b\22 " in to_text(hl.bind(text, {"size": 16}))
 
 
 def test_a_tower_of_powers_in_a_message_names_nothing(exported):
     """A module whose message has powers of powers without end has no names for its sizes."""
     tower = "(" * 20 + "n" + ")^8" * 20
-    text = hl.graph.to_text(hl.read(exported)).replace("args[1].shape = (n,)", f"args[1].shape = ({tower},)")
+    text = to_text(hl.read(exported)).replace("args[1].shape = (n,)", f"args[1].shape = ({tower},)")
     with pytest.raises(hl.InputError, match="no size called n"):
         hl.bind(text, {"n": 4})
 

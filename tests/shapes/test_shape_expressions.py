@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.export.element_type_names import element_type
+from hlo_lower.ir.export.element_type_names import element_type
+from hlo_lower.ir.writer import to_text
 
 RULE = (
     "  next:    a shape is made of names, whole numbers, + - * // % ^, parentheses, min(...), max(...), mod(a, b), "
@@ -275,7 +276,7 @@ def model(tmp_path, monkeypatch):
 
 def test_a_model_states_its_own_shapes(model):
     """The entry's shapes are used, as they are or as a function of the config, unless others are asked for."""
-    from hlo_lower.export import load_function
+    from hlo_lower.ir.export.load import load_function
 
     assert shapes_of(load_function("model.py:plain").export()) == ["float32(n)"]
     assert shapes_of(load_function("model.py:plain").export(["..."])) == ["float32(8)"]
@@ -330,7 +331,7 @@ def test_a_paged_pool_is_converted_unbound_and_bound(pool):
     assert verdict.ok
     assert "block_size=16" in "\n".join(verdict.lines()) or "block_size=32" in "\n".join(verdict.lines())
     sizes = {"total_pool_blocks": 3, "block_size": 16, "heads": 2, "head_dim": 4, "batch": 3}
-    for source in (pool, hl.graph.to_text(hl.read(pool))):
+    for source in (pool, to_text(hl.read(pool))):
         bound = hl.lower(source, bind=sizes)
         assert hl.verify(source, bound).ok
         assert "tensor<48x2x4xf32>" in bound.text

@@ -5,9 +5,9 @@ from math import erf, pi, sqrt
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
 from hlo_lower.consumers import coreml_named
-from hlo_lower.graph import read
+from hlo_lower.ir import mlir
+from hlo_lower.ir.reader import read
 
 
 class Runtime(np.ndarray):

@@ -15,9 +15,9 @@ from test_spelled import QKV, B, H, S, composites, grouped, in_place, text_of
 from test_spelled import WRITTEN as ATTENDED
 
 import hlo_lower as hl
-from hlo_lower.spelling.added_mask import AddedMask
-from hlo_lower.targets import target_of
-from hlo_lower.targets.named_op import SpelledAttribute
+from hlo_lower.named.spell.added_mask import AddedMask
+from hlo_lower.ops.targets import target_of
+from hlo_lower.ops.targets.named_op import SpelledAttribute
 from hlo_lower.verify.run import Executable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

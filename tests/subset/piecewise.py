@@ -7,14 +7,14 @@ import numpy as np
 from op_cases import OpCase
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.axis_link import OpAxes
-from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile.core import Core
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import Sizes, emit
-from hlo_lower.tile.labels import Labels
-from hlo_lower.tile.phases import Loop, LoopPlan
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.axis_link import OpAxes
+from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.tile.emit.emit_loops import Sizes, emit
+from hlo_lower.tile.emit.phases import Loop, LoopPlan
+from hlo_lower.tile.find.core import Core
+from hlo_lower.tile.find.labels import Labels
 from hlo_lower.verify.run import Executable
 
 

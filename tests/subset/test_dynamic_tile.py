@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
-from hlo_lower.graph import Builder, read, to_text
-from hlo_lower.subset.dynamic_tile import DynamicTile
-from hlo_lower.subset.kinds import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.dynamic_tile import DynamicTile
+from hlo_lower.ops.subset import BatchedTile, Empty, Full, Point, Rows, Subset, Tile
 from hlo_lower.verify.run import Executable
 
 D, W = 6, 3

@@ -6,13 +6,13 @@ from op_cases import CASES, ONE, OpCase, padded_sum
 from piecewise import differing
 
 import hlo_lower as hl
-from hlo_lower.errors import InputError, RegistryError
-from hlo_lower.subset import halo
-from hlo_lower.subset.axis_link import THREADED, AxisLink, Boundary
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.subset.families.elementwise import ELEMENTWISE
-from hlo_lower.subset.families.indexing import is_countable
-from hlo_lower.subset.rules import SubsetRules
+from hlo_lower.base.errors import InputError, RegistryError
+from hlo_lower.ops.axes import halo
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.axis_link import THREADED, AxisLink, Boundary
+from hlo_lower.ops.axes.elementwise import ELEMENTWISE
+from hlo_lower.ops.axes.indexing import is_countable
+from hlo_lower.ops.axes.rules import SubsetRules
 
 BY_NAME = {case.name: case for case in CASES}
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.rewrite.legality import dtypes_on
-from hlo_lower.targets import STABLEHLO, TARGETS, built_in, names, read_target, target_named
+from hlo_lower.ir import mlir
+from hlo_lower.lowering.engine.legality import dtypes_on
+from hlo_lower.ops import targets
+from hlo_lower.ops.targets import STABLEHLO, TARGETS, built_in, names, read_target, target_named
 
 FOLDER = Path(built_in.__file__).parent
 FILES = {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
@@ -53,7 +54,7 @@ def test_targets_are_read_when_they_are_asked_for():
     """A name is enough to know of a target; its file is read once."""
     assert built_in.built_in_target("iree") is built_in.built_in_target("iree")
     with pytest.raises(AttributeError, match="no attribute 'NPU'"):
-        hl.targets.NPU  # noqa: B018 - the look-up is what is tested
+        targets.NPU  # noqa: B018 - the look-up is what is tested
 
 
 def test_the_dialect_of_linalg_is_linalg():

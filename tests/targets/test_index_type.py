@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.scatter.canonical import canonicalize
+from hlo_lower.facts.scatter.canonical import canonicalize
 from hlo_lower.verify.run import Executable
 
 NARROW = hl.Target("narrow", index_type="i32")

@@ -3,8 +3,8 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.causes import Code
-from hlo_lower.targets import NativeScatter
+from hlo_lower.base.causes import Code
+from hlo_lower.ops.targets.native_scatter import NativeScatter
 
 ROWS = "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
 POINTS = "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1"
@@ -145,7 +145,7 @@ def test_what_is_kept_verifies():
 @pytest.mark.parametrize("mode", ["exact", "reassociate"])
 def test_the_float_mode_is_the_targets_where_none_is_given(mode):
     """A target's own mode holds unless the user names one."""
-    from hlo_lower.options import Options
+    from hlo_lower.lowering.options import Options
 
     assert Options().float_mode == "exact"
     assert Options(hl.Target("npu", float_mode=mode)).float_mode == mode

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from hlo_lower.errors import InputError
-from hlo_lower.scatter.costs import COSTS
-from hlo_lower.targets import NativeScatter, Target, read_target, target_of
+from hlo_lower.base.errors import InputError
+from hlo_lower.ops.targets import read_target, target_of
+from hlo_lower.ops.targets.costs import COSTS
+from hlo_lower.ops.targets.native_scatter import NativeScatter
+from hlo_lower.ops.targets.target import Target
 
 WHOLE = """\
 name = "npu"

@@ -4,11 +4,13 @@ import dataclasses
 
 import pytest
 
-from hlo_lower.causes import Code
-from hlo_lower.english import told
-from hlo_lower.errors import InputError
-from hlo_lower.scatter.costs import COSTS
-from hlo_lower.targets import STABLEHLO, TARGETS, NativeScatter, Target, target_named, target_of
+from hlo_lower.base.causes import Code
+from hlo_lower.base.english import told
+from hlo_lower.base.errors import InputError
+from hlo_lower.ops.targets import STABLEHLO, TARGETS, target_named, target_of
+from hlo_lower.ops.targets.costs import COSTS
+from hlo_lower.ops.targets.native_scatter import NativeScatter
+from hlo_lower.ops.targets.target import Target
 
 
 def test_a_target_gives_the_reason_of_a_refusal():

@@ -3,11 +3,11 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.liveness import liveness
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.tile import plan_search
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.liveness import liveness
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.prepare.normalize import prepare
 
 
 @pytest.fixture

@@ -6,9 +6,11 @@ import numpy as np
 from random_graphs import are_equal
 
 import hlo_lower as hl
-from hlo_lower.graph import Builder, to_text
-from hlo_lower.tile import picks, pulled_up
-from hlo_lower.tile.pulled_up import pull_up
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.writer import to_text
+from hlo_lower.tile.find import picks
+from hlo_lower.tile.prepare import pulled_up
+from hlo_lower.tile.prepare.pulled_up import pull_up
 
 MOST = 3000
 """Elements of an array, at most."""

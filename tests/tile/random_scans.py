@@ -6,10 +6,10 @@ import numpy as np
 from random_graphs import are_equal
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.tile import recomputed
-from hlo_lower.tile.normalize import prepare
-from hlo_lower.tile.recomputed import levels, recompute
+from hlo_lower.ir.writer import to_text
+from hlo_lower.tile.prepare import recomputed
+from hlo_lower.tile.prepare.normalize import prepare
+from hlo_lower.tile.prepare.recomputed import levels, recompute
 
 TRIPS, ROWS, WIDTH = (1, 2, 3, 5), 3, 4
 

@@ -21,9 +21,9 @@ from random_graphs import (
     window,
 )
 
-from hlo_lower.mlir import ScatterNumbers
-from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.verify.reference.scatter import scatter as scatter_in_numpy
+from hlo_lower.ir.mlir import ScatterNumbers
+from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.verify.judges.reference.scatter import scatter as scatter_in_numpy
 from hlo_lower.verify.run import Executable
 
 COMBINED = {

@@ -7,13 +7,13 @@ import pytest
 from random_graphs import are_equal
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.tile import batched_rows
-from hlo_lower.tile.batched_rows import batch_rows
-from hlo_lower.tile.choose import choices
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.normalize import inline_calls, prepare
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.tile.find.choose import choices
+from hlo_lower.tile.prepare import batched_rows
+from hlo_lower.tile.prepare.batched_rows import batch_rows
+from hlo_lower.tile.prepare.normalize import inline_calls, prepare
 
 I32 = jnp.int32
 ROWS = jnp.arange(5)[:, None]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.verify.run import Executable
 
 MODULE = """func.func public @main(%x: tensor<64x8xf32>, %w: tensor<8x96xf32>) -> tensor<64xf32> {{

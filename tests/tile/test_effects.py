@@ -3,12 +3,13 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import FUNCTIONS, to_text
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.purity import FUNCTIONS
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.prepare.normalize import prepare
 
 OPS = {
     "custom_call": "stablehlo.custom_call @f({}) {{has_side_effect = true}} : (tensor<64xf32>) -> tensor<64xf32>",

@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.tile.choose import choices
-from hlo_lower.tile.dataflow import ENTERED, Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.liveness import liveness, programs_at_peak
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.facts.memory.dataflow import ENTERED, Dataflow
+from hlo_lower.facts.memory.liveness import liveness, programs_at_peak
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.find.choose import choices
+from hlo_lower.tile.prepare.normalize import prepare
 
 F32 = jnp.float32
 

@@ -8,15 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 import hlo_lower as hl
+from hlo_lower.base.drawing.picture import Look
 from hlo_lower.cli.plan_page import plan_page
-from hlo_lower.drawing.loop_picture import LoopPart, drawn_step
-from hlo_lower.drawing.picture import Look
-from hlo_lower.graph import read
-from hlo_lower.subset.cut import Steps
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.subset.tensor_subset import TensorSubset
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.reader import read
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.cut import Steps
+from hlo_lower.ops.axes.tensor_subset import TensorSubset
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.dataflow import Dataflow
+from hlo_lower.tile.loop_picture import LoopPart, drawn_step
 from hlo_lower.tile.tiled_module import Tiled, records
 
 ROOT = Path(__file__).resolve().parents[2]

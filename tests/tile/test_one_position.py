@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.subset.families.indexing import gather_piece
-from hlo_lower.tile.core import Core, core_of
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import Sizes, emit
-from hlo_lower.tile.labels import Labels, label
-from hlo_lower.tile.phases import Loop, LoopPlan, cut
-from hlo_lower.tile.pulled_up import pull_up
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.indexing import gather_piece
+from hlo_lower.tile.emit.emit_loops import Sizes, emit
+from hlo_lower.tile.emit.phases import Loop, LoopPlan, cut
+from hlo_lower.tile.find.core import Core, core_of
+from hlo_lower.tile.find.labels import Labels, label
+from hlo_lower.tile.prepare.pulled_up import pull_up
 from hlo_lower.verify.run import Executable
 
 ROWS, SIZE, MODE = 4, 8, jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS

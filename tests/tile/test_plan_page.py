@@ -3,14 +3,15 @@
 from xml.etree import ElementTree
 
 import hlo_lower as hl
+from hlo_lower.base.drawing.memory_svg import memory_svg
 from hlo_lower.cli.plan_page import plan_page
-from hlo_lower.drawing.memory_svg import memory_svg
-from hlo_lower.graph import read, to_text
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.memory_curve import curves_of
+from hlo_lower.ir.reader import read
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.memory_curve import curves_of
+from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.tiled_module import Tiled, TiledLoopRecord
 
 TEXT = """\

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.graph import to_text
-from hlo_lower.subset.axis_link import AxisLink
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir import mlir
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.axis_link import AxisLink
 from hlo_lower.testing import arguments_of, case_of_seed, module_text, reference
-from hlo_lower.testing.what_shows import overhangs
+from hlo_lower.testing.fuzz.what_shows import overhangs
 from hlo_lower.tile.by_hand import choice_by_hand
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.emit.emit_loops import emit
+from hlo_lower.tile.prepare.normalize import prepare
+from hlo_lower.verify.drive.single_elements import with_single_elements
 from hlo_lower.verify.run import Executable
-from hlo_lower.verify.single_elements import with_single_elements
 
 SCATTER = """\
 func.func public @main(%t: tensor<8x4xf32>, %i: tensor<6x{k}xi32>, %x: {updates}) -> tensor<8x4xf32> {{

@@ -9,9 +9,9 @@ import pytest
 from random_graphs import are_equal
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.tile.normalize import inline_calls
-from hlo_lower.tile.product_forms import copied, factors_of, settle_products
+from hlo_lower.ir.writer import to_text
+from hlo_lower.tile.prepare.normalize import inline_calls
+from hlo_lower.tile.prepare.product_forms import copied, factors_of, settle_products
 from hlo_lower.verify.parts import are_equal_by_parts
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from random_picks import WRONG, mismatch
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.tile.pulled_up import pull_up
+from hlo_lower.ir.writer import to_text
+from hlo_lower.tile.prepare.pulled_up import pull_up
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

@@ -7,7 +7,7 @@ from random_graphs import mismatch
 from random_scatters import mismatches
 from wrong_loops import MACHINERY, RULES, SEEN, changed
 
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 
 
 @settings(max_examples=4, deadline=None, derandomize=True)

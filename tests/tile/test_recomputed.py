@@ -7,13 +7,14 @@ import pytest
 from random_scans import differs
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.tile import recomputed, scan_stacks
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.liveness import liveness
-from hlo_lower.tile.normalize import prepare
-from hlo_lower.tile.recomputed import levels, recompute
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.liveness import liveness
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.tile.find import scan_stacks
+from hlo_lower.tile.prepare import recomputed
+from hlo_lower.tile.prepare.normalize import prepare
+from hlo_lower.tile.prepare.recomputed import levels, recompute
 from hlo_lower.verify.run import Executable
 
 F32 = jnp.float32

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.tile.choose import CACHED, READ, choices, read_whole, step_bytes
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import Sizes, emit
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.writer import to_text
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.tile.emit.emit_loops import Sizes, emit
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.find.choose import CACHED, READ, choices, read_whole, step_bytes
+from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.verify import Assumed, verify
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.graph import to_text
-from hlo_lower.loop import rounded
-from hlo_lower.subset.families import default_subset_rules
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.facts.memory.liveness import liveness
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.loops.tiled_loop import rounded
+from hlo_lower.ops.axes.all_rules import default_subset_rules
 from hlo_lower.tile.by_hand import choice_by_hand
 from hlo_lower.tile.byte_sizes import parsed_bytes
-from hlo_lower.tile.choose import SMALLEST, choices
-from hlo_lower.tile.dataflow import Dataflow
-from hlo_lower.tile.emit_loops import emit
+from hlo_lower.tile.emit.emit_loops import emit
 from hlo_lower.tile.entry import tile
-from hlo_lower.tile.liveness import liveness
-from hlo_lower.tile.normalize import prepare
+from hlo_lower.tile.find.choose import SMALLEST, choices
 from hlo_lower.tile.plan_search import Search, SearchLimits
+from hlo_lower.tile.prepare.normalize import prepare
 from hlo_lower.tile.tiled_module import records
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from hlo_lower.loop import tiled_loop
-from hlo_lower.subset.axis_link import THREADED, AxisLink
-from hlo_lower.subset.families import default_subset_rules
-from hlo_lower.subset.rules import SubsetRules
-from hlo_lower.tile import emit_loops, loop_body
+from hlo_lower.lowering.loops import tiled_loop
+from hlo_lower.ops.axes.all_rules import default_subset_rules
+from hlo_lower.ops.axes.axis_link import THREADED, AxisLink
+from hlo_lower.ops.axes.rules import SubsetRules
+from hlo_lower.tile.emit import emit_loops, loop_body
 
 
 def dropped_tail(monkeypatch):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.reference.scatter import ScatterNumbers, scatter
+from hlo_lower.ir.view import Node
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.reference.scatter import ScatterNumbers, scatter
 from hlo_lower.verify.run import Executable
 
 Policy = Literal["xla", "spec"]
@@ -162,7 +163,7 @@ def ops_of_size(text: str, elements: int) -> list[str]:
     """The names of the operations of a module that give a tensor of so many elements or more."""
     found: list[str] = []
 
-    def visit(node: hl.graph.Node) -> None:
+    def visit(node: Node) -> None:
         if any(v.is_static and np.prod(v.static_shape) >= elements for v in node.results):
             found.append(node.name)
 

@@ -7,8 +7,8 @@ import pytest
 from one_scatter import points
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.scatter.combine import type_range
+from hlo_lower.facts.scatter.combine import type_range
+from hlo_lower.ir import mlir
 
 
 def reduces(text):

@@ -6,7 +6,7 @@ import pytest
 from one_scatter import VARIADIC, Case, f32, i32, numbers, points, run, some, tile
 
 import hlo_lower as hl
-from hlo_lower.verify.compare import epsilon, first_difference, first_difference_beyond
+from hlo_lower.verify.bounds.compare import epsilon, first_difference, first_difference_beyond
 from hlo_lower.verify.run import Executable
 
 

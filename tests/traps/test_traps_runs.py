@@ -7,8 +7,8 @@ import pytest
 from one_scatter import DTYPES, INT_MAX, INT_MIN, Case, f32, ops_of_size, rows, some, tensor
 
 import hlo_lower as hl
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.reference.scatter import scatter
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.reference.scatter import scatter
 from hlo_lower.verify.run import Executable
 
 RUN_LINES = """

@@ -7,8 +7,8 @@ import pytest
 from one_scatter import DTYPES, POLICIES, VARIADIC, f32, i32, points, rows, run, tile
 
 import hlo_lower as hl
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.interpreter import Interpreter
+from hlo_lower.verify.bounds.compare import first_difference
+from hlo_lower.verify.judges.interpreter import Interpreter
 from hlo_lower.verify.run import Executable
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from two_programs import F8, main
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
-from hlo_lower.verify.inverse import Inverse
-from hlo_lower.verify.program import Program
+from hlo_lower.verify.drive.inverse import Inverse
+from hlo_lower.verify.read.program import Program
 
 I8 = "tensor<8xi32>"
 U8 = "tensor<8xui32>"

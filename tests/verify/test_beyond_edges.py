@@ -3,10 +3,10 @@
 import numpy as np
 from two_programs import main
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify import verify
 from hlo_lower.verify.module_runs import EDGES, RUN_REGIMES, draw, drives_of
-from hlo_lower.verify.program import Program
+from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import read_signature
 
 SCALAR, ROW, LARGE, ONE = "tensor<i32>", "tensor<16xf32>", "tensor<64xf32>", "tensor<1xf32>"

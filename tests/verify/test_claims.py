@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.mlir import make_context, parse_module
+from hlo_lower.ir.mlir import make_context, parse_module
 from hlo_lower.verify import claim_checks as claims_file
 from hlo_lower.verify.claim_checks import Check, check_claims
-from hlo_lower.verify.program import Program
+from hlo_lower.verify.read.program import Program
 
 SORTED = """%z = stablehlo.constant dense<0> : tensor<5x1xi32>
 %hi = stablehlo.constant dense<7> : tensor<5x1xi32>

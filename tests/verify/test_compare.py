@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo_lower.verify.compare import (
+from hlo_lower.verify.bounds.compare import (
     epsilon,
     first_difference,
     first_difference_beyond,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from two_programs import main, programs
 
-from hlo_lower.verify.align import Side
-from hlo_lower.verify.constant_folding import is_splat
-from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.align.align import Side
+from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.run import Executable
 
 A = "%a = stablehlo.constant dense<[[1, -2, 3], [2147483647, 5, -2147483648]]> : tensor<2x3xi32>\n"

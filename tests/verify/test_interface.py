@@ -4,7 +4,7 @@ import pytest
 from two_programs import F8, aligned, main, programs
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.interface import effect_differences, interface_differences
+from hlo_lower.verify.read.interface import effect_differences, interface_differences
 
 SUM = f"%r = stablehlo.add %a, %b : {F8}"
 PLAIN = main(f"%a: {F8}, %b: {F8}", SUM, "%r")

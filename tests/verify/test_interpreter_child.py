@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from hlo_lower.verify.interpreter import Interpreter, InterpreterError
+from hlo_lower.verify.judges.interpreter import Interpreter, InterpreterError
 
 ADD = """func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
   %r = stablehlo.add %a, %a : tensor<2xi32>

@@ -3,8 +3,10 @@
 import pytest
 from two_programs import main, regions
 
-from hlo_lower.verify import constant_folding, large_constants, piece, verify
-from hlo_lower.verify.piece import pieces_of
+from hlo_lower.verify import verify
+from hlo_lower.verify.align import piece
+from hlo_lower.verify.align.piece import pieces_of
+from hlo_lower.verify.read import constant_folding, large_constants
 from hlo_lower.verify.run import CannotRunError
 
 BODY = """%k = stablehlo.constant {value} : tensor<8xf32>

@@ -3,9 +3,10 @@
 import numpy as np
 
 import hlo_lower as hl
-from hlo_lower.verify import driven_runs, judge
-from hlo_lower.verify.input_roles import Role, Roles
-from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
+from hlo_lower.verify.drive import driven_runs
+from hlo_lower.verify.drive.input_roles import Role, Roles
+from hlo_lower.verify.judges import judge
 
 ONE = """func.func public @main(%x: tensor<64x8xf32>, %y: tensor<8x64xf32>) -> tensor<64x64xf32> {
   %d = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]

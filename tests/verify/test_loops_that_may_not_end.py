@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from two_programs import F8, main, regions
 
-from hlo_lower.verify import devices, judge, verify
-from hlo_lower.verify.devices import TookTooLongError, piece_executable
-from hlo_lower.verify.driven_runs import runs_of
-from hlo_lower.verify.input_roles import LOOP_REACH, roles_of
+from hlo_lower.verify import verify
+from hlo_lower.verify.drive.driven_runs import runs_of
+from hlo_lower.verify.drive.input_roles import LOOP_REACH, roles_of
+from hlo_lower.verify.judges import devices, judge
+from hlo_lower.verify.judges.devices import TookTooLongError, piece_executable
 
 LOOP = f"""%s = stablehlo.constant dense<0> : tensor<i32>
 %w:2 = stablehlo.while(%k = %s, %x = %o) : tensor<i32>, {F8} cond {{{{

@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo_lower.verify.perturbed_floats import MOST, SHORT, function_text
-from hlo_lower.verify.perturbed_module import disturbed
+from hlo_lower.verify.bounds.perturbed_floats import MOST, SHORT, function_text
+from hlo_lower.verify.bounds.perturbed_module import disturbed
 from hlo_lower.verify.run import Executable
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}

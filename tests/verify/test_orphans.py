@@ -11,7 +11,7 @@ import hlo_lower
 
 LOADED = f"""import importlib.util, sys
 spec = importlib.util.spec_from_file_location("answering", {str(Path(hlo_lower.__file__).parent)!r}
-                                              + "/answering_child.py")
+                                              + "/base/child.py")
 answering = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(answering)
 """

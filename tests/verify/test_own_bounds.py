@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.verify import rounding_bounds, rounding_error
-from hlo_lower.verify.perturbed_module import CannotDisturbError
-from hlo_lower.verify.rounding_bounds import OwnBounds
+from hlo_lower.verify.bounds import rounding_bounds, rounding_error
+from hlo_lower.verify.bounds.perturbed_module import CannotDisturbError
+from hlo_lower.verify.bounds.rounding_bounds import OwnBounds
 from hlo_lower.verify.run import Executable
 
 FLOATS = [np.float32, ml_dtypes.bfloat16, np.float16]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from two_programs import F8, main, programs, regions
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Side
-from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.piece import module_of, piece, pieces_of, types_of
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Side
+from hlo_lower.verify.align.piece import module_of, piece, pieces_of, types_of
+from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.run import CannotRunError, Executable
 
 VECTOR = np.arange(8, dtype=np.float32)

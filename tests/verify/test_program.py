@@ -3,8 +3,8 @@
 import pytest
 from two_programs import F8, main, programs
 
-from hlo_lower.verify import program as program_file
-from hlo_lower.verify.program import TooLargeError, ops_within
+from hlo_lower.verify.read import program as program_file
+from hlo_lower.verify.read.program import TooLargeError, ops_within
 
 NEGATED = f"func.func private @f(%x: {F8}) -> {F8} {{ %y = stablehlo.negate %x : {F8} return %y : {F8} }}"
 CALL = f"%{{0}} = call @f(%{{1}}) : ({F8}) -> {F8}"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hlo_lower import mlir
-from hlo_lower.verify.program import Program
-from hlo_lower.verify.ranges import Ranges
+from hlo_lower.ir import mlir
+from hlo_lower.verify.drive.ranges import Ranges
+from hlo_lower.verify.read.program import Program
 from hlo_lower.verify.run import Executable
 
 BINARY = {

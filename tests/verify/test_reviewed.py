@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
+from hlo_lower.verify.judges.xla_aborts import why_xla_aborts
 from hlo_lower.verify.run import Executable
-from hlo_lower.verify.xla_aborts import why_xla_aborts
 
 WHILE = """%z = stablehlo.constant dense<0> : tensor<i32>
     %three = stablehlo.constant dense<3> : tensor<i32>

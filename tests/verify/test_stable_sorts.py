@@ -3,8 +3,8 @@
 import pytest
 
 import hlo_lower as hl
-from hlo_lower import mlir
-from hlo_lower.verify.stable_sorts import make_stable
+from hlo_lower.ir import mlir
+from hlo_lower.verify.drive.stable_sorts import make_stable
 
 N = 40
 """XLA's unstable sort of 17 elements or more differs from the stable one."""

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from two_programs import main, programs
 
-from hlo_lower.verify import stepwise
-from hlo_lower.verify.align import Assumption, BodyPair, Region, Side
-from hlo_lower.verify.numbering import Table
+from hlo_lower.verify.align.align import Assumption, BodyPair, Region, Side
+from hlo_lower.verify.judges import stepwise
+from hlo_lower.verify.judges.stepwise import NoReferenceError, Stepwise
+from hlo_lower.verify.read.numbering import Table
 from hlo_lower.verify.run import Executable
-from hlo_lower.verify.stepwise import NoReferenceError, Stepwise
 
 ASSIGN = "stablehlo.return %d : tensor<f32>"
 ADD = "%s = stablehlo.add %c, %d : tensor<f32> stablehlo.return %s : tensor<f32>"

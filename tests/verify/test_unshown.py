@@ -6,8 +6,8 @@ import re
 import pytest
 
 import hlo_lower as hl
-from hlo_lower.mlir import stablehlo
-from hlo_lower.verify.unshown import MEANINGS
+from hlo_lower.ir.mlir import stablehlo
+from hlo_lower.verify.judges.unshown import MEANINGS
 
 KIND = "tensor<8x8xf32>"
 NONE, TEN, ONE = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hlo_lower.verify import ModuleVerdict, RegionVerdict, Verdict
-from hlo_lower.verify.compare import Difference
-from hlo_lower.verify.scatter_positions import ScatterPosition
+from hlo_lower.verify.bounds.compare import Difference
+from hlo_lower.verify.read.scatter_positions import ScatterPosition
 
 PLACES = {"function": "main", "where": "main", "first": ("llama.py:88",), "second": ("llama.py:88",)}
 EQUAL = RegionVerdict(

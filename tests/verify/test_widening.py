@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from two_programs import F8, main
 
-from hlo_lower.verify import verify, widening
+from hlo_lower.verify import verify
+from hlo_lower.verify.align import widening
 
 CLAMP = """%lo = stablehlo.constant dense<0> : tensor<i32>
 %hi = stablehlo.constant dense<{0}> : tensor<i32>

@@ -1,9 +1,9 @@
 """Two modules of one context, read, aligned and cut into regions as the judge does it."""
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Aligner, BodyPair, Region, Side, regions_of
-from hlo_lower.verify.numbering import Table
-from hlo_lower.verify.program import Program
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Aligner, BodyPair, Region, Side, regions_of
+from hlo_lower.verify.read.numbering import Table
+from hlo_lower.verify.read.program import Program
 
 F8 = "tensor<8xf32>"
 

@@ -11,8 +11,8 @@ import pytest
 from scatter_programs import POINT_NUMBERS, POINTS, Module, binary
 
 import hlo_lower as hl
-from hlo_lower.lowerings import last_writer, numbered, own_scatter, reduction, rounds
-from hlo_lower.scatter.flat import FlatScatter
+from hlo_lower.facts.scatter.flat import FlatScatter
+from hlo_lower.lowering.scatter import last_writer, numbered, own_scatter, reduction, rounds
 
 MINIMUM = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("minimum"))
 INTEGERS = Module("8xi32", "6x1xi32", "6xi32", POINT_NUMBERS, binary("add"))

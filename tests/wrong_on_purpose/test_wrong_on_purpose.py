@@ -9,13 +9,13 @@ import pytest
 from wrong_lowerings_by_name import WRONG
 
 import hlo_lower as hl
-from hlo_lower.options import Options
-from hlo_lower.registry import CompositeLoweringRegistry, RuleList
-from hlo_lower.rewrite.context import Context
-from hlo_lower.rewrite.kinds import default_registry
-from hlo_lower.rewrite.kinds.scatter import SCATTER
-from hlo_lower.rewrite.scatters import read_scatters
-from hlo_lower.scatter.facts import ScatterFacts
+from hlo_lower.base.registry import CompositeLoweringRegistry, RuleList
+from hlo_lower.facts.scatter.facts import ScatterFacts
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.kinds import default_registry
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.scatter.kind import SCATTER
+from hlo_lower.lowering.scatter.scatters import read_scatters
 from hlo_lower.verify import Assumed, Effort, Verdict
 from hlo_lower.verify.module_runs import verify_module
 

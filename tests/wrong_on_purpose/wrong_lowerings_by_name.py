@@ -25,11 +25,11 @@ from scatter_programs import (
     Module,
 )
 
-from hlo_lower import mlir
-from hlo_lower.graph import Value
-from hlo_lower.lowerings.scatter_lowering import ScatterLowering
-from hlo_lower.lowerings.window import one_window
-from hlo_lower.scatter.lift import lift
+from hlo_lower.facts.scatter.lift import lift
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Value
+from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.scatter.window import one_window
 
 Lowering = Callable[[ScatterLowering], Sequence[Value]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from hlo_lower.rule_api import (
+from hlo_lower.plugin import (
     SCATTER,
     Combiner,
     Drops,

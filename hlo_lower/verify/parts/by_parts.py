@@ -10,26 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.verify.align import Side
-from hlo_lower.verify.constant_folding import is_splat
-from hlo_lower.verify.numbering import Table
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import Side
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at
 from hlo_lower.verify.parts.counting import counted
 from hlo_lower.verify.parts.op_parts import Goal, Law, OpParts, Part, Run, integers, shape_of
 from hlo_lower.verify.parts.place_laws import PLACE_LAWS, whole
 from hlo_lower.verify.parts.positions import ZERO, Position, shifted
-from hlo_lower.verify.parts.sum_laws import (
-    NEUTRAL,
-    SUM_LAWS,
-    combiner_of,
-    outermost_position,
-    summed_extents,
-)
+from hlo_lower.verify.parts.sum_laws import NEUTRAL, SUM_LAWS, combiner_of, outermost_position, summed_extents
 from hlo_lower.verify.parts.tile_writes import Box, Writes, covers
 from hlo_lower.verify.parts.turned_products import add_turned, turn_products, turned
 from hlo_lower.verify.parts.window_laws import WINDOW_LAWS
-from hlo_lower.verify.program import Body, Op, Program, ValueId
+from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.numbering import Table
+from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Array = NDArray[Any]
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.verify.constant_folding import is_splat
+from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.counted_whiles import Scope
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import ZERO, Position
-from hlo_lower.verify.program import Op, Program, ValueId
+from hlo_lower.verify.read.constant_folding import is_splat
+from hlo_lower.verify.read.program import Op, Program, ValueId
 
 
 def counted(program: Program, scope: Scope, value: ValueId) -> tuple[int, Position] | None:

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.positions import ZERO, Position
-from hlo_lower.verify.program import Op, Program, ValueId
+from hlo_lower.verify.read.program import Op, Program, ValueId
 
 Run: TypeAlias = tuple[Position, int]
 """Where a run of positions begins, and how many there are."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from math import prod
 
-from hlo_lower import mlir
-from hlo_lower.verify.elementwise_ops import ELEMENTWISE
+from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 from hlo_lower.verify.parts.positions import ZERO
+from hlo_lower.verify.read.elementwise_ops import ELEMENTWISE
 
 
 def each(asked: OpParts) -> list[Goal] | None:

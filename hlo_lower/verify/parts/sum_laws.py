@@ -6,11 +6,11 @@ summed are those of `summed_extents`. Scatter positions are such a dim: their ou
 
 from collections.abc import Sequence
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers, shape_of
 from hlo_lower.verify.parts.place_laws import beside
 from hlo_lower.verify.parts.positions import ZERO
-from hlo_lower.verify.program import Op, Program
+from hlo_lower.verify.read.program import Op, Program
 
 NEUTRAL = {"add": 0, "multiply": 1, "or": 0, "and": -1, "xor": 0}
 """What each combiner leaves alone, as an integer; the extremes of the type are those of maximum and minimum."""

@@ -11,7 +11,7 @@ import numpy as np
 from hlo_lower.verify.parts.counted_whiles import Scope, sliced_at, starts_of
 from hlo_lower.verify.parts.op_parts import shape_of
 from hlo_lower.verify.parts.positions import ZERO, LoopCounter, Position
-from hlo_lower.verify.program import Op, Program, ValueId
+from hlo_lower.verify.read.program import Op, Program, ValueId
 
 MOST_BOXES = 1 << 16
 """Tiles that are looked at one by one."""

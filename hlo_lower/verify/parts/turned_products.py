@@ -8,8 +8,8 @@ that is repeated along a batching dim has there the same elements for each of th
 that neither has to know in which form the other one has it.
 """
 
-from hlo_lower import mlir
-from hlo_lower.verify.program import Op, ValueId
+from hlo_lower.ir import mlir
+from hlo_lower.verify.read.program import Op, ValueId
 
 
 def turn_products(module: mlir.RawModule) -> None:

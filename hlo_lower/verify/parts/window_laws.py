@@ -3,7 +3,7 @@ are known only when they run. Other slices are looked through by `by_parts`."""
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.parts.op_parts import Goal, OpParts, Run, all_goals, integers
 
 

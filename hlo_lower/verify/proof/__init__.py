@@ -1,8 +1,8 @@
 """Proof: two modules evaluated symbolically, and the question whether they differ put to z3.
 
-A judge of its own: it reads the two texts as the other judges do, calls inlined (`hlo_lower.verify.program`), and has
-its own definition of every operation, of scatter and gather under both out-of-bounds policies too. Nothing of the
-converter's analyses, lowerings or graph is in it.
+A judge of its own: it reads the two texts as the other judges do, calls inlined (`hlo_lower.verify.read.program`),
+and has its own definition of every operation, of scatter and gather under both out-of-bounds policies too. Nothing of
+the converter's analyses, lowerings or graph is in it.
 
     prove_equal(before_text, after_text, timeout_s=10.0) -> ProofResult      "proved", "refuted" with inputs, "unknown"
 

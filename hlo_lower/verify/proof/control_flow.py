@@ -6,13 +6,13 @@ rounds nothing is proved.
 
 from collections.abc import Sequence
 
-from hlo_lower import mlir
-from hlo_lower.verify.program import CALLS
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import TRUTH, ElementType
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.tensors import Tensor, scalar, selected
 from hlo_lower.verify.proof.terms import Term, both, equal, is_known, opposite, simplified
+from hlo_lower.verify.read.program import CALLS
 
 MOST_ROUNDS = 256
 """Rounds of a loop whose number is known."""

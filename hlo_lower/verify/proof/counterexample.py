@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.query import Typed

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from hlo_lower import mlir
-from hlo_lower.verify.compare import first_difference
-from hlo_lower.verify.program import Program, TooLargeError
+from hlo_lower.ir import mlir
+from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.proof import solver
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.counterexample import DRAWS, Drawing
 from hlo_lower.verify.proof.proof_result import ProofResult
 from hlo_lower.verify.proof.query import Answer, ask
 from hlo_lower.verify.proof.world import World
+from hlo_lower.verify.read.program import Program, TooLargeError
 from hlo_lower.verify.run import CannotRunError, Executable, Rounding, parse_or_refuse
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ result element       = operand[full_start_index + full_batching_index + full_off
 
 from itertools import product
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.operation import Operation
 from hlo_lower.verify.proof.starts import clamped_starts
 from hlo_lower.verify.proof.tensors import Place, Tensor, built

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from hlo_lower import mlir
-from hlo_lower.verify.moves import MOVES
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.operation import Operation
@@ -11,6 +10,7 @@ from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import MOST_ELEMENTS, Place, Tensor, built
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.uninterpreted import applied
+from hlo_lower.verify.read.moves import MOVES
 
 
 def constant(op: Operation) -> list[Tensor]:

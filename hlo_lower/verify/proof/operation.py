@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from hlo_lower import mlir
-from hlo_lower.verify.program import Body, Op, Program, ValueId
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.tensors import Tensor
 from hlo_lower.verify.proof.terms import Term
 from hlo_lower.verify.proof.world import World
+from hlo_lower.verify.read.program import Body, Op, Program, ValueId
 
 Scope = Mapping[ValueId, Tensor]
 """What each value of the module stands for, as far as it has been evaluated."""

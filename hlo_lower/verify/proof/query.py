@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hlo_lower.verify.program import Body, Program, ValueId
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.evaluator import Evaluator
@@ -13,6 +12,7 @@ from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.tensors import Tensor, built
 from hlo_lower.verify.proof.terms import equal, is_known, opposite
 from hlo_lower.verify.proof.world import World
+from hlo_lower.verify.read.program import Body, Program, ValueId
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof import integers
 from hlo_lower.verify.proof.elements import ElementKind, ElementType
 from hlo_lower.verify.proof.elementwise import TRUTHS, converted

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hlo_lower import mlir
+from hlo_lower.ir import mlir
 from hlo_lower.verify.proof.elements import ElementType
 from hlo_lower.verify.proof.elementwise import converted_tensor
 from hlo_lower.verify.proof.operation import Operation, element_name

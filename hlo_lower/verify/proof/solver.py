@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from hlo_lower.errors import InputError
+from hlo_lower.base.errors import InputError
 
 INSTALL = "pip install 'hlo-lower[prove]'"
 

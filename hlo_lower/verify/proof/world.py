@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
-from hlo_lower.verify.numbering import Table
 from hlo_lower.verify.proof.beyond import Beyond
 from hlo_lower.verify.proof.elements import ElementType, element_of
 from hlo_lower.verify.proof.solver import z3
 from hlo_lower.verify.proof.terms import Term, either, is_known, opposite
+from hlo_lower.verify.read.numbering import Table
 
 _LOGIC = "QF_UFBV"
 """Bit-vectors and uninterpreted functions, without quantifiers."""

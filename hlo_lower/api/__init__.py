@@ -1,0 +1,1 @@
+"""The public functions: lower, verify, tile, jit, and what they return."""

@@ -1,0 +1,91 @@
+"""One module converted: lowered, put into a form, verified, and told of. Nothing is written to a file here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from hlo_lower.api.module_forms import lowered_bytes
+from hlo_lower.api.verified import more_careful
+from hlo_lower.base.errors import EXIT_NOT_LOWERED, EXIT_OK
+from hlo_lower.ir.mlir import print_module
+from hlo_lower.ir.reader import Source, read
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.pipeline import Lowered, lower
+from hlo_lower.report.built_text import LONGEST, built_texts
+from hlo_lower.report.module import ModuleReport
+from hlo_lower.verify import Verdict
+
+Judge = Callable[[Lowered], Verdict]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A module after lowering, in the form that it is written in.
+
+    Attributes:
+      lowered: the module.
+      data: it in its form.
+      verdict: what verification found; None where it was not asked for.
+      report: what is told of it, with the exit code of its conversion.
+    """
+
+    lowered: Lowered
+    data: bytes
+    verdict: Verdict | None
+    report: ModuleReport
+
+
+def converted(
+    source: Source, name: str, options: Options, form: str, judge: Judge | None, *, with_texts: bool = False
+) -> Converted:
+    """Convert a module.
+
+    Args:
+      source: whatever `read` takes.
+      name: for messages and the report.
+      options: how it is lowered.
+      form: how it is written (`hlo_lower.api.module_forms.FORMS`).
+      judge: verifies what it was lowered to; None: nothing does.
+      with_texts: whether the report has the text of what was built for each scatter, and the memory over program order.
+
+    Raises:
+      InputError: it cannot be read, or has not that form.
+      NotLoweredError: a scatter has no lowering, and is not to be kept then.
+    """
+    start = perf_counter()
+    lowered = lower(source, name=name, options=options)
+    data = lowered_bytes(lowered, form)
+    written = perf_counter()
+    verdict = None if judge is None else judge(lowered)
+    if judge is not None and verdict is not None:
+        first, (lowered, verdict) = lowered, more_careful(source, lowered, verdict, judge)
+        data = data if lowered is first else lowered_bytes(lowered, form)
+    is_left = lowered.refused or lowered.unsupported
+    report = ModuleReport(
+        name,
+        lowered.op_count,
+        lowered.records,
+        options.target.name,
+        options.oob,
+        scatters_left=lowered.scatters_left,
+        verification=verdict.summary() if verdict is not None and verdict.ok else None,
+        convert_seconds=written - start,
+        verify_seconds=None if verdict is None else perf_counter() - written,
+        verdict=None if verdict is None else verdict.to_json(),
+        refused=lowered.refused,
+        exit_code=(verdict.exit_code if verdict is not None else EXIT_OK) or (EXIT_NOT_LOWERED if is_left else EXIT_OK),
+        notes=lowered.notes,
+        changes=lowered.changes,
+        **(_for_a_page(source, name, lowered) if with_texts else {}),
+    )
+    return Converted(lowered, data, verdict, report)
+
+
+def _for_a_page(source: Source, name: str, lowered: Lowered) -> dict[str, Any]:
+    """What is told on a page alone: the text of what was built, and the memory before and after."""
+    from hlo_lower.facts.memory.memory_curve import curves_of
+
+    text = print_module(lowered.graph.module, locations=True, longest=LONGEST)
+    built = built_texts(text, lowered.records)
+    return {"built": built, "memory": curves_of(read(source, name), lowered.graph)}

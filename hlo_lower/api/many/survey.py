@@ -1,0 +1,199 @@
+"""What would become of a module: the records of its scatters, and what a target refuses of it then, with remedies."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from hlo_lower.base.change import Change, Outcome
+from hlo_lower.base.contained.status_board import lowering
+from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.memory import MemoryCurve
+from hlo_lower.base.refused import RefusedOps, with_remedies
+from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.facts.scatter.record import ScatterRecord
+from hlo_lower.ir.binding import bind
+from hlo_lower.ir.mlir import print_module
+from hlo_lower.ir.shapes.bind import instances
+from hlo_lower.ir.shapes.specification import specification_of
+from hlo_lower.ir.view import Graph
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.plugins import registry_of
+from hlo_lower.lowering.engine.refused_ops import refused_ops
+from hlo_lower.lowering.options import Options, other_floats_of
+from hlo_lower.lowering.pipeline import copied, lower_stages, make_plain
+from hlo_lower.lowering.scatter.scatters import classify_scatters, lower_scatters
+from hlo_lower.lowering.types.storage import stored_lines
+from hlo_lower.lowering.types.widen import float_lines, other_floats
+from hlo_lower.report.built_text import LONGEST, built_texts
+from hlo_lower.report.module import ModuleReport
+
+REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    "--legalize": ({"legalize": True}, ("chlo.", "stablehlo.composite", "stablehlo.custom_call")),
+    "--demote-i64": ({"demote_i64": True}, ("",)),
+    "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
+    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
+    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
+    "--demote-f64": ({"demote_f64": True}, ("",)),
+}
+"""Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
+the ops begin that they are for. Those that change numbers come last."""
+
+ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
+"""Options that are for one element type, and are tried where that is refused."""
+
+
+class Survey(NamedTuple):
+    """What would become of a module.
+
+    Attributes:
+      records: one for each scatter.
+      refused: what the target would refuse of the module then, each with its remedy.
+      notes: the ops besides scatters that would be lowered, by which rule, those that would be left, and why, and what
+        types would change, a line each.
+      changes: those ops as data.
+      memory: what is live over the program order, as given, and then, where that is built.
+      built: the lines that would be built for each scatter, by its number, where they are asked for.
+    """
+
+    records: tuple[ScatterRecord, ...]
+    refused: tuple[RefusedOps, ...]
+    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
+    memory: tuple[MemoryCurve, ...]
+    built: Mapping[int, tuple[str, ...]]
+
+
+def surveyed_report(graph: Graph, file: str, options: Options, *, with_texts: bool = False) -> ModuleReport:
+    """A report of a module and of what would become of it.
+
+    Args:
+      graph: the module.
+      file: as the user gave it.
+      options: how it would be lowered.
+      with_texts: whether it has the text of what would be built for each scatter.
+    """
+    found = survey(graph, options=options, with_texts=with_texts)
+    return ModuleReport(file, graph.op_count, target=options.target.name, oob=options.oob, **found._asdict())
+
+
+def classify(
+    graph: Graph, *, options: Options | None = None, registry: CompositeLoweringRegistry | None = None
+) -> tuple[ScatterRecord, ...]:
+    """One record per scatter, in program order, with the rule that would lower it.
+
+    Where the target refuses more than scatters, that is found by lowering a copy: which rule builds what it takes shows
+    once it is built.
+
+    Args:
+      graph: a module as `read` gives it.
+      options: policy and target; only, skip and keep_unsupported do not matter.
+      registry: the rules; by default the built-in ones and those of installed plug-ins.
+    """
+    options = options or Options()
+    if options.bind:
+        graph = bind(graph, dict(options.bind))
+    with lowering():
+        return _trial(graph, options, registry_of(registry)).records
+
+
+def survey(
+    graph: Graph,
+    *,
+    options: Options | None = None,
+    registry: CompositeLoweringRegistry | None = None,
+    with_texts: bool = False,
+) -> Survey:
+    """What `classify` gives, what the target would refuse of the module then, and what would be lowered beside.
+
+    Remedies are found by trying: the module is lowered again under each option that may help.
+
+    Args:
+      graph, options, registry: as in `classify`.
+      with_texts: whether the text of what would be built for each scatter is asked for.
+    """
+    options, known = options or Options(), registry_of(registry)
+    if options.bind:
+        graph = bind(graph, dict(options.bind))
+    from hlo_lower.facts.memory.memory_curve import curves_of  # what only classifies does not import it
+
+    with lowering():
+        found = _trial(graph, options, known, measure=curves_of, with_texts=with_texts)
+        refused = found.refused
+        if not refused:
+            return found
+        left: list[tuple[str, tuple[RefusedOps, ...]]] = []
+        for option, (changed, names) in REMEDIES.items():
+            other = replace(options, **changed)
+            concerned = (one for one in refused if _is_about(one, ABOUT_FLOATS.get(option, "")))
+            if other != options and any(one.op.startswith(names) for one in concerned):
+                with suppress(NotLoweredError):  # that its integers cannot be narrowed
+                    left.append((option, _trial(graph, other, known).refused))
+        if (bound := _bound(graph)) is not None:
+            left.append(("--bind", _trial(bound, options, known).refused))
+        return found._replace(refused=tuple(with_remedies(refused, left)))
+
+
+def _is_about(refused: RefusedOps, dtype: str) -> bool:
+    """Whether what is refused is an op on an element type; "" is any."""
+    pairs = list(zip(refused.reason.code.fields, refused.reason.values, strict=True))
+    named = {value for name, value in pairs if name == "dtype"}
+    named |= {one for name, value in pairs if name == "dtypes" and isinstance(value, tuple) for one in value}
+    return not dtype or dtype in named
+
+
+def _bound(graph: Graph) -> Graph | None:
+    """A module of dynamic shape at some sizes that fit it; None for others."""
+    specification = specification_of(graph.module)
+    if specification is None or not specification.is_dynamic:
+        return None
+    sizes = instances(specification, graph.module, 1)
+    return bind(graph, sizes[0]) if sizes else None
+
+
+def _trial(
+    graph: Graph,
+    options: Options,
+    known: CompositeLoweringRegistry,
+    measure: Callable[[Graph], tuple[MemoryCurve, ...]] = lambda graph: (),
+    with_texts: bool = False,
+) -> Survey:
+    """The same without remedies: of scatters what they would be, of the rest what is left once it is lowered."""
+    options = replace(options, only=(), skip=(), keep_unsupported=True)
+    notes, changes, memory = tuple[str, ...](), tuple[Change, ...](), measure(graph)
+    is_built = not options.target.restricts_only_scatter
+    if is_built or options.legalize or options.demote_i64 or options.checked or other_floats_of(options):
+        graph = copied(graph)
+        make_plain(Context(graph, options, known))
+        floats = other_floats(graph, other_floats_of(options))
+        notes += () if floats is None else tuple(float_lines(floats))
+    built: Mapping[int, tuple[str, ...]] = {}
+    if not is_built:
+        records, built = _classified(graph, options, known, with_texts)
+    else:
+        became = lower_stages(graph, options, known, is_trial=True)
+        records = became.scatters.records
+        memory += measure(graph)
+        changes = tuple(one for one in became.changes if one.outcome in (Outcome.LOWERED, Outcome.LEFT))
+        notes += tuple(map(str, changes))
+        notes += () if became.storage is None else tuple(f"stored: {line}" for line in stored_lines(became.storage))
+        if with_texts:
+            built = _built(graph, records)
+    return Survey(records, refused_ops(graph, options.target, records), notes, changes, memory, built)
+
+
+def _classified(
+    graph: Graph, options: Options, known: CompositeLoweringRegistry, with_texts: bool
+) -> tuple[tuple[ScatterRecord, ...], Mapping[int, tuple[str, ...]]]:
+    """The records of scatters, and what would be built for them: in a copy that is lowered, where that is asked for.
+    That it fails is for `convert` to tell."""
+    if with_texts and graph.scatters:
+        with suppress(NotLoweredError):
+            copy = copied(graph)
+            records = lower_scatters(Context(copy, options, known), is_trial=True).records
+            return records, _built(copy, records)
+    return classify_scatters(Context(graph, options, known)), {}
+
+
+def _built(graph: Graph, records: tuple[ScatterRecord, ...]) -> Mapping[int, tuple[str, ...]]:
+    return built_texts(print_module(graph.module, locations=True, longest=LONGEST), records)

@@ -1,0 +1,255 @@
+"""Verify a lowered module against what it was made of, with what is known of how it was made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from hlo_lower.base.arguments import known_names, parted
+from hlo_lower.base.change import Outcome
+from hlo_lower.base.errors import DifferenceError
+from hlo_lower.base.registry import CompositeLoweringRegistry
+from hlo_lower.facts.scatter.applied import apply
+from hlo_lower.facts.scatter.predicates import Claims, broken
+from hlo_lower.ir import mlir
+from hlo_lower.ir.binding import bind as _bind
+from hlo_lower.ir.binding import is_symbolic, open_sizes
+from hlo_lower.ir.mlir import ScatterNumbers
+from hlo_lower.ir.reader import Source, read
+from hlo_lower.ir.view import Graph
+from hlo_lower.ir.writer import to_text
+from hlo_lower.lowering.engine.plugins import registry_of
+from hlo_lower.lowering.integers64.demotion import Demotion, narrow_arguments, narrow_array
+from hlo_lower.lowering.integers64.wrapper import with_original_signature
+from hlo_lower.lowering.options import NAMES, Keywords, Options, options_of, other_floats_of
+from hlo_lower.lowering.pipeline import Lowered, PlainForm, lower, plain_form
+from hlo_lower.lowering.types.storage import as_given
+from hlo_lower.ops.targets.target import Target
+from hlo_lower.verify import (
+    MEMORY_BUDGET,
+    Assumed,
+    Effort,
+    EffortKeywords,
+    Inputs,
+    Level,
+    ModuleVerdict,
+    Verdict,
+    verify_plain,
+)
+from hlo_lower.verify import verify as _verify
+from hlo_lower.verify.claim_checks import Check
+from hlo_lower.verify.read.reads import GATHER, SCATTER
+
+
+class VerifyKeywords(Keywords, EffortKeywords, total=False):
+    """The keywords of `verify`: those of `Options`, of which None is "as it was lowered", and of `Effort`."""
+
+
+def verify(
+    source: Source | Graph,
+    lowered: Source | Graph | Lowered,
+    *,
+    options: Options | None = None,
+    registry: CompositeLoweringRegistry | None = None,
+    **keywords: Unpack[VerifyKeywords],
+) -> Verdict:
+    """Verify that two versions of a module are the same function, whoever wrote the second one.
+
+    The versions are aligned; what they do not have in common falls into regions, and each region is judged alone on
+    driven inputs (`hlo_lower.verify`); then both versions are run.
+
+    Args:
+      source, lowered: the two versions; what the scatters of the first one mean out of bounds is said by `oob`.
+      options, or oob, float_mode, trust_flags: as they were given to `lower`; by default what lowered says, where it is
+        a `Lowered`, else the defaults of `lower` for the target.
+      target, legalize, demote_i64, registry: likewise; what was narrowed or legalized first is made anew and compared
+        with the module as it was given, then the lowered one with that (`Verdict.plain`).
+      bind: symbolic sizes to verify at, for both versions; by default those that lowered was bound to, else, where a
+        version has symbolic sizes, a few small ones that fit.
+      level: "regions" judges the regions alone, "full" runs the whole module too, "auto" (the default) runs it if it
+        fits.
+      inputs: arguments of the whole module; by default seeded random ones.
+      seed, runs: of the random inputs; 0 and 3 by default.
+      prove: whether a proof of each region is sought, too, with z3 (the extra "prove").
+      accept_runs: whether what could not be judged, only run, counts as verified.
+      jobs: how many processes judge regions; with 1, the default, this one does.
+      time_limit: seconds that may be spent on what does not end, of the regions and of the module's runs; 60 by
+        default. What ends may take its time.
+      progress: called with a stage, how much of it is done and how much there is.
+
+    Returns:
+      The verdict: `.ok`, `.differs`, `.lines()`, `.to_json()`.
+
+    Raises:
+      InputError: a version cannot be read or run, or an argument is of a wrong type or none of its choices.
+
+    Example:
+      >>> lowered = hl.lower("decode.mlir")
+      >>> hl.verify("decode.mlir", lowered, level="regions")
+      <Verdict verified: 1 region as it stands>
+      >>> hl.verify("decode.mlir", lowered.text.replace(" EQ,", " NE,"), level="regions").ok
+      False
+    """
+    known_names("verify", keywords, (*EFFORT, *NAMES))
+    how, meaning = parted(keywords, EFFORT)
+    effort, asked = Effort(**how), _options_of(lowered, options, meaning)
+    registry = registry or (lowered.registry if isinstance(lowered, Lowered) else None)
+    registry_of(registry)
+    sizes = dict(asked.bind)
+    before = _text_of(source, sizes)
+    after = lowered.as_given if isinstance(lowered, Lowered) else _text_of(lowered)
+    if sizes and is_symbolic(after):
+        after = _text_of(after, open_sizes(after, sizes))
+    about_plain = None
+    if asked.legalize or asked.demote_i64 or asked.checked or other_floats_of(asked):
+        plain = plain_form(read(before), asked, registry)
+        near = any(change.outcome is Outcome.LEGALIZED for change in plain.changes)
+        about_plain = _verify_plain(before, plain, near=near, checked=asked.checked, seed=effort.seed, runs=effort.runs)
+        before = plain.with_floats or plain.text
+        how["inputs"] = _rounded(_narrowed(effort.inputs, plain.demotion), plain.floats)
+    if not isinstance(lowered, Lowered):
+        after = as_given(before, after, asked.target)
+    verdict = _verify(
+        before,
+        after,
+        Assumed(asked.oob, asked.float_mode == "reassociate", asked.trust_flags),
+        inside=_inside(asked.target, lowered),
+        rules={r.number: r.rule for r in lowered.records if r.rule} if isinstance(lowered, Lowered) else {},
+        claims=_claims_of(lowered) if isinstance(lowered, Lowered) else None,
+        **how,
+    )
+    return replace(verdict, plain=about_plain)
+
+
+def _inside(target: Target, lowered: object) -> frozenset[str]:
+    """The ops that must stay in bounds on a target; not where it is known that some scatters were left as they were."""
+    has_safe = any(native.when == "safe" for native in target.keep)
+    has_others = isinstance(lowered, Lowered) and bool(lowered.scatters_left)
+    found = ((GATHER, target.gather == "in_bounds"), (SCATTER, has_safe and not has_others))
+    return frozenset(op for op, is_asked in found if is_asked)
+
+
+EFFORT = tuple(EffortKeywords.__annotations__)
+"""The keywords of `verify` that are not those of `Options`."""
+
+
+def _options_of(lowered: object, options: Options | None, keywords: Mapping[str, object]) -> Options:
+    """What a module was lowered with, and what is said of it; of None nothing is said."""
+    given = {name: value for name, value in keywords.items() if value is not None}
+    return options_of(options, given, lowered.options if isinstance(lowered, Lowered) else None)
+
+
+def _verify_plain(
+    before: str, plain: PlainForm, *, near: bool, checked: bool, seed: int, runs: int
+) -> ModuleVerdict | None:
+    """The verdict on the plain form of a module; None where there was nothing to make plain."""
+    demotion = plain.demotion
+    if not plain.changes and not (demotion and demotion.is_needed) and not checked:
+        return None if plain.floats is None else ModuleVerdict("not run", reason="its numbers change, as asked for")
+    if is_symbolic(before):
+        return ModuleVerdict("not run", reason="it has symbolic sizes (--bind gives them)")
+    text = plain.text if demotion is None else with_original_signature(plain.text, demotion)
+    return verify_plain(before, text, seed=seed, runs=runs, memory_budget=MEMORY_BUDGET, near=near, checked=checked)
+
+
+def _narrowed(inputs: Inputs, demotion: Demotion | None) -> Inputs:
+    """Arguments of the module as it was given, as the narrower one takes them."""
+    if inputs is None or demotion is None or not demotion.is_needed:
+        return inputs
+    if not isinstance(inputs, Mapping):
+        return narrow_arguments(inputs, demotion, "inputs")
+    return {name: narrow_array(np.asarray(value), f"input {name!r}") for name, value in inputs.items()}
+
+
+def _rounded(inputs: Inputs, floats: Demotion | None) -> Inputs:
+    """Arguments of a module as the one with floats of another precision takes them."""
+    if inputs is None or floats is None:
+        return inputs
+    dtypes = {value.number: mlir.dtype_of(value.after) for value in floats.arguments}
+    if not isinstance(inputs, Mapping):
+        return [np.asarray(v).astype(dtypes[k]) if k in dtypes else np.asarray(v) for k, v in enumerate(inputs)]
+    becomes = {mlir.dtype_of(v.before): mlir.dtype_of(v.after) for v in floats.arguments}
+    given = {name: np.asarray(value) for name, value in inputs.items()}
+    return {name: value.astype(becomes.get(value.dtype, value.dtype)) for name, value in given.items()}
+
+
+def _text_of(source: Source | Graph, sizes: Mapping[str, int] | None = None) -> str:
+    graph = source if isinstance(source, Graph) else read(source)
+    return to_text(_bind(graph, sizes) if sizes else graph)
+
+
+def _claims_of(lowered: Lowered) -> Check:
+    """What evaluates the claims in a lowered module's records."""
+
+    def found(claims: Claims, scatter: mlir.RawOperation, values: Sequence[Any]) -> str:
+        shape = mlir.static_shape(scatter.operands[0].type)
+        indices, *updates = values
+        updates_shape = mlir.static_shape(scatter.operands[len(scatter.operands) - 1].type)
+        applied = apply(ScatterNumbers.of(scatter), shape, updates_shape, indices)
+        return ", ".join(broken(claims, applied, updates))
+
+    claimed = {r.number: r.claims for r in lowered.records if r.rule and r.claims is not None}
+    return Check(claimed, frozenset(number for number, claims in claimed.items() if claims.is_uniform), found)
+
+
+def more_careful(
+    source: Source | Graph, lowered: Lowered, verdict: Verdict, judge: Callable[[Lowered], Verdict]
+) -> tuple[Lowered, Verdict]:
+    """A lowered module and its verdict; made anew without the ranges that loops keep, if it is verified then alone.
+
+    The proof of such a range is an induction. Runs of a loop's body, whose inputs are free, do not show it.
+
+    Args:
+      source: what was lowered.
+      lowered, verdict: what became of it.
+      judge: gives the verdict.
+    """
+    if verdict.ok or verdict.differs or not lowered.options.loop_ranges:
+        return lowered, verdict
+    options = replace(lowered.options, loop_ranges=False)
+    careful = lower(source, options=options, name=lowered.graph.name, registry=lowered.registry)
+    if careful.stablehlo != lowered.stablehlo and (again := judge(careful)).ok:
+        return careful, again
+    return lowered, verdict
+
+
+def verified(source: Source | Graph, lowered: Lowered, level: Level) -> Lowered:
+    """A lowered module that is verified: as it is, or made more carefully.
+
+    Raises:
+      DifferenceError: it is not verified to be equal.
+    """
+    judge = partial(verify, source, level=level)
+    lowered, verdict = more_careful(source, lowered, judge(lowered), judge)
+    _ok(verdict, lowered.graph.name, "lowered")
+    return lowered
+
+
+def check_versions(
+    source: Graph,
+    after: str,
+    float_mode: Literal["exact", "reassociate"],
+    oob: Literal["xla", "spec"],
+    level: Level,
+) -> Verdict:
+    """The verdict on a tiled module, which means the same as its source under either policy: it is asked of one.
+
+    Raises:
+      DifferenceError: it is not verified to be equal.
+    """
+    return _ok(verify(source, after, float_mode=float_mode, oob=oob, level=level), source.name, "tiled")
+
+
+def _ok(verdict: Verdict, name: str, what: str) -> Verdict:
+    if not verdict.ok:
+        how = "computes something else" if verdict.differs else "is not verified: some of it was only run"
+        raise DifferenceError(
+            name,
+            f"the {what} module {how}",
+            facts=verdict.summary(),
+            nearest=tuple(verdict.lines()[:1]),
+            next_step=f"hl.verify(source, {what}).lines() says all of it; please report what differs",
+        )
+    return verdict

@@ -1,0 +1,1 @@
+"""What every room stands on: errors and their causes, arguments, the registry, child processes, drawings."""

@@ -1,0 +1,75 @@
+"""A file that appears whole or not at all, and that is known to be writable before the work is done."""
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from hlo_lower.base.contained.status_board import temporary_file
+from hlo_lower.base.errors import InputError
+
+STANDARD = "-"
+
+
+def check_writable(path: str) -> None:
+    """Check that a file can be written there, without touching it; "-" is standard output.
+
+    Raises:
+      InputError: the folder does not exist or does not admit files, or the path names a folder or a file that is
+        protected.
+    """
+    if path == STANDARD:
+        return
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        raise InputError(path, "is a directory, cannot write a file there", next_step=f"name a file in it: {path}/OUT")
+    folder, shown = real.parent, os.path.dirname(path) or "."
+    if not folder.exists():
+        raise InputError(path, f"the folder {shown} does not exist", next_step=f"make it: mkdir -p {shown}")
+    if not folder.is_dir():
+        raise InputError(path, f"{shown} is not a folder", next_step="name a file in a folder")
+    if real.exists():
+        if not os.access(real, os.W_OK):
+            raise InputError(path, "the file is write-protected", next_step="name another file, or change its mode")
+        if not stat.S_ISREG(real.stat().st_mode):
+            return  # a device or a pipe is written to, not replaced
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(path, f"no permission to write in {shown}", next_step="name a file in another folder")
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file through a temporary one beside it, which never stays; "-" is standard output.
+
+    Raises:
+      InputError: the file cannot be written (a full disk, a folder that has gone).
+    """
+    if path == STANDARD:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    real = Path(os.path.realpath(path))
+    try:
+        if real.exists() and not real.is_file():
+            real.write_bytes(data)
+        else:
+            _replace(real, data)
+    except OSError as error:
+        raise InputError(path, f"cannot be written: {error.strerror}", next_step="name another file") from None
+
+
+def _replace(real: Path, data: bytes) -> None:
+    temporary = real.with_name(f".{real.name[:200]}.{os.getpid()}.tmp")
+    try:
+        with temporary_file(os.fspath(temporary)):
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                if real.exists():
+                    os.fchmod(file.fileno(), stat.S_IMODE(real.stat().st_mode))
+            os.replace(temporary, real)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise

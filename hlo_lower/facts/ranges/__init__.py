@@ -1,0 +1,1 @@
+"""Between which numbers the elements of index tensors lie."""

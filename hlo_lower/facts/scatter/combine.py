@@ -1,0 +1,72 @@
+"""Combiners whose updates can be combined with each other first, in any order, and then with the current value."""
+
+import numpy as np
+
+from hlo_lower.facts.values.region import Combiner
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Value
+from hlo_lower.ops.element_types import type_range
+
+OPS = {
+    Combiner.ADD: "add",
+    Combiner.SUB: "add",
+    Combiner.MUL: "multiply",
+    Combiner.MIN: "minimum",
+    Combiner.MAX: "maximum",
+    Combiner.AND: "and",
+    Combiner.OR: "or",
+    Combiner.XOR: "xor",
+}
+"""The op that combines updates with each other: (c - a) - b = c - (a + b)."""
+
+SUMS = frozenset({Combiner.ADD, Combiner.SUB})
+EXTREMES = frozenset({Combiner.MIN, Combiner.MAX})
+IDEMPOTENT = frozenset({Combiner.MIN, Combiner.MAX, Combiner.AND, Combiner.OR})
+"""Combiners for which the same update counts once, however often it comes."""
+
+SUMMED_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+MULTIPLIED = frozenset({*SUMMED_FLOATS, "i32", "i64", "ui32", "ui64"})
+"""Element types of matrix products."""
+
+
+def is_order_free(combiner: Combiner, element: str, *, reassociate: bool) -> bool:
+    """Whether updates may be combined with each other first, and in any order, without a bit changing.
+
+    Integers and truths: all of `OPS` are associative and commutative, sums and products modulo 2^width. Floats: minimum
+    and maximum are (StableHLO takes IEEE 754's, in which -0 < +0 and NaN wins; the float8 types are left out, some have
+    no infinity to begin with); sums and products round, so their order counts unless reassociation is asked for.
+    Complex sums alike; complex products can make a NaN of an Inf and the 0 of an identity, so they stay in order.
+    """
+    if combiner not in OPS:
+        return False
+    if type_range(element) is not None:
+        return True
+    if combiner in IDEMPOTENT:
+        return element in SUMMED_FLOATS
+    return reassociate and (element in SUMMED_FLOATS or (combiner in SUMS and element.startswith("complex")))
+
+
+def is_float_extreme(combiner: Combiner, element: str) -> bool:
+    """Whether it is the minimum or maximum of floats, a `reduce` by which is not to be trusted.
+
+    XLA's CPU compiler loses a NaN in one; LiteRT's writes the largest finite magnitude where a constant is infinite.
+    """
+    return combiner in EXTREMES and element in SUMMED_FLOATS
+
+
+def identity(build: Builder, combiner: Combiner, element: str) -> Value:
+    """The scalar that changes no update under `OPS[combiner]`, and no current value under the combiner.
+
+    A sum begins with -0.0, because -0.0 + 0.0 is 0.0; what is subtracted begins with 0.0.
+    """
+    if element.startswith("complex"):
+        part = identity(build, combiner, element.removeprefix("complex<").removesuffix(">"))
+        return build.complex([part, part])
+    bounds = type_range(element)
+    if bounds is not None:
+        low, high = bounds
+        ones = -1 if low < 0 else high
+        number = {Combiner.MUL: 1, Combiner.MIN: high, Combiner.MAX: low, Combiner.AND: ones}.get(combiner, 0)
+        return build.constant(number, (), element)
+    known = {Combiner.MUL: 1.0, Combiner.MIN: np.inf, Combiner.MAX: -np.inf, Combiner.SUB: 0.0}
+    return build.constant_array(np.asarray(known.get(combiner, -0.0)), element)

@@ -1,0 +1,146 @@
+"""The keys of a sort as tensors [A, n, C] of signed integers, or of floats without NaN, in which `<` and `=` decide."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlo_lower.facts.sort.canonical_sort import CanonicalSort
+from hlo_lower.facts.sort.comparator import SortKey
+from hlo_lower.facts.sort.float_keys import FLOAT_BITS, made_canonical
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Value
+from hlo_lower.ops.element_types import type_range
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """One column of keys.
+
+    Attributes:
+      value: [A, n, C].
+      is_ascending: whether the keys go up.
+      operand: the number of the operand that the column is, or that it gives back; None where it gives back none.
+    """
+
+    value: Value
+    is_ascending: bool
+    operand: int | None = None
+
+
+def key_columns(build: Builder, sort: CanonicalSort, *, in_bits: bool) -> list[KeyColumn]:
+    """The columns that order rows as the comparator does, the first one first.
+
+    Args:
+      build: where to build.
+      sort: the sort.
+      in_bits: whether floats are compared as the integers of their bits; else a float that the comparator makes
+        canonical is two columns: whether it is NaN, and itself.
+
+    Raises:
+      CannotCompareError: a float is not canonical, and its bits are not to be taken.
+    """
+    return [column for key in sort.keys for column in _columns(build, sort, key, in_bits=in_bits)]
+
+
+class CannotCompareError(Exception):
+    """A float that only its bits order, where these are not to be taken."""
+
+
+def comes_first(build: Builder, left: Sequence[Value], right: Sequence[Value], ascending: Sequence[bool]) -> Value:
+    """Whether rows are in front of others by their keys, strictly: the first keys decide, of equal ones the next."""
+    found: Value | None = None
+    for a, b, is_ascending in reversed(list(zip(left, right, ascending, strict=True))):
+        before = build.compare(a, "LT" if is_ascending else "GT", b)
+        if found is not None:
+            before = build.elementwise("or", before, build.elementwise("and", build.compare(a, "EQ", b), found))
+        found = before
+    assert found is not None
+    return found
+
+
+def given_back(build: Builder, column: Value, element: str) -> Value:
+    """The operand that a column of keys was made of: the inverse of `ordered`."""
+    if element == "i1":
+        return build.compare(column, "NE", build.constant(0, column.static_shape, column.element_type))
+    if element in FLOAT_BITS:
+        bits = FLOAT_BITS[element]
+        return build.bitcast(_turned(build, build.convert(column, f"i{bits}"), bits), element)
+    if element in ("ui32", "ui64"):
+        return build.bitcast(_shifted(build, column), element)
+    return build.convert(column, element)
+
+
+def ordered(build: Builder, value: Value) -> Value:
+    """Integers, or floats by their bits, as signed integers of 32 bits or 64 in the same order; one to one.
+
+    Narrow ones are extended. Of unsigned ones the first bit is flipped. A float's bits are in order where it is
+    positive; where it is negative, all bits but the sign are flipped: that is IEEE 754's total order.
+    """
+    element = value.element_type
+    if element in FLOAT_BITS:
+        bits = FLOAT_BITS[element]
+        turned = _turned(build, build.bitcast(value, f"i{bits}"), bits)
+        return build.convert(turned, "i32") if bits < 32 else turned
+    if element in ("ui32", "ui64"):
+        return _shifted(build, build.bitcast(value, element[1:]))
+    return value if element in ("i32", "i64") else build.convert(value, "i32")
+
+
+def _turned(build: Builder, bits: Value, width: int) -> Value:
+    """Integers whose bits but the sign are flipped where they are negative; twice is once."""
+    most = build.constant((1 << width - 1) - 1, bits.static_shape, bits.element_type)
+    return build.select(build.compare(bits, "LT", 0), build.elementwise("xor", bits, most), bits)
+
+
+def _shifted(build: Builder, bits: Value) -> Value:
+    lowest = -(1 << int(bits.element_type[1:]) - 1)
+    return build.elementwise("xor", bits, build.constant(lowest, bits.static_shape, bits.element_type))
+
+
+def _columns(build: Builder, sort: CanonicalSort, key: SortKey, *, in_bits: bool) -> list[KeyColumn]:
+    number = key.value.number // 2 if key.value.block == sort.node.blocks[0] else None
+    canonical = made_canonical(key.value)
+    if type_range(key.value.element_type) is not None:
+        return [KeyColumn(ordered(build, _computed(build, sort, key, key.value)), key.is_ascending, number)]
+    if canonical is not None:
+        value = _computed(build, sort, key, canonical)
+        is_nan, zero = build.compare(value, "NE", value), _zero(build, value)
+        if not in_bits:
+            first = KeyColumn(build.convert(is_nan, "i32"), key.is_ascending)
+            return [first, KeyColumn(build.select(is_nan, zero, value), key.is_ascending)]
+        column = ordered(build, build.select(build.compare(value, "EQ", zero), zero, value))
+        highest = build.constant(
+            (1 << FLOAT_BITS[value.element_type] - 1) - 1, column.static_shape, column.element_type
+        )
+        return [KeyColumn(build.select(is_nan, highest, column), key.is_ascending)]
+    if not in_bits:
+        raise CannotCompareError
+    return [KeyColumn(ordered(build, _computed(build, sort, key, key.value)), key.is_ascending, number)]
+
+
+def _zero(build: Builder, value: Value) -> Value:
+    return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
+
+
+def _computed(build: Builder, sort: CanonicalSort, key: SortKey, value: Value) -> Value:
+    """What a comparator computes from one side's elements, for all elements at once: [A, n, C]."""
+    block, shape = sort.node.blocks[0], sort.canonical_shape
+    found: dict[Value, Value] = {}
+
+    def of(value: Value) -> Value:
+        if value not in found:
+            found[value] = computed(value)
+        return found[value]
+
+    def computed(value: Value) -> Value:
+        node = value.node
+        if value.block == block:
+            return sort.column(build, value.number // 2)
+        if node is None or node.parent != block.owner:
+            return build.broadcast(value, shape)
+        operands = [of(operand) for operand in node.operands]
+        if not operands:
+            return build.broadcast(build.clone(node, [], [value.raw.type]).result(), shape)
+        return build.clone(node, operands, [mlir.tensor_type(shape, mlir.tensor_element(value.raw.type))]).result()
+
+    return of(value)

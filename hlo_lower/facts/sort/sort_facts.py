@@ -1,0 +1,92 @@
+"""What is known of a sort, for the registry: the forms that are right, with what each costs."""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from hlo_lower.base.registry import FactsByName
+from hlo_lower.facts.sort.canonical_sort import CanonicalSort
+from hlo_lower.facts.sort.merge_exchange import stages_of
+from hlo_lower.ops.targets.costs import CostTable
+
+SORT = "stablehlo.sort"
+
+MOST_PAIRS = 1 << 26
+"""Most pairs of rows that are compared at once."""
+
+MOST_ROUNDS = 256
+"""Most rounds that are written out, where there is no loop."""
+
+
+class SortStrategy(Enum):
+    """What its sizes ask for."""
+
+    NOTHING = "nothing"  # no row has another one to be compared with
+    ROUNDS = "rounds"
+    LOOPED_ROUNDS = "looped_rounds"
+    RANKS = "ranks"
+    NETWORK = "network"
+    LOOPED_NETWORK = "looped_network"
+
+
+@dataclass(frozen=True)
+class SortFacts(FactsByName):
+    """The facts of one sort, with one of its strategies.
+
+    Attributes:
+      strategy: the fact that rules constrain.
+      rows: how many rows are sorted, for conditions.
+      read: how many of them are read.
+      gathered: the operands whose rows are gathered once their order is known; others are chosen by selects along the
+        way, or by a sum over what a comparison chose.
+      in_bits: whether floats are compared as integers.
+      cost: nanoseconds, estimated.
+    """
+
+    strategy: SortStrategy
+    rows: int
+    read: int
+    gathered: frozenset[int]
+    in_bits: bool
+    cost: float
+
+
+def sort_strategies(
+    sort: CanonicalSort, costs: CostTable, gathered: frozenset[int], *, in_bits: bool
+) -> list[SortFacts]:
+    """The facts of a sort with each of its strategies, the cheapest first.
+
+    Args:
+      sort: the sort.
+      costs: the target's table.
+      gathered: the operands whose rows the target gathers.
+      in_bits: whether it takes what compares floats as integers.
+    """
+    n = sort.shape[sort.dim]
+    found = {SortStrategy.NOTHING: 0.0} if n < 2 or not prod(sort.shape) else _costs(sort, costs)
+    return [
+        SortFacts(strategy, n, sort.rows, gathered, in_bits, cost)
+        for strategy, cost in sorted(found.items(), key=lambda item: item[1])
+    ]
+
+
+def _costs(sort: CanonicalSort, costs: CostTable) -> dict[SortStrategy, float]:
+    """What each strategy is estimated to cost. What grows with the number of stages or rounds comes behind the loop
+    where they are many: it is for targets without loops."""
+    (a, n, c), k = sort.canonical_shape, sort.rows
+    elements, columns = a * n * c, len(sort.keys) + 1
+    passed = elements * columns * costs.exchange
+    stages = len(stages_of(n))
+    looped = costs.loop + 2 * passed + elements * columns * costs.copy_element
+    found: dict[SortStrategy, float] = {}
+    if elements * n <= MOST_PAIRS:
+        found[SortStrategy.RANKS] = elements * (n + k) * len(sort.keys) * costs.rank_pair
+    if sort.first == 0 and k < n:
+        turn = costs.exchange_stage + 2 * passed
+        found[SortStrategy.LOOPED_ROUNDS] = k * (turn + looped)
+        if k <= MOST_ROUNDS:
+            found[SortStrategy.ROUNDS] = k * (turn if k <= costs.few_windows else turn + looped + 1)
+    found[SortStrategy.LOOPED_NETWORK] = stages * (costs.exchange_stage + looped)
+    stage = costs.exchange_stage + passed
+    found[SortStrategy.NETWORK] = stages * (stage if stages <= costs.few_stages else stage + looped + 1)
+    return found

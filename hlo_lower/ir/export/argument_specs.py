@@ -1,0 +1,142 @@
+"""What a function is traced with: specs of its arguments, with symbolic shapes where they are asked for."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from hlo_lower.base.arguments import shown
+from hlo_lower.base.errors import InputError
+from hlo_lower.ir.export.element_type_names import ACCEPTED as ELEMENT_TYPES
+from hlo_lower.ir.export.element_type_names import element_type
+from hlo_lower.ir.export.symbolic import SymbolicDims
+from hlo_lower.ir.shapes.pointed import PointedError
+from hlo_lower.ir.shapes.tokens import ACCEPTED, ExpressionError
+from hlo_lower.ir.shapes.written import WrittenConstraint, WrittenShape, read_written
+
+_jax: Any = jax  # its annotations leave tree partly unknown
+
+HOW = f'a shape is made of {ACCEPTED}, "..." and "_"; a constraint compares: "s >= 1", "s % 16 == 0"'
+
+
+def specs_of(fn: Callable[..., Any], args: Sequence[Any], shapes: Sequence[str] | None) -> tuple[Any, ...]:
+    """The arguments as specs: as they are, or with symbolic shapes, one per argument or one per leaf of them.
+
+    Without arguments the shapes say all that there is, the element types too.
+
+    Raises:
+      InputError: the shapes cannot be read, or do not fit the arguments.
+    """
+    if shapes is None:
+        return tuple(args)
+    label = str(getattr(fn, "__name__", "function"))
+    if not isinstance(shapes, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own value
+        raise InputError(label, f"shapes is {shown(shapes)}", next_step='write a list of shapes: shapes=["b, 64", "b"]')
+    if isinstance(shapes, str):
+        raise InputError(label, "shapes is one text", next_step=f"write a list of shapes: shapes=[{shapes!r}]")
+    written, constraints = _read(label, shapes, len(args))
+    flat: list[tuple[list[Any], Any]] = [_jax.tree.flatten(arg) for arg in args]
+    leaves = [leaf for arg_leaves, _ in flat for leaf in arg_leaves]
+    numbers = list(range(len(written)))
+    if len(written) == len(args):
+        numbers = [n for n, (arg_leaves, _) in enumerate(flat) for _ in arg_leaves]
+    if args and len(numbers) != len(leaves):
+        raise InputError(
+            where=label,
+            what=f"{len(written)} shapes for {len(args)} arguments",
+            facts=f"arguments {', '.join(describe(arg) for arg in args)}",
+            next_step='give one shape per argument, "..." for those that stay as they are',
+        )
+    told = "argument" if len(written) == len(args) or not args else "leaf"
+    try:
+        dims = SymbolicDims(written, constraints)
+    except ExpressionError as error:
+        raise _pointed(label, _place_of(error, written, told), error) from None
+    symbolic: list[Any] = []
+    for number, leaf in zip(numbers, leaves if args else [None] * len(numbers), strict=True):
+        place = f"{told} {number}" + ("" if leaf is None else f", {describe(leaf)}")
+        try:
+            symbolic.append(_spec(dims, written[number], leaf))
+        except ExpressionError as error:
+            raise _pointed(label, place, error) from None
+    if not args:
+        return tuple(symbolic)
+    remaining = iter(symbolic)
+    return tuple(_jax.tree.unflatten(tree, [next(remaining) for _ in arg_leaves]) for arg_leaves, tree in flat)
+
+
+def _read(label: str, shapes: Sequence[str], arguments: int) -> tuple[list[WrittenShape], list[WrittenConstraint]]:
+    """The shapes and the constraints among texts."""
+    written: list[WrittenShape] = []
+    constraints: list[WrittenConstraint] = []
+    compares = sum(any(letter in str(text) for letter in "<>=") for text in shapes)
+    told = "argument" if len(shapes) - compares in (arguments, 0) or not arguments else "leaf"
+    for text in shapes:
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's own list
+            raise InputError(label, f"{text!r} is no text", next_step='write a shape as text: "b, 2*s + 1, 64"')
+        try:
+            found = read_written(text)
+        except ExpressionError as error:
+            is_shape = not any(letter in text for letter in "<>=")
+            raise _pointed(label, f"{told} {len(written)}" if is_shape else "constraint", error) from None
+        if isinstance(found, WrittenShape):
+            written.append(found)
+        else:
+            constraints.append(found)
+    return written, constraints
+
+
+def _place_of(error: ExpressionError, written: Sequence[WrittenShape], told: str) -> str:
+    """The argument whose shape a text is, or that it is a constraint."""
+    found = next((n for n, shape in enumerate(written) if shape.text == error.text), None)
+    return "constraint" if found is None else f"{told} {found}"
+
+
+def _pointed(label: str, place: str, error: ExpressionError) -> PointedError:
+    return PointedError(
+        where=label,
+        what=f"{place}: {error.what}",
+        next_step=error.hint or HOW,
+        text=error.text,
+        column=error.column,
+        width=error.width,
+    )
+
+
+def _spec(dims: SymbolicDims, written: WrittenShape, leaf: Any) -> jax.ShapeDtypeStruct:
+    """The spec of an argument; a leaf of None stands for no argument."""
+    asked = element_type(written.element) if written.element else None
+    if written.element and asked is None:
+        raise written.element_error(f"{written.element} is no element type", f"there are {ELEMENT_TYPES}")
+    if leaf is None:
+        return jax.ShapeDtypeStruct(dims.dims_of(written, None), asked or jax.numpy.float32)
+    dtype = _dtype(leaf)
+    if asked is not None and asked != dtype:
+        raise written.element_error(f"the argument is of {dtype}", "leave the element type out, or change the argument")
+    return jax.ShapeDtypeStruct(dims.dims_of(written, jax.numpy.shape(leaf)), dtype)
+
+
+def check_widths(label: str, specs: Sequence[Any]) -> None:
+    """Refuse specs of 64 bits that JAX would narrow without a word."""
+    for leaf in jax.tree.leaves(specs):
+        if isinstance(leaf, jax.ShapeDtypeStruct) and jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype:
+            raise InputError(
+                where=label,
+                what=f"an argument is {describe(leaf)}, and JAX runs with 64-bit types off",
+                next_step='put "x64": True in its entry of EXPORTS, set JAX_ENABLE_X64=1, or ask for 32 bits',
+            )
+
+
+def _dtype(leaf: Any) -> Any:
+    return leaf.dtype if hasattr(leaf, "dtype") else jax.dtypes.result_type(leaf)
+
+
+def describe(arg: Any) -> str:
+    """`float32[8,4]` for a leaf, the number of leaves for a pytree."""
+    leaves = jax.tree.leaves(arg)
+    if len(leaves) != 1:
+        return f"a tree of {len(leaves)} arrays"
+    try:
+        return f"{_dtype(leaves[0])}[{','.join(str(d) for d in jax.numpy.shape(leaves[0]))}]"
+    except TypeError:
+        return type(leaves[0]).__name__

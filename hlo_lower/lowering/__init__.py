@@ -1,0 +1,1 @@
+"""Lowering: the pipeline, its kinds of op, and the rules of each."""

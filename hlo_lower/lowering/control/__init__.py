@@ -1,0 +1,1 @@
+"""Loops and branches: their kind and its rules."""

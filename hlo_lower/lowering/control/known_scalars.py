@@ -1,0 +1,79 @@
+"""Integer and boolean scalars that follow from constants: what an op gives of scalars that are known, in wrapping
+arithmetic of the op's own type. Whatever else there is, is not known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_lower.facts.ranges.transfer.booleans import comparison_of
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Node
+
+Scalar = np.generic
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {
+    "stablehlo.add": np.add,
+    "stablehlo.subtract": np.subtract,
+    "stablehlo.multiply": np.multiply,
+    "stablehlo.maximum": np.maximum,
+    "stablehlo.minimum": np.minimum,
+    "stablehlo.and": np.bitwise_and,
+    "stablehlo.or": np.bitwise_or,
+    "stablehlo.xor": np.bitwise_xor,
+    "stablehlo.not": np.invert,
+    "stablehlo.negate": np.negative,
+}
+"""Ops that NumPy computes as StableHLO does on integers of one type; on booleans only what `_ON_BOOLEANS` names."""
+
+_ON_BOOLEANS = frozenset(f"stablehlo.{op}" for op in ("and", "or", "xor", "not"))
+
+
+def known_constant(node: Node) -> Scalar | None:
+    """The value of a constant that is an integer or boolean scalar."""
+    result = node.result()
+    array: Any = node.constant() if result.shape == () and _dtype(result.element_type) is not None else None
+    return None if array is None else array[()]
+
+
+def known_result(node: Node, operands: Sequence[Scalar | None]) -> Scalar | None:
+    """The result of an op of one result, if it is a scalar that follows from operands that are known.
+
+    Args:
+      node: the op.
+      operands: for each operand its value, None where that is not known.
+    """
+    if node.name == "stablehlo.constant":
+        return known_constant(node)
+    if node.has_regions or len(node.raw.results) != 1 or node.result().shape != ():
+        return None
+    dtype = _dtype(node.result().element_type)
+    if dtype is None:
+        return None
+    if node.name == "stablehlo.select" and operands[0] is not None:
+        return operands[1 if operands[0] else 2]
+    if any(operand is None for operand in operands):
+        return None
+    with np.errstate(all="ignore"):
+        found = _computed(node, operands, dtype)
+    scalar: Any = None if found is None else np.asarray(found).astype(dtype)[()]
+    return scalar
+
+
+def _computed(node: Node, operands: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+    if node.name == "stablehlo.compare":
+        return comparison_of(node)(*operands)
+    if node.name == "stablehlo.convert":
+        return operands[0] != 0 if dtype == np.bool_ else operands[0]
+    if node.name == "stablehlo.reshape":
+        return operands[0]
+    if node.name in _PLAIN and (dtype != np.bool_ or node.name in _ON_BOOLEANS):
+        return _PLAIN[node.name](*operands)
+    return None
+
+
+def _dtype(element: str) -> np.dtype[Any] | None:
+    """The NumPy type of integers of 8 bits and more and of booleans."""
+    if element == "i1" or element.lstrip("u") in ("i8", "i16", "i32", "i64"):
+        return mlir.dtype_of(element)
+    return None

@@ -1,0 +1,1 @@
+"""The engine: kinds, rules, legality and the replacement of one op."""

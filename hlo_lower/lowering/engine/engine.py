@@ -1,0 +1,294 @@
+"""The engine: for one op of any kind, candidates in order, build, check, take it back and try the next, replace."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import cast
+
+from hlo_lower.base import english
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.errors import NotLoweredError, RegistryError
+from hlo_lower.base.registry import Choice, ConditionError, DoesNotApply, Facts, NoRuleError, Rule, Without
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.extents import retyped
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Chosen, Decision, Kept, Refused
+from hlo_lower.lowering.engine.kind import Candidate, Stage, Subject
+from hlo_lower.lowering.engine.later import Later
+from hlo_lower.lowering.engine.legality import refused_of
+from hlo_lower.lowering.engine.replay import Recipe, recipe_of
+from hlo_lower.lowering.engine.sharding import keep_attributes
+from hlo_lower.ops.cleanup import erase, erase_built, erase_uncalled
+
+Tell = Callable[[Decision], None]
+
+NOT_BY_TYPES = (Stage.LEGALIZED, Stage.TYPES, Stage.RANKS)
+"""Stages whose rules build nothing that the stage of element types would lower, or of which only names are checked."""
+
+
+class Engine:
+    """Lowers ops, one after the other.
+
+    Attributes:
+      uncalled: functions that may have lost their last call, for `erase_uncalled`.
+    """
+
+    def __init__(self, context: Context, repeated: Collection[Hashable] = ()) -> None:
+        """Args: context: the module. repeated: what is the twin of another op, as `Subject.equivalence`."""
+        self._context = context
+        self._repeated = repeated
+        self._recipes: dict[Hashable, Recipe | None] = {}
+        self._tried: dict[tuple[Hashable, bool], dict[str, Cause]] = {}
+        self.uncalled: set[str] = set()
+
+    @cached_property
+    def _later(self) -> Later:
+        """Made when it is needed: each of the two then holds the other, and so the module until both are collected."""
+        return Later(self._context, self.can_lower)
+
+    def choose(self, subject: Subject, without: Without = ()) -> Chosen | Refused:
+        """The rule for an op: of the first form that has one, as far as facts say; nothing is built.
+
+        Args:
+          subject: the op.
+          without: rules that turned out not to do, each with the reason.
+
+        Raises:
+          NotLoweredError: two rules fit, neither more specific, or the condition of one raises.
+        """
+        try:
+            for candidate in subject.candidates:
+                choice = self._of_candidate(subject, candidate, without)
+                if choice is not None:
+                    return Chosen(candidate.facts, choice)
+            nearest = self._nearest(subject, without)
+        except RegistryError as error:
+            raise self._ambiguous(subject, error) from None
+        except ConditionError as error:
+            raise self._broken(subject, error.rule, f"{_raised(error.error)}, asked whether it fits") from error.error
+        return Refused(self._no_rule(subject, nearest), Code.NO_LOWERING(self._context.target.name), nearest)
+
+    def lower(self, subject: Subject, tell: Tell) -> Decision:
+        """Lower an op in place, by the best rule that builds what the target takes.
+
+        Args:
+          subject: the op.
+          tell: is told what becomes of it, once that is certain and while the op still stands.
+
+        Raises:
+          NotLoweredError: as `choose`; or a rule raises, or gives what cannot replace the op.
+        """
+        if (decision := self._replayed(subject, tell)) is not None:
+            return decision
+        by_types = False
+        tried = self._tried_of(subject, by_types=by_types)
+        while True:
+            decision = self.choose(subject, tuple(tried.items()))
+            if isinstance(decision, Refused):
+                if not by_types and subject.kind.stage not in NOT_BY_TYPES and any(map(_is_of_types, tried.values())):
+                    by_types = True
+                    tried = self._tried_of(subject, by_types=by_types)
+                    continue
+                tell(decision)
+                return decision
+            rule, node = decision.choice.rule, subject.node
+            build = Builder.before(node)
+            try:
+                values = self._built(subject, rule, decision.facts, build, by_types=by_types)
+            except DoesNotApply as reason:
+                tried[rule.name] = reason.cause
+                self._take_back(build, node)
+                continue
+            if values == _results_of(subject):
+                kept = Kept(Code.TAKEN_WHOLE(self._context.target.name))
+                tell(kept)
+                return kept
+            tell(decision)
+            values = self._attributed(subject, values, build)
+            if subject.equivalence in self._repeated and subject.equivalence not in self._recipes:
+                self._recipes[subject.equivalence] = recipe_of(node, decision, build.built, values)
+            self._replace(subject, [value.raw for value in values])
+            return decision
+
+    def can_lower(self, subject: Subject) -> bool:
+        """Whether a rule builds what the target takes for an op; nothing is left of the trial."""
+        tried: dict[str, Cause] = {}
+        while isinstance(decision := self.choose(subject, tuple(tried.items())), Chosen):
+            rule, build = decision.choice.rule, Builder.before(subject.node)
+            try:
+                self._built(subject, rule, decision.facts, build)
+                return True
+            except DoesNotApply as reason:
+                tried[rule.name] = reason.cause
+            finally:
+                self._take_back(build, subject.node)
+        return False
+
+    def _tried_of(self, subject: Subject, *, by_types: bool) -> dict[str, Cause]:
+        """The rules that turned out not to do for ops like this one, each with the reason."""
+        known: dict[str, Cause] = {}
+        return known if subject.equivalence is None else self._tried.setdefault((subject.equivalence, by_types), known)
+
+    def _replayed(self, subject: Subject, tell: Tell) -> Decision | None:
+        """Lower an op as its twin was lowered; None where it has none, or that cannot be repeated."""
+        recipe = self._recipes.get(subject.equivalence)
+        values = None if recipe is None else recipe.built_for(subject.node)
+        if recipe is None or values is None:
+            return None
+        tell(recipe.decision)
+        self._replace(subject, values)
+        return recipe.decision
+
+    # --- candidates ---
+
+    def _of_candidate(self, subject: Subject, candidate: Candidate, without: Without) -> Choice | None:
+        """The rule for an op in a form; None where it has none of its own."""
+        registry, op = self._context.registry, subject.kind.name
+        try:
+            choice = registry.select(op, candidate.facts, without)
+        except NoRuleError:
+            return None
+        if candidate.rule:
+            wanted = next(rule for rule in registry.rules(op) if rule.name == candidate.rule)
+            is_right = wanted.name not in dict(without) and not wanted.misses(candidate.facts)
+            return choice.instead(wanted) if is_right else None
+        return choice if not candidate.own or candidate.own in choice.rule.constraints else None
+
+    def _nearest(self, subject: Subject, without: Without) -> tuple[tuple[Rule, tuple[Cause, ...]], ...]:
+        """What the rules lack that come nearest to an op for which there is none, in its best form."""
+        for candidate in [c for c in subject.candidates if not c.rule][:1]:
+            try:
+                self._context.registry.select(subject.kind.name, candidate.facts, without)
+            except NoRuleError as error:
+                return error.nearest
+        return ()
+
+    # --- building ---
+
+    def _built(
+        self, subject: Subject, rule: Rule, facts: Facts, build: Builder, *, by_types: bool = False
+    ) -> tuple[Value, ...]:
+        """What a rule builds for an op's results.
+
+        Args:
+          subject, rule, facts: the op, and by what it is lowered.
+          build: in front of the op.
+          by_types: whether what is refused for its element types counts as taken, where they are lowered later.
+
+        Raises:
+          DoesNotApply: it says so, or the target refuses what it built.
+          NotLoweredError: it raises, or gives what cannot replace the op.
+        """
+        kind, context, results = subject.kind, self._context, _results_of(subject)
+        try:
+            given: object = rule.lowering(subject.given(facts, build))
+            values = _in_result_types(results, _values_of(given), build)
+        except DoesNotApply:
+            raise
+        except Exception as error:
+            raise self._broken(subject, rule, _raised(error)) from error
+        told, wanted = (_types_of(values) for values in (values, results))
+        if told != wanted:
+            raise self._broken(subject, rule, f"gives {told} instead of {wanted}")
+        added = [made for made in build.built if made not in build.repeated] if build.repeated else build.built
+        refusal = kind.refusal(context.target, context.graph, added)
+        if refusal is not None and by_types:
+            refusal = refused_of(context.target, context.graph, kind.judged(context.target, added), self._later.lowers)
+        if refusal is not None:
+            raise DoesNotApply(refusal.reason)
+        return cast(tuple[Value, ...], values)
+
+    def _take_back(self, build: Builder, node: Node) -> None:
+        """Erase what was built beside an op, and the functions that it brought."""
+        graph = self._context.graph
+        brought = {made.body_name for made in build.built} - {"", *graph.functions}
+        erase_built(build.built, node)
+        if brought:
+            graph.forget()
+            erase_uncalled(graph, brought)
+            graph.forget()
+
+    def _attributed(self, subject: Subject, values: Sequence[Value], build: Builder) -> tuple[Value, ...]:
+        """The values with the attributes of what they replace."""
+        kept: list[Value] = []
+        for node in subject.replaced:
+            own = values[len(kept) : len(kept) + len(node.results)]
+            kept += keep_attributes(node, own, build, subject.kind.owns(node), mesh=subject.mesh)
+        return tuple(kept)
+
+    def _replace(self, subject: Subject, values: Sequence[mlir.RawValue]) -> None:
+        """Put values in the place of an op, and erase it."""
+        results = [result for node in subject.replaced for result in node.raw.results]
+        for result, value in zip(results, values, strict=True):
+            result.replace_all_uses_with(value)
+        if name := subject.node.body_name:
+            self.uncalled.add(name)
+        for reader in subject.readers:
+            reader.raw.erase()
+        self.uncalled |= erase(self._context.graph, subject.node)
+
+    # --- errors ---
+
+    def _error(self, subject: Subject, what: str, facts: str, next_step: str, *nearest: str) -> NotLoweredError:
+        where = self._context.place(subject.node)
+        return NotLoweredError(where, f"{subject.label}: {what}", facts, nearest, next_step)
+
+    def _no_rule(self, subject: Subject, nearest: Iterable[tuple[Rule, tuple[Cause, ...]]]) -> NotLoweredError:
+        lines = [f"{rule.name} ({rule.place}): {english.listed(reasons)}" for rule, reasons in nearest]
+        what = f"no lowering for target {self._context.target.name}"
+        return self._error(subject, what, subject.told, subject.next_step, *lines)
+
+    def _ambiguous(self, subject: Subject, error: RegistryError) -> NotLoweredError:
+        next_step = "constrain one of the two rules further, or add one that is more specific than both"
+        return self._error(subject, f"no one rule for target {self._context.target.name}", str(error), next_step)
+
+    def _broken(self, subject: Subject, rule: Rule, what: str) -> NotLoweredError:
+        """A rule did not give what replaces the op."""
+        whom = "to whoever wrote the rule" if rule.origin else "as a mistake in hlo-lower, if the rule is none of yours"
+        next_step = f"report it {whom}{subject.otherwise and f'; {subject.otherwise}'}"
+        return self._error(subject, f"the rule {rule.name} {what}", f"the rule is at {rule.place}", next_step)
+
+
+def _raised(error: Exception) -> str:
+    return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _is_of_types(why: Cause) -> bool:
+    """Whether a target refused what was built for its element types alone."""
+    return why.code in (Code.REFUSES_DTYPE, Code.REFUSES_OP_ON)
+
+
+def _values_of(given: object) -> tuple[object, ...]:
+    """What a rule gave, one by one; itself where it is no sequence of anything."""
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return tuple(cast(Iterable[object], given))
+    return (given,)
+
+
+def _types_of(values: Sequence[object]) -> str:
+    """The types of values, in a line; of what is no value, what it is in Python."""
+    told = (str(v.raw.type) if isinstance(v, Value) else f"a Python {type(v).__name__}" for v in values)
+    return ", ".join(told) or "nothing"
+
+
+def _results_of(subject: Subject) -> tuple[Value, ...]:
+    """The results that are replaced."""
+    return tuple(result for node in subject.replaced for result in node.results)
+
+
+def _in_result_types(results: Sequence[Value], values: Sequence[object], build: Builder) -> tuple[object, ...]:
+    """The values in the types of an op's results, which may know other sizes than its operands."""
+    found = list(values)
+    for k, (value, result) in enumerate(zip(values, results, strict=False)):
+        if isinstance(value, Value) and value.raw.type != result.raw.type and _is_compatible(value, result):
+            found[k] = retyped(build, value, result.raw.type)
+    return tuple(found)
+
+
+def _is_compatible(value: Value, result: Value) -> bool:
+    """Whether two tensors may be of one shape, of which they know different sizes."""
+    if not (value.is_tensor and result.is_tensor) or value.element_type != result.element_type:
+        return False
+    pairs = zip(value.shape, result.shape, strict=False)
+    return len(value.shape) == len(result.shape) and all(a == b or None in (a, b) for a, b in pairs)

@@ -1,0 +1,116 @@
+"""What a target refuses of a whole module, whatever wrote it: each op and element type, how often, and where."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.refused import BY_TARGET, SCATTER, RefusedOps
+from hlo_lower.facts.scatter.record import ScatterRecord
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Block, Graph, Node
+from hlo_lower.lowering.engine.legality import RETURNS, dtypes_on, type_refusal
+from hlo_lower.lowering.quirks.form_of import note_of, refused_form
+from hlo_lower.lowering.quirks.inner_branches import refused_branches
+from hlo_lower.lowering.quirks.loops_of_calls import is_of_calls
+from hlo_lower.lowering.ranks.refused_rank import refused_rank
+from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.targets.target import Target
+
+COMPOSITE, CUSTOM_CALL = "stablehlo.composite", "stablehlo.custom_call"
+PLACES = 3
+"""As many places are told of one thing that is refused."""
+
+
+def refused_ops(graph: Graph, target: Target, records: Sequence[ScatterRecord] = ()) -> tuple[RefusedOps, ...]:
+    """What a target refuses of a module as it stands, the most frequent first.
+
+    Args:
+      graph: the module after lowering.
+      target: the target.
+      records: those of its scatters, which say why one was left and that another is kept as it is.
+    """
+    counts: Counter[tuple[str, Cause]] = Counter()
+    places: dict[tuple[str, Cause], list[str]] = {}
+    found = [(op, reason, place) for record in records for op, reason, place in _of_record(record, target)]
+    if not target.restricts_only_scatter:
+        found += ((op, reason, str(graph.location(node))) for node, op, reason in _refused(graph, target))
+    for op, reason, place in found:
+        counts[op, reason] += 1
+        known = places.setdefault((op, reason), [])
+        if place not in known and len(known) < PLACES:
+            known.append(place)
+    return tuple(
+        RefusedOps(op, reason, count, tuple(places[op, reason]))
+        for (op, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0][0]))
+    )
+
+
+def _of_record(record: ScatterRecord, target: Target) -> Iterator[tuple[str, Cause, str]]:
+    """A scatter that is left although the target refuses it."""
+    if record.rule or record.why is None or record.why.code in (Code.KEPT, Code.KEPT_ON_REQUEST, Code.TAKEN_WHOLE):
+        return
+    refusals = [reason for rejection in record.why_not for reason in rejection.reasons if reason.code in BY_TARGET]
+    why = record.why.cause("reason") if record.why.code is Code.KEPT_UNSUPPORTED else record.why
+    if target.refuses_op(SCATTER) is not None:
+        yield SCATTER, refusals[0] if refusals and why.code is Code.NO_LOWERING else why, record.location
+
+
+def _refused(graph: Graph, target: Target) -> Iterator[tuple[Node, str, Cause]]:
+    """The ops besides scatters that are refused, in the functions that are reached from the public ones."""
+    seen: dict[tuple[str, frozenset[str]], Cause | None] = {}
+    for node in (*map(Node, mlir.meshes(graph.module.operation)), *_reached(graph, target)):
+        if node.name == SCATTER:
+            continue
+        form = refused_form(target, node) if target.refused_forms else None
+        form = refused_branches(graph, target, node) or form
+        if form is not None:
+            yield node, node.name, Code.REFUSES_OPS(target.name, (node.name,), note_of(form))
+        if (ranks := refused_rank(target, node)) is not None:
+            yield (
+                node,
+                node.name,
+                Code.REFUSES_OPS(target.name, (node.name,), "on {} dims, more than {}".format(*ranks)),
+            )
+        if is_of_calls(node) and RefusedForm.LOOP.value in target.refused_forms:
+            continue
+        key = (node.name, dtypes_on(node) if target.restricts_dtypes else frozenset[str]())
+        if key not in seen:
+            seen[key] = type_refusal(target, *key) or target.refusal(*key)
+        if (reason := seen[key]) is not None:
+            is_type = reason.code is Code.REFUSES_DTYPE and reason["op"] is None
+            yield node, "" if is_type else _named(node), reason
+
+
+def _reached(graph: Graph, target: Target) -> Iterator[Node]:
+    """The ops that a consumer of the module looks at; what it takes whole, it does not look into."""
+    functions = [function for function in graph.functions.values() if function.is_public and function.has_body]
+    known = {function.name for function in functions}
+
+    def below(block: Block) -> Iterator[Node]:
+        for node in block.nodes:
+            if node.name in RETURNS or node.name in target.composites or _called(node) in target.composites:
+                continue
+            if node.name == "func.call":
+                callee = graph.functions.get(node.callee)
+                if callee is not None and callee.has_body and callee.name not in known:
+                    known.add(callee.name)
+                    functions.append(callee)
+                continue
+            yield node
+            if node.has_regions:
+                for inner in node.blocks:
+                    yield from below(inner)
+
+    for function in functions:  # which grows
+        yield from below(function.body)
+
+
+def _called(node: Node) -> str:
+    """What a composite or a custom call names; "" of other ops."""
+    attribute = node.attribute({COMPOSITE: "name", CUSTOM_CALL: "call_target_name"}.get(node.name, ""))
+    return "" if attribute is None else mlir.symbol_name(attribute)
+
+
+def _named(node: Node) -> str:
+    called = _called(node)
+    return f"{node.name} @{called}" if called else node.name

@@ -1,0 +1,1 @@
+"""`stablehlo.gather` and `dynamic_gather`: their kinds and their rules."""

@@ -1,0 +1,190 @@
+"""Make the 64-bit integers of a module 32 bits wide, for consumers that have none."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.integers64.assumptions_hold import give_result, with_result
+from hlo_lower.lowering.integers64.demand import CONSTANT, CONVERT, Demand, bounds_after, function_arguments, is_wide
+from hlo_lower.lowering.integers64.demotion import NARROWER, DemotedValue, Demotion
+from hlo_lower.lowering.integers64.run_time_checks import RunTimeChecks
+from hlo_lower.lowering.types.retyped import retype, retyped, with_avals
+from hlo_lower.ops.cleanup import erase, erase_uncalled
+
+
+@dataclass
+class _Wide:
+    """The operations of a module that have to do with 64-bit integers."""
+
+    nodes: list[Node]
+    callers: dict[str, list[Node]]
+    naming: list[Node]
+    count: int
+
+    @classmethod
+    def within(cls, graph: Graph) -> "_Wide":
+        found = cls([], {}, [], 0)
+
+        def visit(raw: mlir.RawOperation) -> None:
+            node = Node(raw)
+            results = sum(map(is_wide, node.results))
+            arguments = sum(is_wide(value) for block in node.blocks for value in block.arguments)
+            found.count += results + arguments
+            if node.body_name:
+                found.callers.setdefault(node.body_name, []).append(node)
+            if results or any(map(is_wide, node.operands)):
+                found.nodes.append(node)
+            if node.name == "stablehlo.custom_call" and "called_computations" in node.raw.attributes:
+                found.naming.append(node)
+
+        mlir.walk(graph.module.operation, visit)
+        return found
+
+
+def plan_demotion(graph: Graph) -> Demotion:
+    """Tell what making 64-bit integers 32 bits wide would rest on, and what stands in the way; nothing is changed."""
+    return _planned(graph, _Wide.within(graph))[0]
+
+
+def demote_i64(graph: Graph, *, checked: bool = False) -> Demotion:
+    """Make every tensor of 64-bit integers one of 32-bit integers, in place, arguments and results included.
+
+    Signed ones become i32, unsigned ones ui32. Each result is the same as before where what the returned `Demotion`
+    tells as assumptions holds: arguments fit in 32 bits, and so do the values for which that could not be proved. A
+    sum that leaves the type on the way, as `i + D` does for an index that is not negative, needs no assumption where
+    what is selected from it fits; a constant that bounds values from outside (a clamp at the greatest i64, the start of
+    a minimum) becomes the nearest 32-bit one; a comparison that such a constant decides becomes its outcome.
+    Floats of 64 bits are not touched.
+
+    Args:
+      graph: the module.
+      checked: whether each public function gets one more result, of type i1: whether all that is assumed and can be
+        tested held in this run (`RunTimeChecks`); arguments are narrowed by whoever calls it. Where it is true the
+        other results are as before; where it is false they may be, as it is told of each op that a value is made of.
+
+    Raises:
+      NotLoweredError: it would be wrong: an operation works on the bits of 64-bit integers, or a value that matters
+        does not fit. The module is as it was then. Or a public function cannot get one more result.
+    """
+    wide = _Wide.within(graph)
+    demotion, demand = _planned(graph, wide)
+    checks = RunTimeChecks(graph, demand, wide.callers) if checked else None
+    if demand.refusals:
+        node, reason = next(iter(demand.refusals.items()))
+        others = len(demand.refusals) - 1
+        raise NotLoweredError(
+            str(graph.location(node)),
+            f"{node.name}: 64-bit integers cannot be made 32 bits wide: {reason}",
+            facts=f"{others} more such operations" if others else "",
+            next_step="convert without --demote-i64, for a target that takes i64",
+        )
+    if checks is not None:
+        demotion = _with_tests(graph, demotion, demand, checks)
+    if not wide.count:
+        if checked:
+            assume_nothing(graph)
+        return demotion
+    with mlir.active(graph.context):
+        for node in wide.nodes:
+            if node.name == CONSTANT:
+                _narrow_constant(node, nearest=node in demand.nearest)
+        retype(graph, NARROWER)
+        for node, outcome in demand.decided.items():
+            _decide(node, outcome)
+        for node in wide.nodes:
+            if node.name == CONVERT and node.operand(0).raw.type == node.result().raw.type:
+                node.result().raw.replace_all_uses_with(node.operand(0).raw)
+                node.raw.erase()
+        if checks is not None:
+            give_result(graph, checks.tested)
+        uncalled = {name for node in demand.decided for name in erase(graph, node)}
+    graph.forget()
+    erase_uncalled(graph, uncalled)
+    graph.forget()
+    graph.exported = with_avals(graph, NARROWER)
+    if checked:
+        graph.exported = with_result(graph)
+    return demotion
+
+
+def assume_nothing(graph: Graph) -> None:
+    """Give each public function the result of `checked` without any assumption: it is true."""
+    give_result(graph, ())
+    graph.exported = with_result(graph)
+
+
+def _planned(graph: Graph, wide: _Wide) -> tuple[Demotion, Demand]:
+    demand = Demand(graph, wide.nodes, wide.callers)
+    if wide.count:
+        for node in wide.naming:
+            demand.refusals.setdefault(node, "it calls a function of the module, with types that are not known")
+    main = graph.main
+    arguments = tuple(_told("argument", number, value) for number, value in function_arguments(main))
+    returned = enumerate(main.body.terminator.operands)
+    results = tuple(_told("result", number, value) for number, value in returned if is_wide(value))
+    demotion = Demotion(
+        main.name,
+        arguments,
+        results,
+        wide.count,
+        (*_assumed_arguments(graph), *(_assumed(graph, node) for node in demand.assumed)),
+        tuple(f"{node.name} at {graph.location(node)}: {reason}" for node, reason in demand.refusals.items()),
+    )
+    return demotion, demand
+
+
+def _told(what: str, number: int, value: Value) -> DemotedValue:
+    name = mlir.value_name(value.raw) if what == "argument" else ""
+    before = value.element_type
+    return DemotedValue(number, f"{what} {number}" + (f" ({name})" if name else ""), before, NARROWER[before])
+
+
+def _assumed_arguments(graph: Graph) -> Iterator[str]:
+    for function in graph.functions.values():
+        if function.is_public and function.has_body:
+            for number, value in function_arguments(function):
+                low, high = bounds_after(value)
+                told = _told("argument", number, value)
+                yield f"{told.name} of @{function.name}: its values are in [{low}, {high}]"
+
+
+def _assumed(graph: Graph, node: Node) -> str:
+    low, high = bounds_after(node.result())
+    return f"{node.name} at {graph.location(node)}: its results are in [{low}, {high}]"
+
+
+def _with_tests(graph: Graph, demotion: Demotion, demand: Demand, checks: RunTimeChecks) -> Demotion:
+    """What a demotion rests on where some of it is tested."""
+    tested = [node for node in demand.assumed if node not in checks.untested]
+    untested = [f"{_assumed(graph, node)} ({reason})" for node, reason in checks.untested.items()]
+    assumptions = (*_assumed_arguments(graph), *untested)
+    return replace(demotion, assumptions=assumptions, tested=tuple(_assumed(graph, node) for node in tested))
+
+
+# --- changing the module ------------------------------------------------------------------------------------------
+
+
+def _decide(node: Node, outcome: int) -> None:
+    """Replace an operation by what it always comes out as. It is erased last: what it takes is still to be changed."""
+    result = node.result()
+    value = Builder.before(node).constant(outcome, result.static_shape, result.element_type)
+    result.raw.replace_all_uses_with(value.raw)
+
+
+def _narrow_constant(node: Node, *, nearest: bool) -> None:
+    """Give a constant its 32-bit elements: the nearest ones, or the low halves."""
+    result = node.result()
+    values = node.constant()
+    assert values is not None
+    low, high = bounds_after(result)
+    dtype: Any = mlir.dtype_of(NARROWER[result.element_type])
+    if mlir.is_splat(node.raw):
+        values = values.reshape(-1)[:1]
+    narrowed = np.clip(values, low, high).astype(dtype) if nearest else values.astype(dtype)
+    node.raw.attributes["value"] = mlir.dense_attribute(narrowed, retyped(result.raw.type, NARROWER))

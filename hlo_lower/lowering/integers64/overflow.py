@@ -1,0 +1,263 @@
+"""Whether the result of a narrowed integer op is the number that its 64-bit original gives, computed at run time.
+
+Each test is of operands that are such numbers themselves, and true only where the result is one, too: by induction over
+the ops in the order in which they run, all of them are where every test is true.
+"""
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Node, Value
+
+WIDTH = 32
+DIGITS = ((16, 1 << 15), (8, 1 << 23))
+"""How many bits a digit has of which so many are summed: a sum of digits and a carry fit in 32 bits then."""
+
+SUMMED = frozenset({"stablehlo.reduce", "stablehlo.reduce_window"})
+PRODUCTS = frozenset({"stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"})
+
+MOST_PRODUCTS = 1 << 22
+"""Products of one sum of which the rounded sum of magnitudes says enough (`_sum_of_products`)."""
+
+
+def why_not_testable(node: Node) -> str:
+    """Why there is no test of an op, "" where there is one."""
+    if not node.is_static:
+        return "its shape is not known beforehand"
+    if node.name in SUMMED:
+        return _why_no_sum(node)
+    if node.name in PRODUCTS:
+        count = _products(node)
+        return "" if count <= MOST_PRODUCTS else f"it sums {count} products"
+    return "" if node.name in _TESTS or node.name in _CLOSED else "there is no test of this op"
+
+
+def fits(node: Node) -> Value:
+    """Build behind a narrowed op whether each element of its result is right: a scalar i1."""
+    build = Builder(mlir.insert_after(node.raw), node.raw.location)
+    if node.name in _CLOSED:
+        return build.constant(1, (), "i1")
+    if node.name in SUMMED:
+        held = _sum_fits(build, node)
+    elif node.name in PRODUCTS:
+        held = _sum_of_products(build, node)
+    else:
+        held = _TESTS[node.name](build, node)
+    return every(build, held)
+
+
+def every(build: Builder, held: Value) -> Value:
+    """Whether all elements of an i1 tensor are true: a scalar."""
+    rank = len(held.static_shape)
+    if not rank:
+        return held
+    scalar = mlir.tensor_type((), "i1")
+    start = build.constant(1, (), "i1")
+    node = build.op("stablehlo.reduce", [held, start], [scalar], {"dimensions": mlir.dense_i64(range(rank))}, regions=1)
+    build.region(node, 0, [scalar, scalar], lambda inner, pair: [inner.elementwise("and", *pair)])
+    return node.result()
+
+
+# --- elementwise --------------------------------------------------------------------------------------------------
+
+
+def _is_unsigned(value: Value) -> bool:
+    return value.element_type.startswith("u")
+
+
+def _number(build: Builder, number: int, like: Value) -> Value:
+    return build.constant(number, like.static_shape, like.element_type)
+
+
+def _not_negative(build: Builder, value: Value) -> Value:
+    return build.compare(value, "GE", 0)
+
+
+def _either(build: Builder, left: Value, right: Value) -> Value:
+    return build.elementwise("or", left, right)
+
+
+def _least(build: Builder, like: Value) -> Value:
+    return _number(build, -(1 << WIDTH - 1), like)
+
+
+def _add(build: Builder, node: Node) -> Value:
+    """Signed: the sum has the sign of an operand. Unsigned: it is no less than an operand."""
+    (left, right), total = node.operands, node.result()
+    if _is_unsigned(total):
+        return build.compare(total, "GE", left)
+    changed = [build.elementwise("xor", operand, total) for operand in (left, right)]
+    return _not_negative(build, build.elementwise("and", *changed))
+
+
+def _subtract(build: Builder, node: Node) -> Value:
+    """Signed: the operands have one sign, or the difference that of the first one."""
+    (left, right), rest = node.operands, node.result()
+    if _is_unsigned(rest):
+        return build.compare(left, "GE", right)
+    changed = [build.elementwise("xor", left, other) for other in (right, rest)]
+    return _not_negative(build, build.elementwise("and", *changed))
+
+
+def _negate(build: Builder, node: Node) -> Value:
+    """All but the least number; of unsigned ones 0 alone."""
+    operand = node.operand(0)
+    if _is_unsigned(operand):
+        return build.compare(operand, "EQ", _number(build, 0, operand))
+    return build.compare(operand, "NE", _least(build, operand))
+
+
+def _not(build: Builder, node: Node) -> Value:
+    """The upper half of an unsigned one is all ones."""
+    return build.constant(int(not _is_unsigned(node.result())), node.result().static_shape, "i1")
+
+
+def _multiply(build: Builder, node: Node) -> Value:
+    """The product divided by a factor other than 0 and -1 is the other one; -1 negates.
+
+    A quotient of the least number by -1, which some consumers trap on, is not computed.
+    """
+    (left, right), product = node.operands, node.result()
+    one, zero = (_number(build, k, left) for k in (1, 0))
+    if _is_unsigned(product):
+        divisor = build.select(build.compare(left, "EQ", zero), one, left)
+        same = build.compare(build.elementwise("divide", product, divisor), "EQ", right)
+        return _either(build, same, build.compare(left, "EQ", zero))
+    is_negation = build.compare(left, "EQ", _number(build, -1, left))
+    special = _either(build, build.compare(left, "EQ", zero), is_negation)
+    divisor = build.select(special, one, left)
+    same = build.compare(build.elementwise("divide", product, divisor), "EQ", right)
+    negated = build.elementwise("and", is_negation, build.compare(right, "NE", _least(build, right)))
+    is_zero = build.compare(left, "EQ", zero)
+    plain = build.elementwise("and", build.elementwise("not", special), same)
+    return _either(build, _either(build, is_zero, negated), plain)
+
+
+def _divide(build: Builder, node: Node) -> Value:
+    """Not the least number by -1; of unsigned ones nothing by 0, which gives all ones."""
+    left, right = node.operands
+    if _is_unsigned(left):
+        return build.compare(right, "NE", _number(build, 0, right))
+    by_one = build.compare(right, "NE", _number(build, -1, right))
+    return _either(build, by_one, build.compare(left, "NE", _least(build, left)))
+
+
+def _shift_left(build: Builder, node: Node) -> Value:
+    """Shifted back it is what it was."""
+    (operand, amount), shifted = node.operands, node.result()
+    name = "shift_right_logical" if _is_unsigned(operand) else "shift_right_arithmetic"
+    return build.compare(build.elementwise(name, shifted, amount), "EQ", operand)
+
+
+def _convert(build: Builder, node: Node) -> Value:
+    """Of a float: it is between the least number less 1 and the greatest plus 1. NaN is not.
+
+    Of an integer of the other sign: both are not negative.
+    """
+    given, result = node.operand(0), node.result()
+    is_unsigned = _is_unsigned(result)
+    if given.element_type.startswith(("f", "bf")):
+        wide = build.convert(given, "f64" if given.element_type == "f64" else "f32")
+        low = (-1.0, False) if is_unsigned else (-float(1 << 31), True)
+        if wide.element_type == "f64" and not is_unsigned:
+            low = (-float(1 << 31) - 1.0, False)
+        high = float(1 << (32 if is_unsigned else 31))
+        least, most = (build.float_splat(v, wide.static_shape, wide.element_type) for v in (low[0], high))
+        above = build.compare(wide, "GE" if low[1] else "GT", least)
+        return build.elementwise("and", above, build.compare(wide, "LT", most))
+    if given.element_type == "i1" or _is_unsigned(given) == is_unsigned:
+        return build.constant(1, result.static_shape, "i1")
+    return _not_negative(build, given if is_unsigned else result)
+
+
+_CLOSED = frozenset({"stablehlo.and", "stablehlo.or", "stablehlo.xor"})
+"""Ops that give numbers of 32 bits of such: the upper half is made of copies of the sign, or zeros."""
+
+_TESTS: Mapping[str, Callable[[Builder, Node], Value]] = {
+    "stablehlo.add": _add,
+    "stablehlo.subtract": _subtract,
+    "stablehlo.negate": _negate,
+    "stablehlo.abs": _negate,
+    "stablehlo.not": _not,
+    "stablehlo.multiply": _multiply,
+    "stablehlo.divide": _divide,
+    "stablehlo.shift_left": _shift_left,
+    "stablehlo.convert": _convert,
+}
+
+
+# --- sums ---------------------------------------------------------------------------------------------------------
+
+
+def _counted(node: Node) -> int:
+    """As many elements are summed for one of the result, the start included."""
+    if node.name == "stablehlo.reduce_window":
+        return prod(node.integers("window_dimensions")) + 1
+    shape = node.operand(0).static_shape
+    return prod(shape[dim] for dim in node.integers("dimensions")) + 1
+
+
+def _why_no_sum(node: Node) -> str:
+    body = node.blocks[0]
+    returned = body.terminator.operand(0).node
+    is_sum = returned is not None and returned.name == "stablehlo.add" and set(returned.operands) == {*body.arguments}
+    if len(node.results) != 1 or not is_sum:
+        return "it is no sum"
+    count = _counted(node)
+    return "" if count <= DIGITS[-1][1] else f"it sums {count - 1} elements"
+
+
+def _sum_fits(build: Builder, node: Node) -> Value:
+    """A sum by digits, whose carries go up: it fits where that of the upmost digits does.
+
+    Of n numbers of b bits each the sum is below n 2^b; the upmost digit is signed where the number is.
+    """
+    bits = next(bits for bits, most in DIGITS if _counted(node) <= most)
+    places = range(0, WIDTH, bits)
+    given = [_digits(build, value, bits) for value in node.operands]
+    types = [value.raw.type for value in node.results]
+    sums = [build.copy_on(node, [part[k] for part in given], types, {}).result() for k in range(len(places))]
+    total = sums[0]
+    unsigned = _is_unsigned(total)
+    for following in sums[1:]:
+        carry = build.elementwise("shift_right_logical", total, _number(build, bits, total))
+        total = build.elementwise("add", following, carry)
+    low, high = (0, 1 << bits) if unsigned else (-(1 << bits - 1), 1 << bits - 1)
+    below = build.compare(total, "LT", _number(build, high, total))
+    return (
+        below if unsigned else build.elementwise("and", below, build.compare(total, "GE", _number(build, low, total)))
+    )
+
+
+def _digits(build: Builder, value: Value, bits: int) -> list[Value]:
+    """The digits of numbers, the least first; the last one has the sign."""
+    mask, parts = _number(build, (1 << bits) - 1, value), list[Value]()
+    for place in range(0, WIDTH, bits):
+        is_last = place + bits == WIDTH
+        name = "shift_right_arithmetic" if is_last and not _is_unsigned(value) else "shift_right_logical"
+        moved = build.elementwise(name, value, _number(build, place, value)) if place else value
+        parts.append(moved if is_last else build.elementwise("and", moved, mask))
+    return parts
+
+
+# --- sums of products ---------------------------------------------------------------------------------------------
+
+
+def _products(node: Node) -> int:
+    """As many products are summed for one element of the result, or more."""
+    return prod(node.operand(1).static_shape)
+
+
+def _sum_of_products(build: Builder, node: Node) -> Value:
+    """The sum of the magnitudes of all products is below 2^30, rounded in f32.
+
+    Factors that are rounded to 8 bits or more, and 2^22 additions that are rounded to 24 or more, take less than a half
+    of a sum of what is not negative: (1 - 2^-8)^2 (1 - 2^-24)^(2^22) > 0.77. So the sum is below 2^31. It may fit where
+    this is false.
+    """
+    factors = [build.elementwise("abs", build.convert(value, "f32")) for value in node.operands]
+    raw_type = mlir.tensor_type(node.result().static_shape, "f32")
+    total = build.op(node.name, factors, [raw_type], mlir.attributes_of(node.raw)).result()
+    return build.compare(total, "LT", build.float_splat(float(1 << 30), total.static_shape, "f32"))

@@ -1,0 +1,66 @@
+"""The kinds of op. This list is their registration: rules, stages, reports and the command line know a kind from it."""
+
+from hlo_lower.base.registry import CompositeLoweringRegistry, Rule
+from hlo_lower.lowering.control.kind import ControlKind
+from hlo_lower.lowering.engine.kind import Kind, Stage
+from hlo_lower.lowering.gather.dynamic_kind import DynamicGatherKind
+from hlo_lower.lowering.gather.kind import GatherKind
+from hlo_lower.lowering.matrices.kind import LinearAlgebraKind
+from hlo_lower.lowering.plain.chlo_kind import ChloKind
+from hlo_lower.lowering.plain.composite_kind import CompositeKind
+from hlo_lower.lowering.plain.custom_call_kind import CustomCallKind
+from hlo_lower.lowering.plain.older_op_kind import OlderOpKind
+from hlo_lower.lowering.quirks.kind import RefusedFormKind
+from hlo_lower.lowering.ranks.kind import RankKind
+from hlo_lower.lowering.scatter.dynamic_kind import DynamicScatterKind
+from hlo_lower.lowering.scatter.kind import ScatterKind
+from hlo_lower.lowering.single_ops.kind import PlainOpKind
+from hlo_lower.lowering.single_ops.reverse_kind import ReverseKind
+from hlo_lower.lowering.sort.kind import SortKind
+from hlo_lower.lowering.types.kind import ComplexTypeKind, FloatTypeKind, IntegerTypeKind
+
+KINDS: tuple[Kind, ...] = (
+    ScatterKind(),
+    DynamicScatterKind(),
+    ReverseKind(),
+    GatherKind(),
+    DynamicGatherKind(),
+    CompositeKind(),
+    CustomCallKind(),
+    ChloKind(),
+    ComplexTypeKind(),
+    IntegerTypeKind(),
+    FloatTypeKind(),
+    RefusedFormKind(),
+    SortKind(),
+    ControlKind(),
+    LinearAlgebraKind(),
+    OlderOpKind(),
+    PlainOpKind(),
+    RankKind(),
+)
+
+
+def kinds_of(stage: Stage) -> tuple[Kind, ...]:
+    """The kinds whose ops are looked at in a stage, in order."""
+    return tuple(kind for kind in KINDS if kind.stage is stage)
+
+
+def new_registry() -> CompositeLoweringRegistry:
+    """A registry that knows the facts of every kind, without rules."""
+    return CompositeLoweringRegistry({kind.name: kind.domains for kind in KINDS})
+
+
+def default_registry() -> CompositeLoweringRegistry:
+    """A fresh registry with the rules of all kinds, checked for ambiguity."""
+    registry = new_registry()
+    for kind in KINDS:
+        for family in kind.families:
+            registry.extend(family)
+    registry.check()
+    return registry
+
+
+def title_of(rule: Rule) -> str:
+    """What a rule is for, for a reader: "Tile x assign, in bounds"."""
+    return next(kind for kind in KINDS if kind.name == rule.op).title(rule)

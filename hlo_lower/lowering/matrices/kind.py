@@ -1,0 +1,79 @@
+"""LAPACK's routines, as JAX calls them, `stablehlo.cholesky` and `stablehlo.triangular_solve`, for targets without."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Graph, Node
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Refused
+from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_name
+from hlo_lower.lowering.matrices import cholesky, lu, qr, triangular_solve
+from hlo_lower.lowering.matrices.matrix_call import (
+    CHOLESKY,
+    CUSTOM_CALL,
+    LINEAR_ALGEBRA,
+    TRIANGULAR_SOLVE,
+    MatrixFacts,
+    Routine,
+    is_lapack,
+    matrix_facts,
+)
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.plain.chlo_kind import CARRIED
+from hlo_lower.lowering.single_ops.plain_op import Numbers
+from hlo_lower.ops.targets.target import Target
+
+LOOP = "stablehlo.while"
+
+
+class LinearAlgebraKind(Kind):
+    """Factorizations of matrices, and solves."""
+
+    name = op = LINEAR_ALGEBRA
+    ops = frozenset({CUSTOM_CALL, CHOLESKY, TRIANGULAR_SOLVE})
+    stage = Stage.FLATTENED
+    domains = MatrixFacts.domains
+    families = (cholesky.rules, triangular_solve.rules, lu.rules, qr.rules)
+
+    def concerns(self, options: Options) -> bool:
+        """Where an op is refused, or a legal form is asked for."""
+        return options.legalize or super().concerns(options)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; None where the target takes it and a legal form was not asked for either."""
+        if node.name == CUSTOM_CALL and not is_lapack(mlir.call_target(node.raw)):
+            return None
+        is_refused = context.target.refusal(node.name, dtypes_on(node)) is not None
+        if not is_refused and not (node.name == CUSTOM_CALL and context.options.legalize):
+            return None
+        label = f"{node.name} @{mlir.call_target(node.raw)}" if node.name == CUSTOM_CALL else node.name
+        if not node.is_static:
+            return Subject(self, node, label, (), nothing)
+        is_bounded = context.options.float_mode == "reassociate"
+        facts = matrix_facts(node, Numbers.BOUNDED if is_bounded else Numbers.EXACT)
+
+        return Subject(self, node, label, (Candidate(facts),), as_it_stands(context, node))
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return frozenset(mlir.attributes_of(node.raw)) - {*CARRIED}
+
+    def refusal(self, target: Target, graph: Graph, built: Sequence[Node]) -> Refusal | None:
+        """By names: element types come later, and so do loops, which are unrolled in this stage."""
+        return refused_by_name(target, graph, [node for node in built if node.name != LOOP])
+
+    def left(self, context: Context, subject: Subject, refused: Refused) -> Cause:
+        if not subject.candidates:
+            return super().left(context, subject, refused)
+        facts = subject.candidates[0].facts
+        assert isinstance(facts, MatrixFacts)
+        if facts.routine is Routine.UNKNOWN:
+            return facts.why or super().left(context, subject, refused)
+        allowed = replace(facts, numbers=Numbers.BOUNDED)
+        if facts.numbers is Numbers.EXACT and any(
+            not rule.misses(allowed) for rule in context.registry.rules(LINEAR_ALGEBRA)
+        ):
+            return Code.OTHER_ROUNDINGS()
+        return super().left(context, subject, refused)

@@ -1,0 +1,1 @@
+"""chlo ops, composites, custom calls and older ops as plain StableHLO: their kinds and rules."""

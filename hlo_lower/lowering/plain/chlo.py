@@ -1,0 +1,117 @@
+"""`chlo` operations, made plain StableHLO by jaxlib's own pass, one by one.
+
+The pass is run over a function of its own that holds nothing but the operation, and what it wrote there (erf as a
+quotient of polynomials, top_k as a sort) is put in the operation's place, under its location.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.lowering.engine.op import OpLowering
+
+CHLO = "chlo."
+"""How the names of these operations begin, and the name under which rules for them are registered."""
+
+TO_STABLEHLO = "func.func(chlo-legalize-to-stablehlo)"
+FROM_SHAPE = "func.func(shape-legalize-to-stablehlo)"
+"""For dynamic shapes, which the first pass computes with operations of the shape dialect."""
+
+ALONE = "hlo_lower_alone"
+"""The function in which an operation is written out."""
+
+
+class TakenChlo(Enum):
+    """How the target takes it."""
+
+    WHOLE = "whole"
+    WRITTEN_OUT = "written out"
+
+
+@dataclass(frozen=True)
+class ChloFacts(FactsByName):
+    """The facts of one `chlo` operation.
+
+    Attributes:
+      taken: how the target takes it.
+      op: its name ("chlo.erf"), for conditions of rules.
+    """
+
+    taken: TakenChlo
+    op: str
+
+
+rules = RuleList()
+
+
+@rules.lowers(CHLO, taken={TakenChlo.WHOLE}, form="the operation itself")
+def chlo_to_itself(op: OpLowering[ChloFacts]) -> Sequence[Value]:
+    """Leave an operation that the target names among its composites. Equal: it is the same operation."""
+    return op.node.results
+
+
+@rules.lowers(CHLO, taken={TakenChlo.WRITTEN_OUT}, form="jaxlib's StableHLO form")
+def chlo_to_stablehlo(op: OpLowering[ChloFacts]) -> Sequence[Value]:
+    """Write an operation out as jaxlib's pass does.
+
+        %r = chlo.square %x   ->   %r = stablehlo.multiply %x, %x
+
+    Equal as far as that pass is right: it is the definition that XLA's own frontends use, exact for what is exact
+    (top_k) and an approximation by a stated polynomial for what is not (erf, lgamma).
+    """
+    return written_out(op.graph, op.build, op.node, op.node.name, mlir.attributes_of(op.node.raw))
+
+
+def written_out(
+    graph: Graph,
+    build: Builder,
+    node: Node,
+    name: str,
+    attributes: Mapping[str, mlir.RawAttribute],
+    by: str = TO_STABLEHLO,
+) -> list[Value]:
+    """Build what a pass of jaxlib makes of an operation.
+
+    Args:
+      graph: the module.
+      build: in front of the node.
+      node: what it stands for: its operands and the types of its results are the operation's.
+      name, attributes: the operation.
+      by: the pass.
+
+    Raises:
+      DoesNotApply: the pass fails, or has no form for it.
+    """
+    operands = node.operands
+    top = Builder(mlir.insert_at_end(graph.module.body), node.raw.location)
+    types = [", ".join(str(value.raw.type) for value in values) for values in (operands, node.results)]
+    signature = {
+        "sym_name": mlir.parse_attribute(f'"{_free_name(graph)}"'),
+        "sym_visibility": mlir.parse_attribute('"private"'),
+        "function_type": mlir.parse_attribute(f"({types[0]}) -> ({types[1]})"),
+    }
+    function = top.op("func.func", [], [], signature, regions=1)
+    block = Block(mlir.append_block(function.raw, 0, [value.raw.type for value in operands], node.raw.location))
+    inner = top.at_end(block)
+    made = inner.op(name, block.arguments, [result.raw.type for result in node.results], dict(attributes))
+    inner.op("func.return", made.results, [])
+    try:
+        mlir.run_pass(function.raw, by)
+        if not all(value.is_static for value in (*operands, *node.results)):
+            mlir.run_pass(function.raw, FROM_SHAPE)
+        if any(written.name == name or written.name.startswith(CHLO) for written in block.nodes):
+            raise DoesNotApply("jaxlib has no StableHLO form for it")
+        return build.inline_before(node, block, operands)
+    except mlir.PassError as error:
+        raise DoesNotApply(f"jaxlib cannot write it out: {error}") from None
+    finally:
+        function.raw.erase()
+
+
+def _free_name(graph: Graph) -> str:
+    names = (ALONE, *(f"{ALONE}_{number}" for number in range(len(graph.functions))))
+    return next(name for name in names if name not in graph.functions)

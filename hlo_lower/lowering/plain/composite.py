@@ -1,0 +1,210 @@
+"""`stablehlo.composite`: kept whole, written out by a rule of its own, or made a call of its decomposition.
+
+A composite names an operation of some producer ("odml.softmax"), carries its attributes and refers to a function, its
+decomposition, which is what it computes. The name, the version and the attributes are claims about that function (trap
+52): a name whose meaning is known counts only where the function is seen to compute it. Which of the three it becomes
+is chosen like the form of a scatter: by facts, in the same registry.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.registry import FactsByName, RuleList
+from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import reduce_along
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.plain.softmax_of import is_softmax
+
+COMPOSITE = "stablehlo.composite"
+
+
+class Name(Enum):
+    """What a composite's name stands for, and its decomposition is seen to compute."""
+
+    SOFTMAX = "softmax"
+    OTHER = "other"
+
+
+class TakenComposite(Enum):
+    """How the target takes it: one of a name that it takes, but of another meaning or version, it does not."""
+
+    WHOLE = "whole"
+    DECOMPOSED = "decomposed"
+
+
+class Elements(Enum):
+    """The element type of its first operand."""
+
+    FLOAT = "float"
+    OTHER = "other"
+
+
+class Axis(Enum):
+    """The axis that its attributes name."""
+
+    LAST = "last"
+    INNER = "inner"
+    NONE = "none"  # none, or none of its operand's
+
+
+NAMES: Mapping[str, Name] = {"odml.softmax": Name.SOFTMAX}
+"""The names whose meaning is known: LiteRT's exporters write odml.softmax with an attribute axis, -1 for the last."""
+
+VERSIONS = frozenset({0, 1})
+"""Versions of the composites of these names that are known; the specification's default is 0."""
+
+MEANT = frozenset({"axis"})
+"""The attributes of these that are known: whoever takes one whole goes by them."""
+
+FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
+
+@dataclass(frozen=True)
+class CompositeFacts(FactsByName):
+    """The facts of one composite.
+
+    Attributes:
+      name, taken, elements, axis: the facts that rules constrain.
+      full_name: its name in the module ("odml.softmax").
+      axis_number: the axis, counted from 0, or None.
+      claim: why its name counts for nothing; None where it does, or is not known.
+    """
+
+    name: Name
+    taken: TakenComposite
+    elements: Elements
+    axis: Axis
+    full_name: str
+    axis_number: int | None
+    claim: Cause | None = None
+
+
+rules = RuleList()
+
+
+def composite_facts(graph: Graph, node: Node, *, whole: Iterable[str]) -> CompositeFacts:
+    """The facts of a composite.
+
+    Args:
+      graph: the module, for its decomposition.
+      node: the composite.
+      whole: the names of those that the target takes whole. What one of a name without a known meaning computes is
+        between the target and whoever wrote the module.
+    """
+    full_name = mlir.symbol_name(node.raw.attributes["name"])
+    operand = node.operands[0] if node.operands else None
+    is_float = operand is not None and operand.is_static and operand.element_type in FLOATS
+    axis = _axis(node, operand)
+    last = None if operand is None or axis is None else len(operand.static_shape) - 1
+    name = NAMES.get(full_name, Name.OTHER)
+    function = graph.functions.get(node.body_name)
+    is_seen = function is not None and function.has_body and axis is not None and is_softmax(graph, function, axis)
+    claim = None
+    if name is Name.SOFTMAX and not is_seen:
+        name, claim = Name.OTHER, Code.NOT_SEEN_TO_BE("softmax")
+    is_taken = full_name in whole and not claim
+    if is_taken and full_name in NAMES:
+        claim = _unknown(node)
+    return CompositeFacts(
+        name=name,
+        taken=TakenComposite.WHOLE if is_taken and not claim else TakenComposite.DECOMPOSED,
+        elements=Elements.FLOAT if is_float else Elements.OTHER,
+        axis=Axis.NONE if axis is None else Axis.LAST if axis == last else Axis.INNER,
+        full_name=full_name,
+        axis_number=axis,
+        claim=claim,
+    )
+
+
+def _unknown(node: Node) -> Cause | None:
+    """The version or the attributes of a composite that are not known; None where all are."""
+    version = node.attribute("version")
+    if version is not None and mlir.integer_of(version) not in VERSIONS:
+        return Code.OTHER_VERSION(mlir.integer_of(version))
+    raw = node.attribute("composite_attributes")
+    others = sorted(set() if raw is None else set(mlir.entries_of(raw)) - MEANT)
+    return Code.OTHER_ATTRIBUTES(tuple(others)) if others else None
+
+
+def _axis(node: Node, operand: Value | None) -> int | None:
+    """The axis along which a composite of one operand works, where its result has that operand's type."""
+    raw = node.attribute("composite_attributes")
+    axis = None if raw is None else mlir.entries_of(raw).get("axis")
+    if axis is None or operand is None or not operand.is_static or len(node.operands) != 1:
+        return None
+    if [result.raw.type for result in node.results] != [operand.raw.type]:
+        return None
+    try:
+        number = mlir.integer_of(axis)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    rank = len(operand.static_shape)
+    return number % rank if -rank <= number < rank else None
+
+
+@rules.lowers(COMPOSITE, taken={TakenComposite.WHOLE}, form="the composite itself")
+def composite_to_itself(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
+    """Leave a composite that the target takes whole.
+
+        %r = stablehlo.composite "odml.softmax" %x {...}   ->   the same
+
+    Equal: nothing is changed. The target names it among its `composites`, so its compiler has a kernel for it, which
+    knows more than what can be read from the decomposition. The decomposition stays in the module. A name whose meaning
+    is known has to be that of its decomposition, at a version and with attributes that are known: the kernel goes by
+    nothing else.
+    """
+    return op.node.results
+
+
+@rules.lowers(
+    COMPOSITE,
+    form="e = exp(x - max(x)); e / sum(e), along the axis",
+    taken={TakenComposite.DECOMPOSED},
+    name={Name.SOFTMAX},
+    elements={Elements.FLOAT},
+    axis={Axis.LAST, Axis.INNER},
+)
+def composite_to_softmax(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
+    """Write a softmax out in its stable form.
+
+        %r = stablehlo.composite "odml.softmax" %x {composite_attributes = {axis = -1 : i64}, ...}
+    ->
+        %max = reduce(%x, -inf) applies maximum across [axis]
+        %e   = exponential(%x - broadcast(%max))
+        %r   = %e / broadcast(reduce(%e, 0) applies add across [axis])
+
+    Equal, because the decomposition was seen to be the same (`hlo_lower.lowering.plain.softmax_of`). With the
+    greatest x taken off no exponential overflows and the sum is at least 1. A NaN makes its whole row NaN through the
+    sum, whatever the maximum makes of it; so does a row of -inf (-inf - -inf), as in the decomposition. f16 and bf16
+    are computed in f32 and rounded once. The sum is taken in the compiler's order, so the last bits may differ from
+    the decomposition's: within (n + 8) machine epsilons of the result for an axis of n elements.
+    """
+    build, axis = op.build, op.facts.axis_number
+    (given,) = op.node.operands
+    assert axis is not None
+    value = build.convert(given, "f32") if given.element_type in ("f16", "bf16") else given
+    dims = [d for d in range(len(value.static_shape)) if d != axis]
+    element = mlir.tensor_element(value.raw.type)
+    lowest = build.infinity(element, is_negative=True)
+    greatest = build.broadcast(reduce_along(build, value, lowest, axis, "maximum"), value.static_shape, dims)
+    powers = build.elementwise("exponential", build.elementwise("subtract", value, greatest))
+    total = build.broadcast(reduce_along(build, powers, build.zero(element), axis, "add"), value.static_shape, dims)
+    return [build.convert(build.elementwise("divide", powers, total), given.element_type)]
+
+
+@rules.lowers(COMPOSITE, form="a call of its decomposition")
+def composite_to_call(op: OpLowering[CompositeFacts]) -> Sequence[Value]:
+    """Replace a composite by a call of its decomposition.
+
+        %r = stablehlo.composite "name" %x {decomposition = @f, ...}   ->   %r = func.call @f(%x)
+
+    Equal by definition (specification, composite: "semantics are those of the decomposition"). It is a call and not
+    the body: a scatter in a decomposition that several composites name stays one scatter, at its place, and the
+    consumer's own inliner decides. jaxlib's stablehlo-legalize-composite-to-call does the same for all composites at
+    once.
+    """
+    callee = {"callee": op.node.raw.attributes["decomposition"]}
+    return op.build.op("func.call", op.node.operands, [r.raw.type for r in op.node.results], callee).results

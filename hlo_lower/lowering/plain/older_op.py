@@ -1,0 +1,68 @@
+"""Ops that modules hold which were HLO before, as those of TensorFlow, and that others have taken the place of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Value
+from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.plain.chlo import written_out
+
+OLDER = "older op"
+"""The name under which rules for these ops are registered."""
+
+FROM_DEPRECATED = "func.func(stablehlo-legalize-deprecated-ops)"
+
+
+class OlderOp(Enum):
+    """Which op it is."""
+
+    BROADCAST = "stablehlo.broadcast"
+    DOT = "stablehlo.dot"
+    SET_DIMENSION_SIZE = "stablehlo.set_dimension_size"
+
+
+@dataclass(frozen=True)
+class OlderFacts(FactsByName):
+    """The fact of one such op: which it is."""
+
+    named: OlderOp
+
+
+OlderLowering = OpLowering[OlderFacts]
+
+rules = RuleList()
+
+
+@rules.lowers(OLDER, named={OlderOp.BROADCAST, OlderOp.DOT}, form="jaxlib's form of the op that took its place")
+def deprecated_to_present(op: OlderLowering) -> Sequence[Value]:
+    """Write it as the op that took its place, which jaxlib's pass does.
+
+        %r = stablehlo.dot %x, %w              ->   stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+        %r = stablehlo.broadcast %x, sizes = [2]   ->   stablehlo.broadcast_in_dim %x, dims = [1]
+
+    Equal: that op was defined to take this one's place. Costs nothing.
+    """
+    attributes = mlir.attributes_of(op.node.raw)
+    return written_out(op.graph, op.build, op.node, op.node.name, attributes, FROM_DEPRECATED)
+
+
+@rules.lowers(OLDER, named={OlderOp.SET_DIMENSION_SIZE}, form="the operand, whose dim has that size")
+def set_dimension_size_to_operand(op: OlderLowering) -> Sequence[Value]:
+    """Take the operand where the size is a constant, that of the dim: HLO has one behind each top_k.
+
+        %r = set_dimension_size(%x, %size), dim = d   ->   %x
+
+    Equal: no element is cut, and the result's type says what it did. Costs nothing.
+
+    Raises:
+      DoesNotApply: the size is another one, or not known: what lies beyond it does not count then, and a tensor of
+        static shape cannot say so.
+    """
+    value, size = op.node.operands
+    known = size.constant()
+    if known is None or int(known) != value.static_shape[op.node.integer("dimension")]:
+        raise DoesNotApply("the size that is set is not a constant, the dim's own")
+    return [value]

@@ -1,0 +1,76 @@
+"""Branches that read each value from around them once, for targets that refuse others (`RefusedForm.TWICE`).
+
+Core ML's converter makes an argument of each operand in a branch that is known around it, so that a value that is read
+twice is two arguments of one name. Constants are known around it, too: a pass before it moves all of them there, equal
+ones as one.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Block, Graph, Node, Value
+from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.targets.target import Target
+
+CASE, CONSTANT = "stablehlo.case", "stablehlo.constant"
+
+
+def read_once(graph: Graph, target: Target) -> None:
+    """Let each branch of a `case` begin with a copy of each value from around it that it reads twice or more, in place.
+
+        case (%i) { return add(%x, %x) }   ->   case (%i) { %y = convert %x; return add(%y, %y) }
+
+    Equal: a conversion to the type that is there already changes nothing. Constants of a branch count as from around
+    it, equal ones as one.
+    """
+    if RefusedForm.TWICE.value not in target.refused_forms:
+        return
+    with mlir.active(graph.context):
+        cases = [raw for raw in mlir.walked(graph.module.operation) if raw.name == CASE]  # constants are erased
+        for block in (block for raw in cases for block in Node(raw).blocks):
+            for values in _taken_twice(block):
+                _read_once(block, values)
+    graph.forget()
+
+
+def reads_twice(node: Node) -> bool:
+    """Whether a branch of a `case` reads a value from around it twice."""
+    return node.name == CASE and any(map(_taken_twice, node.blocks))
+
+
+def _taken_twice(block: Block) -> list[list[Value]]:
+    """The values from around a block that its own ops, those in regions of them left out, take more than once.
+
+    Equal constants stand in one list.
+    """
+    nodes = list(block.nodes)
+    own = {value for node in nodes if node.name != CONSTANT for value in node.results}
+    count = Counter(value for node in nodes for value in node.operands if value not in own)
+    alike: dict[object, list[Value]] = {}
+    for value in count:
+        node = value.node
+        is_constant = node is not None and node.name == CONSTANT
+        alike.setdefault(node.raw.attributes["value"] if node is not None and is_constant else value, []).append(value)
+    return [values for values in alike.values() if sum(count[value] for value in values) > 1]
+
+
+def _read_once(block: Block, values: Sequence[Value]) -> None:
+    first = next(iter(block.nodes))
+    build = Builder(mlir.insert_before(first.raw), first.raw.location)
+    made = values[0].node
+    given = values[0]
+    if made is not None and made.name == CONSTANT:
+        given = build.clone(made, [], [given.raw.type]).result()
+    copy = build.op("stablehlo.convert", [given], [given.raw.type])
+    taken = {value.raw for value in values}
+    for node in list(block.nodes):
+        if node != copy:
+            for raw in mlir.walked(node.raw):
+                for number, operand in enumerate(raw.operands):
+                    if operand in taken:
+                        raw.operands[number] = copy.result().raw
+    for value in values:
+        if (node := value.node) is not None and node.name == CONSTANT and not value.is_used:
+            node.raw.erase()

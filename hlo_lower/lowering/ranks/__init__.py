@@ -1,0 +1,1 @@
+"""Tensors of more dims than a target takes: their kind and its rules."""

@@ -1,0 +1,1 @@
+"""`stablehlo.scatter`: its kinds and its rules."""

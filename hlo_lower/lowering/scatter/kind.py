@@ -1,0 +1,246 @@
+"""`stablehlo.scatter` of static shape, and what scatters of any shape have in common."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+from hlo_lower.base import english
+from hlo_lower.base.causes import Cause, Code
+from hlo_lower.base.errors import NotLoweredError
+from hlo_lower.base.registry import Rule
+from hlo_lower.facts.scatter.canonical import CanonicalScatter, NotCanonicalError, canonicalize
+from hlo_lower.facts.scatter.classify import classify
+from hlo_lower.facts.scatter.describe import ScatterPlace, describe, describe_refused, of_equivalent
+from hlo_lower.facts.scatter.facts import Dialect, FloatMode, OutOfBounds, ScatterFacts
+from hlo_lower.facts.scatter.record import ScatterRecord
+from hlo_lower.facts.scatter.side_effects import refuse_side_effects
+from hlo_lower.facts.scatter.spread_dims import spread_dims
+from hlo_lower.facts.scatter.unfold import unfolded
+from hlo_lower.facts.scatter.uniform import constant_dims
+from hlo_lower.facts.scatter.unreduced import mesh_of
+from hlo_lower.facts.values.site import Site
+from hlo_lower.facts.values.value_numbering import Computed
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Kept, Refused
+from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, nothing
+from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.scatter.native import has_safe_rows, kept_by
+from hlo_lower.lowering.scatter.rules import FAMILIES, class_name
+from hlo_lower.ops.targets.target import Target
+
+SCATTER = "stablehlo.scatter"
+OWNED = frozenset({"scatter_dimension_numbers", "indices_are_sorted", "unique_indices"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterSubject(Subject):
+    """A scatter as it is read.
+
+    Attributes:
+      number: in program order, from 1.
+      describe: gives what is told of it, before what became of it; it may be gone by then.
+      decided: what is certain of it without any rule.
+      last_resort: gives what becomes of it where there is no rule, if the target takes it then.
+    """
+
+    number: int
+    describe: Callable[[], ScatterRecord]
+    decided: Kept | Refused | None = None
+    last_resort: Callable[[], Kept | None] = lambda: None
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What is known of a scatter and of its twins, and what is told of the first one, where the evidence lies."""
+
+    scatter: CanonicalScatter
+    facts: ScatterFacts
+    candidates: Sequence[Candidate]
+    told: str
+    kept: Kept | None
+    record: ScatterRecord
+    computed: Computed
+
+
+class ScatterKind(Kind):
+    """Scatters of static shape."""
+
+    name = op = SCATTER
+    stage = Stage.SCATTERS
+    domains = ScatterFacts.domains
+    families = FAMILIES
+    owned = OWNED
+
+    def read(self, context: Context, node: Node) -> ScatterSubject | None:
+        """What is known of it; what is known of a scatter is known of its twins, which differ in where they stand."""
+        operands = list(node.raw.operands)
+        types = tuple([operand.type for operand in operands])
+        if not all(map(mlir.is_static, types)):
+            return None
+        if (refused := refused_as_unreduced(self, context, node)) is not None:
+            return refused
+        indices = Value(operands[len(types) // 2])
+        computed = context.numbering.computed(indices)
+        updates = operands[len(types) // 2 + 1 :] if prod(indices.static_shape) > 1 else ()
+        key = (
+            types,
+            computed.number,
+            context.numbering.region(node.blocks[0]),
+            tuple(map(constant_dims, updates)),
+            spread_dims(node.raw) if context.is_partitioned else frozenset[int](),
+            mlir.attribute_key(node.raw),
+            context.unreduced.get(node),
+        )
+        known = context.read.get(key)
+        if isinstance(known, _Read):
+            place = ScatterPlace.of(context.graph, context.numbers[node], node)
+            told = partial(of_equivalent, known.record, known.facts, place, (known.computed, computed))
+            return self._subject(context, node, known, told)
+        try:
+            scatter = _canonical(context, node)
+        except NotCanonicalError as error:
+            return refused_as_it_stands(self, context, node, error.cause)
+        read = context.read[key] = _read(context, scatter, _classified(context, scatter), computed)
+        record = read.record
+        return self._subject(context, node, read, lambda: record)
+
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All that a rule built; of a target with a safe scatter all but the scatter."""
+        is_safe = any(native.when == "safe" for native in target.keep)
+        return [node for node in built if node.name != SCATTER] if is_safe else built
+
+    def _subject(
+        self, context: Context, node: Node, read: _Read, describe: Callable[[], ScatterRecord]
+    ) -> ScatterSubject:
+        return ScatterSubject(
+            kind=self,
+            node=node,
+            label=SCATTER,
+            candidates=read.candidates,
+            given=partial(_given, context.graph, read.scatter, node),
+            told=read.told,
+            equivalence=read,
+            number=context.numbers[node],
+            describe=describe,
+            decided=read.kept,
+            last_resort=partial(_last_resort, context.target, read, node),
+            **about(context, node),
+        )
+
+    def title(self, rule: Rule) -> str:
+        return class_name(rule)
+
+
+def _given(graph: Graph, scatter: CanonicalScatter, node: Node, facts: ScatterFacts, build: Builder) -> ScatterLowering:
+    """What a rule is given of a twin of a scatter, or of itself."""
+    return ScatterLowering(replace(scatter, node=node), facts, graph, build)
+
+
+def _last_resort(target: Target, read: _Read, node: Node) -> Kept | None:
+    kept = kept_by(target, replace(read.scatter, node=node), read.facts, "no_lowering")
+    return Kept(kept) if kept else None
+
+
+def _read(context: Context, scatter: CanonicalScatter, facts: ScatterFacts, computed: Computed) -> _Read:
+    """What is told of a scatter and of its twins, while nothing of the module is changed."""
+    dtype = ", ".join(v.element_type for v in scatter.operands)
+    told = f"subset={facts.subset.value} combiner={facts.combiner.value} dtype={dtype}"
+    told += f" offsets={facts.offsets.value} in_bounds={facts.in_bounds.value} unique={facts.unique.value}"
+    kept = kept_by(context.target, scatter, facts, "always")
+    return _Read(
+        scatter,
+        facts,
+        candidates=context.preference.candidates(facts),
+        told=f"{told} oob={facts.oob.value}",
+        kept=Kept(kept) if kept else None,
+        record=describe(context.graph, context.numbers[scatter.node], scatter, facts),
+        computed=computed,
+    )
+
+
+def _canonical(context: Context, node: Node) -> CanonicalScatter:
+    """The canonical form.
+
+    Raises:
+      NotCanonicalError: it has none, or its region has a side effect.
+    """
+    refuse_side_effects(context.graph, node.blocks[0])
+    scatter = canonicalize(node)
+    if context.target.index_type == "i32" and scatter.has_wide_indices:
+        interval = context.analysis.of(Site(scatter.indices))
+        scatter = replace(scatter, narrowed=True, index_range=interval.hull())
+    return unfolded(scatter, context.analysis)
+
+
+def _classified(context: Context, scatter: CanonicalScatter) -> ScatterFacts:
+    options = context.options
+    facts = classify(
+        scatter,
+        context.analysis,
+        OutOfBounds(options.oob),
+        FloatMode(options.float_mode),
+        trust_flags=options.trust_flags,
+        costs=context.preference.costs,
+        has_own=partial(has_safe_rows, options.target, scatter),
+    )
+    return replace(facts, dialect=Dialect(options.target.dialect))
+
+
+# --- what scatters of any shape have in common ---
+
+
+def about(context: Context, node: Node) -> dict[str, Any]:
+    """What is said to the user of a scatter, and of what its result is part."""
+    number, said = context.numbers[node], context.unreduced.get(node)
+    return {
+        "next_step": f"hlo-lower report --explain {number} {context.graph.name}",
+        "otherwise": f"--skip '#{number}' leaves this scatter",
+        "mesh": None if said is None else mesh_of(said),
+    }
+
+
+def refused_as_it_stands(kind: Kind, context: Context, node: Node, reason: Cause) -> ScatterSubject:
+    """A scatter that cannot be lowered, whatever rules there are."""
+    error = NotLoweredError(
+        context.place(node),
+        f"{SCATTER}: {english.told(reason)}",
+        facts=f"operand {node.operands[0].raw.type}, {len(node.results)} result(s)",
+        nearest=("every scatter of ranked tensors of plain element type has a lowering",),
+        next_step="--keep-unsupported converts all but these",
+    )
+    return _without_forms(kind, context, node, reason, error)
+
+
+def refused_as_unreduced(kind: Kind, context: Context, node: Node) -> ScatterSubject | None:
+    """A scatter whose result is said to be unreduced in a language that has no way to say it of part of one."""
+    said = context.unreduced.get(node)
+    if said is None or mesh_of(said) is not None:
+        return None
+    error = NotLoweredError(
+        context.place(node),
+        f"{SCATTER}: its result is unreduced, a part of the sum on each device; a lowering gives each the whole",
+        facts=said,
+        nearest=("unreduced results are lowered where Shardy says so: sdy.sharding, sdy.sharding_constraint",),
+        next_step="--keep-unsupported leaves it a scatter, or take `unreduced` out of the sharding",
+    )
+    return _without_forms(kind, context, node, Code.UNREDUCED(), error)
+
+
+def _without_forms(kind: Kind, context: Context, node: Node, reason: Cause, error: NotLoweredError) -> ScatterSubject:
+    number = context.numbers[node]
+    record = describe_refused(context.graph, number, node, context.options.oob, reason)
+    return ScatterSubject(
+        kind=kind,
+        node=node,
+        label=SCATTER,
+        candidates=(),
+        given=nothing,
+        number=number,
+        describe=lambda: record,
+        decided=Refused(error, reason),
+    )

@@ -1,0 +1,135 @@
+"""Ops of static shape that a target refuses, whole or on some element types, each lowered by a rule of its own."""
+
+from collections.abc import Sequence
+
+from hlo_lower.base.causes import Cause
+from hlo_lower.base.registry import Rule
+from hlo_lower.facts.values.site import Site
+from hlo_lower.ir.view import Node
+from hlo_lower.lowering.engine.context import Context
+from hlo_lower.lowering.engine.decision import Refused
+from hlo_lower.lowering.engine.kind import Candidate, Kind, Stage, Subject, as_it_stands, nothing
+from hlo_lower.lowering.engine.legality import dtypes_on
+from hlo_lower.lowering.gather import dynamic_gather
+from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.quirks.forms_of_ops import refused_op_form, refuses_forms
+from hlo_lower.lowering.single_ops import (
+    batch_norm,
+    convolution,
+    dot_of_integers,
+    fft,
+    float_ops,
+    integer_ops,
+    pad,
+    random_bits,
+    reduce_halves,
+    reduce_window,
+    remainder,
+    select_and_scatter,
+)
+from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
+from hlo_lower.lowering.types.carried.carrier import bits_of
+from hlo_lower.lowering.types.kind import is_of_parts
+from hlo_lower.ops.targets.refused_forms import RefusedForm
+from hlo_lower.ops.targets.target import Target
+
+
+class PlainOpKind(Kind):
+    """Ops for which there is a table of rules."""
+
+    name = op = PLAIN
+    ops = frozenset(op.value for op in PlainOp)
+    stage = Stage.LOWERED
+    domains = PlainFacts.domains
+    families = (
+        remainder.rules,
+        reduce_window.rules,
+        float_ops.rules,
+        integer_ops.rules,
+        batch_norm.rules,
+        select_and_scatter.rules,
+        dot_of_integers.rules,
+        reduce_halves.rules,
+        fft.rules,
+        pad.rules,
+        convolution.rules,
+        dynamic_gather.plain_rules,
+        random_bits.rules,
+    )
+
+    def concerns(self, options: Options) -> bool:
+        return refuses_forms(options.target) or super().concerns(options)
+
+    def read(self, context: Context, node: Node) -> Subject | None:
+        """What is known of it; without any form where its shape is dynamic, None where the target takes it.
+
+        One that is taken is read, too, where it stands in a form that is not. An op that is refused for its element
+        types alone is first computed on others, where that can be done; one of complex numbers always is.
+        """
+        is_whole = context.target.refuses_op(node.name) is not None
+        form = None if is_whole else refused_op_form(context.target, node)
+        if form is None and context.target.refusal(node.name, dtypes_on(node)) is None:
+            return None
+        if form is None and not context.is_carried and not is_whole:
+            return None
+        if is_of_parts(context.target, node) and node.name != PlainOp.FFT.value:
+            return None
+        if not node.is_static:
+            return Subject(self, node, node.name, (), nothing)
+        return Subject(self, node, node.name, [Candidate(_facts(context, node, form))], as_it_stands(context, node))
+
+    def judged(self, target: Target, built: Sequence[Node]) -> Sequence[Node]:
+        """All but shifts: where the target has none, they are lowered next, and those rules build none."""
+        return [node for node in built if node.name not in SHIFTS]
+
+    def owns(self, node: Node) -> frozenset[str]:
+        return OWNED
+
+    def nearest(self, context: Context, subject: Subject, refused: Refused) -> Sequence[tuple[Rule, tuple[Cause, ...]]]:
+        """The rules for ops of its name."""
+        facts, tried = subject.candidates[0].facts, {rule.name: why for rule, why in refused.nearest}
+        known = context.registry.rules(PLAIN)
+        own = [r for r in known if all(facts[f] in r.constraints.get(f, {facts[f]}) for f in ("named", "needs"))]
+        return [(rule, tried.get(rule.name) or rule.misses(facts)) for rule in own]
+
+    def title(self, rule: Rule) -> str:
+        """ "round_nearest_even, elements floats"."""
+        return super().title(rule).removeprefix("op, named stablehlo.")
+
+
+SHIFTS = frozenset(op.value for op in (PlainOp.SHIFT_LEFT, PlainOp.SHIFT_RIGHT, PlainOp.SHIFT_RIGHT_LOGICAL))
+WINDOWED = (PlainOp.REDUCE_WINDOW, PlainOp.SELECT_AND_SCATTER)
+
+OWNED = frozenset(
+    (
+        *("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding", "dimensions"),
+        *("exponent_bits", "mantissa_bits", "epsilon", "feature_index", "result_accuracy"),
+        *("dot_dimension_numbers", "precision_config", "algorithm", "fft_type", "fft_length"),
+        *("edge_padding_low", "edge_padding_high", "interior_padding", "dimension_numbers", "feature_group_count"),
+        *("batch_group_count", "lhs_dilation", "rhs_dilation", "window_reversal", "rng_algorithm"),
+    )
+)
+"""Attributes that make an op what it is."""
+
+
+def _facts(context: Context, node: Node, form: RefusedForm | None) -> PlainFacts:
+    named = PlainOp(node.name)
+    return PlainFacts(
+        named,
+        elements_of(node.operand(0).element_type),
+        Numbers.BOUNDED if context.options.float_mode == "reassociate" else Numbers.EXACT,
+        form or Whole.WHOLE,
+        bits_of(node.operand(0).element_type),
+        is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
+        window=reduce_window.window_elements(node) if named in WINDOWED else 0,
+        summed=dot_of_integers.summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
+    )
+
+
+def _is_safe_divisor(context: Context, node: Node) -> bool:
+    """Whether no divisor of an integer division is 0, or -1."""
+    divisor = node.operand(1)
+    if elements_of(divisor.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
+        return False
+    low, high = context.analysis.of(Site(divisor)).hull()
+    return low > 0 or high < -1

@@ -1,0 +1,126 @@
+"""Ops that a target refuses, each by a rule of its own out of plainer ones: one kind, whose rules are a table.
+
+A rule is found by the op's name and what its elements are; whether the target takes what it builds shows once it is
+built, type by type.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hlo_lower.base.registry import DoesNotApply, FactsByName
+from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.ops.targets.refused_forms import RefusedForm
+
+PLAIN = "op"
+"""The name under which rules for these ops are registered."""
+
+
+class PlainOp(Enum):
+    """The ops for which there are rules."""
+
+    ATAN2 = "stablehlo.atan2"
+    BATCH_NORM_GRAD = "stablehlo.batch_norm_grad"
+    BATCH_NORM_INFERENCE = "stablehlo.batch_norm_inference"
+    BATCH_NORM_TRAINING = "stablehlo.batch_norm_training"
+    CBRT = "stablehlo.cbrt"
+    CLAMP = "stablehlo.clamp"
+    CONVOLUTION = "stablehlo.convolution"
+    COUNT_LEADING_ZEROS = "stablehlo.count_leading_zeros"
+    DOT_GENERAL = "stablehlo.dot_general"
+    DYNAMIC_GATHER = "stablehlo.dynamic_gather"
+    EXPM1 = "stablehlo.exponential_minus_one"
+    FFT = "stablehlo.fft"
+    IS_FINITE = "stablehlo.is_finite"
+    LOG1P = "stablehlo.log_plus_one"
+    LOGISTIC = "stablehlo.logistic"
+    PAD = "stablehlo.pad"
+    POPCNT = "stablehlo.popcnt"
+    REDUCE_PRECISION = "stablehlo.reduce_precision"
+    REDUCE = "stablehlo.reduce"
+    REDUCE_WINDOW = "stablehlo.reduce_window"
+    REMAINDER = "stablehlo.remainder"
+    RNG_BIT_GENERATOR = "stablehlo.rng_bit_generator"
+    ROUND_AFZ = "stablehlo.round_nearest_afz"
+    ROUND_EVEN = "stablehlo.round_nearest_even"
+    SELECT_AND_SCATTER = "stablehlo.select_and_scatter"
+    SHIFT_LEFT = "stablehlo.shift_left"
+    SHIFT_RIGHT = "stablehlo.shift_right_arithmetic"
+    SHIFT_RIGHT_LOGICAL = "stablehlo.shift_right_logical"
+    SIGN = "stablehlo.sign"
+    TAN = "stablehlo.tan"
+
+
+class Elements(Enum):
+    """What its first operand holds."""
+
+    SIGNED = "signed integers"
+    UNSIGNED = "unsigned integers"
+    FLOAT = "floats"
+    BOOLEAN = "booleans"
+    OTHER = "others"
+
+
+class Numbers(Enum):
+    """Whether floats may come out otherwise than the op's own, within the bound of the rule (the float mode)."""
+
+    EXACT = "exact"
+    BOUNDED = "bounded"
+
+
+class Whole(Enum):
+    """What an op is refused for that is refused in every form."""
+
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class PlainFacts(FactsByName):
+    """The facts of one op of static shape.
+
+    Attributes:
+      named, elements, numbers, needs: the facts that rules constrain; `needs` is the form that the target refuses.
+      bits: of an integer of its first operand; 0 of other elements.
+      is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
+      window: elements of a window; 0 where there is none.
+      summed: numbers that each element of a product is the sum of.
+    """
+
+    named: PlainOp
+    elements: Elements
+    numbers: Numbers
+    needs: Whole | RefusedForm = Whole.WHOLE
+    bits: int = 0
+    is_safe_divisor: bool = False
+    window: int = 0
+    summed: int = 0
+
+
+PlainLowering = OpLowering[PlainFacts]
+
+
+ANOTHER_ORDER = "floats may be added in another order, which has to be allowed: --float-mode reassociate"
+"""Why a rule does not apply that leaves it to XLA, or to the consumer, in which order floats are rounded."""
+
+
+def must_not_round_otherwise(op: PlainLowering) -> None:
+    """Say that an op may add the same products in another order.
+
+    Raises:
+      DoesNotApply: they are floats, and that is not allowed.
+    """
+    if op.facts.elements not in (Elements.SIGNED, Elements.UNSIGNED) and op.facts.numbers is not Numbers.BOUNDED:
+        raise DoesNotApply(ANOTHER_ORDER)
+
+
+FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def elements_of(name: str) -> Elements:
+    """What an element type is, of those that rules tell apart."""
+    if name == "i1":
+        return Elements.BOOLEAN
+    if name in FLOATS:
+        return Elements.FLOAT
+    if name.lstrip("u").startswith("i") and name.lstrip("ui") in ("8", "16", "32", "64"):
+        return Elements.UNSIGNED if name.startswith("u") else Elements.SIGNED
+    return Elements.OTHER

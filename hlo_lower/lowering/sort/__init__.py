@@ -1,0 +1,1 @@
+"""`stablehlo.sort` and `top_k`: their kinds and their rules."""

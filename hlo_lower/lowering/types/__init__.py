@@ -1,0 +1,1 @@
+"""Element types that a target does not take: their kinds and rules."""

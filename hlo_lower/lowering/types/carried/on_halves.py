@@ -1,0 +1,186 @@
+"""An op of 64-bit integers on their halves: which form each op has."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from hlo_lower.base.registry import DoesNotApply
+from hlo_lower.facts.ranges.transfer.booleans import comparison_direction
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.types.carried.carrier import MARK, is_unsigned
+from hlo_lower.lowering.types.carried.carrying import Carrying
+from hlo_lower.lowering.types.carried.exactness import BY_HALVES, ON_HALVES
+from hlo_lower.lowering.types.carried.halves import (
+    add,
+    choose,
+    is_less,
+    multiply,
+    negate,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    sign_of,
+    size,
+    subtract,
+)
+from hlo_lower.lowering.types.carried.halves_converted import converted_halves
+from hlo_lower.lowering.types.carried.halves_folded import folded_halves, is_folded
+from hlo_lower.lowering.types.carried.halves_moved import iota, moved_by_parts, moved_rows
+from hlo_lower.lowering.types.carried.halves_products import PRODUCTS, product_of_halves
+from hlo_lower.lowering.types.carried.halves_quotients import divide, remainder
+from hlo_lower.lowering.types.carried.pairs import Pair, join, split
+from hlo_lower.lowering.types.carried.regions_of_pairs import Body, on_each_part, parts_of, with_region
+
+
+def on_halves(c: Carrying, node: Node, operands: Sequence[Value], body: Body) -> list[Value]:
+    """An op of 64-bit integers on halves.
+
+    Args:
+      c: builds.
+      node: the op.
+      operands: those of the op, on their carriers.
+      body: for its region.
+
+    Raises:
+      DoesNotApply: it has no such form.
+    """
+    name = node.name.removeprefix("stablehlo.")
+    if name == "convert":
+        return [converted_halves(c, node, operands[0])]
+    if name in EACH and c.is_nested:
+        return [on_each_part(c, node, parts_of(c, node.operands, operands))]
+    if name in ON_HALVES:
+        return [moved_rows(c, node, operands)]
+    if name in BY_HALVES:
+        return [moved_by_parts(c, node, operands)]
+    if name == "iota":
+        return [iota(c, node)]
+    if node.has_regions:
+        return [folded_halves(c, node, operands)] if is_folded(c, node) else with_region(c, node, operands, body)
+    if name in PRODUCTS:
+        return [product_of_halves(c, node, operands)]
+    unsigned = is_unsigned(node.operand(0).element_type)
+    if name in SHIFTS:
+        return [join(c.build, _shifted(c, node, operands))]
+    pairs = [split(c.build, value) for value in operands]
+    if name == "compare":
+        return [is_less(c, *pairs, unsigned=unsigned, direction=comparison_direction(node))]
+    if name in ARITHMETIC:
+        return [join(c.build, ARITHMETIC[name](c, *pairs))]
+    if name in WITH_SIGN:
+        return [join(c.build, WITH_SIGN[name](c, unsigned, *pairs))]
+    raise DoesNotApply(f"{node.name} has no form on halves")
+
+
+EACH = ("and", "or", "xor", "not", "select")
+"""Ops that are those of both halves: of both in one tensor, but in a body, which is of scalars."""
+
+
+# --- order and sign ---
+
+
+def _least(c: Carrying, unsigned: bool, x: Pair, y: Pair) -> Pair:
+    return choose(c, is_less(c, x, y, unsigned=unsigned), x, y)
+
+
+def _greatest(c: Carrying, unsigned: bool, x: Pair, y: Pair) -> Pair:
+    return choose(c, is_less(c, x, y, unsigned=unsigned, direction="GT"), x, y)
+
+
+def _clamped(c: Carrying, unsigned: bool, low: Pair, x: Pair, high: Pair) -> Pair:
+    """min(max(x, low), high), as it is defined; bounds that are scalars are spread."""
+    shape = x[0].static_shape
+    low, high = (
+        (c.build.broadcast(p[0], shape), c.build.broadcast(p[1], shape)) if p[0].shape == () else p for p in (low, high)
+    )
+    return _least(c, unsigned, _greatest(c, unsigned, x, low), high)
+
+
+def _sign(c: Carrying, unsigned: bool, x: Pair) -> Pair:
+    """-1, 0 or 1: the upper half's sign, and whether any half is other than 0."""
+    zero = c.number(0, x[0])
+    some = c.choose(c.holds(x[1], "NE", 0), 1, c.choose(c.holds(x[0], "NE", 0), 1, zero))
+    if unsigned:
+        return some, zero
+    sign = sign_of(c, x[1])
+    return c.choose(c.holds(x[1], "LT", 0), -1, some), sign
+
+
+def _ones(c: Carrying, x: Pair) -> Pair:
+    """The ones of both halves."""
+    return c.do("add", *(c.build.elementwise("popcnt", half) for half in x)), c.number(0, x[0])
+
+
+def _zeros(c: Carrying, x: Pair) -> Pair:
+    """The leading zeros of the upper half, and where that is 0 those of the lower one, too."""
+    low, high = (c.build.elementwise("count_leading_zeros", half) for half in x)
+    return c.choose(c.holds(x[1], "EQ", 0), c.do("add", low, 32), high), c.number(0, x[0])
+
+
+ARITHMETIC: Mapping[str, Callable[..., Pair]] = {
+    "add": add,
+    "subtract": subtract,
+    "negate": negate,
+    "multiply": multiply,
+    "abs": size,
+    "popcnt": _ones,
+    "count_leading_zeros": _zeros,
+}
+WITH_SIGN: Mapping[str, Callable[..., Pair]] = {
+    "minimum": _least,
+    "maximum": _greatest,
+    "clamp": _clamped,
+    "sign": _sign,
+    "divide": divide,
+    "remainder": remainder,
+}
+
+
+# --- shifts ---
+
+SHIFTS: Mapping[str, Callable[[Carrying, Pair, int], Pair]] = {
+    "shift_left": shift_left,
+    "shift_right_logical": shift_right_logical,
+    "shift_right_arithmetic": shift_right_arithmetic,
+}
+
+
+def _shifted(c: Carrying, node: Node, operands: Sequence[Value]) -> Pair:
+    """A shift by what is known, or by each power of two that the amount has.
+
+    Equal: a shift by 32 a + 16 b + ... + f is one by 32 where a is 1, then by 16, and so on; an amount of 64 or more,
+    or a negative one, shifts all bits out.
+    """
+    shift, x = SHIFTS[node.name.removeprefix("stablehlo.")], split(c.build, operands[0])
+    known = _amount(node)
+    if known is not None:
+        return shift(c, x, known)
+    amount, beyond = split(c.build, operands[1])
+    outside = c.build.select(
+        c.holds(beyond, "EQ", 0), c.holds(c.flip(amount), "GE", 64 - (1 << 31)), c.holds(beyond, "NE", 0)
+    )
+    rest, found = amount, x
+    for count in (32, 16, 8, 4, 2, 1):
+        is_in = c.holds(rest, "GE", count)
+        found = choose(c, is_in, shift(c, found, count), found)
+        rest = c.choose(is_in, c.do("subtract", rest, count), rest)
+    return choose(c, outside, shift(c, x, 64), found)
+
+
+def is_by_known_amount(node: Node) -> bool:
+    """Whether a shift's amount is looked at and not computed with."""
+    return node.name.removeprefix("stablehlo.") in SHIFTS and _amount(node) is not None
+
+
+def _amount(node: Node) -> int | None:
+    """By how much all elements are shifted, where that is known; what is negative is more than all bits."""
+    given = node.operand(1).node
+    while given is not None and (given.name == "stablehlo.broadcast_in_dim" or given.attribute(MARK) is not None):
+        given = given.operand(0).node  # what is spread, or was put on halves before
+    values = None if given is None else given.constant()
+    if values is not None and values.dtype.itemsize == 4:
+        values = np.ascontiguousarray(values).view(np.int64)
+    if values is None or values.size == 0 or bool((values != values.reshape(-1)[0]).any()):
+        return None
+    amount = int(values.reshape(-1)[0])
+    return amount if 0 <= amount < 64 else 64

@@ -1,0 +1,1 @@
+"""Matchers: one named op each."""

@@ -1,0 +1,199 @@
+"""Products, sums and powers as exports write them: factors in any order, constants before or after, a square as a
+product, a power or `chlo.square`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo_lower.ir import mlir
+from hlo_lower.named.match.terms import Term, is_rounded
+
+CASTS = frozenset({"convert"})
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Factors, and constants.
+
+    Attributes:
+      factors: what is multiplied, in the order in which it stands.
+      divisors: what is divided by.
+      constants: numbers that are multiplied.
+      divided: numbers that are divided by.
+    """
+
+    factors: tuple[Term, ...]
+    divisors: tuple[Term, ...] = ()
+    constants: tuple[Any, ...] = ()
+    divided: tuple[Any, ...] = ()
+
+    def times(self, other: "Product") -> "Product":
+        """The product of both."""
+        pairs = zip(self._parts, other._parts, strict=True)
+        return Product(*(a + b for a, b in pairs))
+
+    def over(self, other: "Product") -> "Product":
+        """The quotient of both."""
+        return self.times(Product(other.divisors, other.factors, other.divided, other.constants))
+
+    @property
+    def _parts(self) -> tuple[tuple[Any, ...], ...]:
+        return self.factors, self.divisors, self.constants, self.divided
+
+    def is_scaled_by(self, number: float) -> bool:
+        """Whether its constants are one number, as their type rounds it or its reciprocal; 1: there are none.
+
+        Several constants count where they are powers of 2, which round nothing.
+        """
+        if not self.constants and not self.divided:
+            return number == 1
+        if len(self.constants) == 1 and not self.divided:
+            return is_rounded(self.constants[0], number)
+        if len(self.divided) == 1 and not self.constants:
+            return is_rounded(self.divided[0], 1 / number)
+        total = 1.0
+        for value in self.constants:
+            total *= float(value)
+        for value in self.divided:
+            total /= float(value)
+        return is_rounded(np.array(total).astype((*self.constants, *self.divided)[0].dtype)[()], number)
+
+
+def product(term: Term, *stops: Term, depth: int = 6) -> Product:
+    """A value as a product, as far as multiplications, divisions, negations, powers and constants go.
+
+    Args:
+      term: the value.
+      stops: factors that are not taken apart.
+      depth: how many ops are taken apart one above the other.
+    """
+    if depth and not any(term is stop for stop in stops):
+        if term.op in ("multiply", "divide"):
+            first, second = (_constant_or_product(one, stops, depth - 1) for one in term.operands)
+            return first.times(second) if term.op == "multiply" else first.over(second)
+        if term.op == "negate":
+            inner = product(term.operands[0], *stops, depth=depth - 1)
+            return inner.times(Product((), constants=(_number(term, -1),)))
+        if term.op == "chlo.square":
+            inner = product(term.operands[0], *stops, depth=depth - 1)
+            return inner.times(inner)
+        if term.op == "power" and (exponent := _whole(term.operands[1])) is not None:
+            inner, found = product(term.operands[0], *stops, depth=depth - 1), Product(())
+            for _ in range(exponent):
+                found = found.times(inner)
+            return found
+    return Product((term,))
+
+
+def _constant_or_product(term: Term, stops: tuple[Term, ...], depth: int) -> Product:
+    scalar = term.scalar
+    return product(term, *stops, depth=depth) if scalar is None else Product((), constants=(scalar,))
+
+
+def _number(term: Term, number: float) -> Any:
+    return np.array(number).astype(mlir.dtype_of(term.element))[()]
+
+
+def _whole(term: Term) -> int | None:
+    """A small whole number that a term is."""
+    number = term.scalar
+    return int(number) if number is not None and float(number) in (1, 2, 3, 4) else None
+
+
+def is_product(term: Term, factors: Sequence[Term], number: float) -> bool:
+    """Whether a value is the product of a number and these factors, in any order."""
+    found = product(term, *factors)
+    left = list(found.factors)
+    for factor in factors:
+        if not any(factor is one for one in left):
+            return False
+        left.remove(factor)
+    return not left and not found.divisors and found.is_scaled_by(number)
+
+
+def scalings(term: Term) -> Iterator[tuple[Term, Product]]:
+    """A value as something by constants: x itself by none, then what it is a multiple of, and so on."""
+    constants = Product(())
+    for _ in range(4):
+        yield term, constants
+        if term.op == "negate":
+            constants, term = constants.times(Product((), constants=(_number(term, -1),))), term.operands[0]
+        elif (found := with_constant(term, "multiply")) is not None:
+            constants, term = constants.times(Product((), constants=(found[1],))), found[0]
+        elif term.op == "divide" and (number := term.operands[1].scalar) is not None:
+            constants, term = constants.over(Product((), constants=(number,))), term.operands[0]
+        else:
+            return
+
+
+def scaled_from(term: Term, number: float) -> Term | None:
+    """What a value is a number times of."""
+    return next((base for base, constants in scalings(term) if constants.is_scaled_by(number)), None)
+
+
+def grown(term: Term, steps: int = 4) -> Iterator[Term]:
+    """Products that a value goes into, one after the other, as long as nothing else takes it; itself first."""
+    for _ in range(steps):
+        yield term
+        user = term.only_user
+        if user is None or user.op not in ("multiply", "divide"):
+            return
+        term = user
+
+
+def products_above(term: Term, steps: int = 24) -> Iterator[Term]:
+    """All products and quotients that a value goes into, the nearest first, whatever else takes what is in between."""
+    pending, seen = [term], set[int]()
+    while pending and steps:
+        steps -= 1
+        for user in pending.pop(0).users:
+            if user.op in ("multiply", "divide") and id(user) not in seen:
+                seen.add(id(user))
+                pending.append(user)
+                yield user
+
+
+def with_constant(term: Term, op: str) -> tuple[Term, Any] | None:
+    """The operand and the constant of an elementwise op of one of each, in whichever order."""
+    if term.op != op:
+        return None
+    first, second = term.operands
+    if (number := second.scalar) is not None:
+        return first, number
+    if (number := first.scalar) is not None and op != "subtract":
+        return second, number
+    return None
+
+
+def plus(term: Term, number: float) -> Term | None:
+    """What a number is added to, or None."""
+    found = with_constant(term, "add")
+    if found is not None and is_rounded(found[1], number):
+        return found[0]
+    found = with_constant(term, "subtract")
+    return found[0] if found is not None and is_rounded(found[1], -number) else None
+
+
+def one_more(term: Term) -> Term | None:
+    """What takes a value and adds 1."""
+    return next((user for user in term.users if plus(user, 1) is term), None)
+
+
+def square_of(term: Term) -> Term | None:
+    """What a value is the square of."""
+    if term.op == "multiply" and term.operands[0] is term.operands[1]:
+        return term.operands[0]
+    if term.op == "chlo.square":
+        return term.operands[0]
+    if term.op == "power" and term.operands[1].is_number(2):
+        return term.operands[0]
+    return None
+
+
+def uncast(term: Term) -> Term:
+    """A value beneath conversions between floats."""
+    while term.op in CASTS and term.is_float and term.operands[0].is_float:
+        term = term.operands[0]
+    return term

@@ -1,0 +1,159 @@
+"""A composite on other operands, whose decomposition computes what the first one's did, bit for bit.
+
+    %r = composite "hl.x" %a, %b {decomposition = @f}
+->
+    %a2, %b2 = given(%a, %b)                                before it
+    %r2 = composite "target.x" %a2, %b2 {decomposition = @g}
+    %r  = taken(%r2)                                        behind it
+
+    @g(%a2, %b2) = handed(@f(recovered(%a2, %b2)))
+
+Equal, because `recovered` gives back what `given` was given, and `taken` what `handed` was: transposes and reshapes
+with their inverses, a mask that is added and the predicate that it stands for.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from hlo_lower.base.causes import Cause
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.named.match.terms import Terms
+from hlo_lower.ops.targets.named_op import NamedOp, Plain
+
+OneValue: TypeAlias = Callable[[Builder, Value], Value]
+
+Attribute: TypeAlias = Plain | tuple[int, ...] | tuple[str, ...]
+
+
+def unchanged(_: Builder, value: Value) -> Value:
+    """A value as it is."""
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A composite of ours.
+
+    Attributes:
+      graph, terms: the module.
+      node: the composite.
+      name: of the op, without "hl.".
+      operands: by their roles, in order.
+      attributes: its attributes, those that it leaves out with their defaults.
+    """
+
+    graph: Graph
+    terms: Terms
+    node: Node
+    name: str
+    operands: dict[str, Value]
+    attributes: dict[str, Attribute]
+
+    @property
+    def function(self) -> mlir.RawOperation:
+        """Its decomposition."""
+        return self.graph.functions[self.node.body_name].node.raw
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """What stands for a composite.
+
+    Attributes:
+      operands: what the target's takes, in order: each made before the composite.
+      recovered: the operands of ours, from the arguments of the new decomposition.
+      handed: what the new one gives, from what ours gives.
+      taken: what ours gives, from what the new one gives.
+      attributes: ours, where an adapter changes them: sizes in the place of axes.
+    """
+
+    operands: Sequence[Callable[[Builder], Value]]
+    recovered: Callable[[Builder, Sequence[Value]], list[Value]]
+    handed: OneValue = unchanged
+    taken: OneValue = unchanged
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+
+
+Adapter: TypeAlias = Callable[[Found, NamedOp], Adapted | Cause]
+
+
+def by_roles(
+    found: Found,
+    entry: NamedOp,
+    there: Mapping[str, OneValue] | None = None,
+    back: Mapping[str, OneValue] | None = None,
+    **rest: Any,
+) -> Adapted:
+    """The operands that the target takes, in its order.
+
+    Args:
+      found: ours.
+      entry: the target's.
+      there: what is done with the operands of some roles.
+      back: the inverses.
+      **rest: of `Adapted`.
+    """
+    there, back = there or {}, back or {}
+    order = [role for role in entry.roles if role in found.operands]
+
+    def made(role: str) -> Callable[[Builder], Value]:
+        return lambda build: there.get(role, unchanged)(build, found.operands[role])
+
+    def recovered(build: Builder, given: Sequence[Value]) -> list[Value]:
+        by_role = dict(zip(order, given, strict=True))
+        return [back.get(role, unchanged)(build, by_role[role]) for role in found.operands]
+
+    return Adapted([made(role) for role in order], recovered, **rest)
+
+
+def replace(found: Found, adapted: Adapted, composite: str, attributes: mlir.RawAttribute, name: str) -> Node:
+    """Put the target's composite in the place of ours; the new one.
+
+    Args:
+      found: ours; it is erased.
+      adapted: what stands for it.
+      composite: the target's name.
+      attributes: in the target's spelling.
+      name: of the new decomposition.
+    """
+    node = found.node
+    build = Builder.before(node)
+    operands = [make(build) for make in adapted.operands]
+    result = node.results[0]
+    types = _function(found, adapted, operands, name)
+    raw = mlir.create_operation(
+        "stablehlo.composite",
+        [value.raw for value in operands],
+        types,
+        {
+            "name": mlir.string_attribute(composite),
+            "composite_attributes": attributes,
+            "decomposition": mlir.parse_attribute(f'@"{name}"'),
+        },
+        location=node.raw.location,
+        insertion_point=mlir.insert_before(node.raw),
+    )
+    result.raw.replace_all_uses_with(adapted.taken(build, Value(raw.results[0])).raw)
+    node.raw.erase()
+    return Node(raw)
+
+
+def _function(found: Found, adapted: Adapted, operands: Sequence[Value], name: str) -> list[mlir.RawType]:
+    """Make the new decomposition; the types of what it gives."""
+    location = found.node.raw.location
+    taken = [value.raw.type for value in operands]
+    function, block = mlir.private_function(found.graph.module, name, taken, location)
+    build = Builder(mlir.insert_at_end(block), location)
+    given = adapted.recovered(build, [Value(argument) for argument in block.arguments])
+    last = mlir.create_operation("func.return", [], [], location=location, insertion_point=mlir.insert_at_end(block))
+    _, inner = mlir.inlined(found.function, [value.raw for value in given], last)
+    build = Builder(mlir.insert_before(last), location)
+    results = [adapted.handed(build, Value(value)).raw for value in inner]
+    last.erase()
+    mlir.create_operation("func.return", results, [], location=location, insertion_point=mlir.insert_at_end(block))
+    types = [value.type for value in results]
+    mlir.set_signature(function)
+    return types

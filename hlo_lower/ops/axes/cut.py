@@ -1,0 +1,78 @@
+"""A cut of an op along one of its axes: which piece is built, on which pieces of its operands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.axes.axis_link import AxisLink
+from hlo_lower.ops.axes.materialize import INDEX, Bindings
+from hlo_lower.ops.axes.tensor_subset import Offset, StridedRange, TensorSubset
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some of the steps into which dims are cut: those from an iterator's value on, `size` of `count`.
+
+    Attributes:
+      iterator: its name.
+      count: all steps.
+      size: those of the piece.
+    """
+
+    iterator: str
+    count: int
+    size: int
+
+    def run(self, length: int) -> StridedRange:
+        """The positions of a dim of this length, which `count` divides."""
+        unit, left = divmod(length, self.count)
+        assert not left, (length, self.count)
+        return StridedRange(Offset(0, self.iterator, unit), self.size * unit)
+
+    def part(self, shape: Sequence[int], dim: int | None) -> TensorSubset:
+        """The part of a tensor that is cut along a dim; all of it for None."""
+        whole = TensorSubset.full(shape)
+        return whole if dim is None else whole.along(dim, self.run(shape[dim]))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a piece of an op is built from.
+
+    Attributes:
+      node: the op.
+      axis: the axis along which it is cut.
+      steps: the piece.
+      operands: the parts of the operands that the axis asks for, materialized.
+      bound: what the iterator is.
+    """
+
+    node: Node
+    axis: AxisLink
+    steps: Steps
+    operands: tuple[Value, ...]
+    bound: Bindings
+
+    def part(self, number: int = 0) -> TensorSubset:
+        """The part of a result."""
+        return self.steps.part(self.node.result(number).static_shape, self.axis.results[number])
+
+    def types(self) -> list[mlir.RawType]:
+        """The types of the pieces of the results."""
+        parts = [self.part(number).sizes for number in range(len(self.node.results))]
+        elements = [mlir.tensor_element(value.raw.type) for value in self.node.results]
+        return [mlir.tensor_type(sizes, element) for sizes, element in zip(parts, elements, strict=True)]
+
+    def start(self, build: Builder, element: str, number: int = 0) -> Value:
+        """Where the piece of a result begins along its dim, as a scalar of an element type."""
+        dim = self.axis.results[number]
+        assert dim is not None
+        offset = self.steps.run(self.node.result(number).static_shape[dim]).start
+        value = self.bound.start(build, offset)
+        return value if element == INDEX else build.convert(value, element)
+
+    def same(self, build: Builder, attributes: Mapping[str, mlir.RawAttribute] | None = None) -> tuple[Value, ...]:
+        """The same op on the pieces, regions included, with some attributes in the place of its own."""
+        return build.copy_on(self.node, self.operands, self.types(), attributes or {}).results

@@ -1,0 +1,96 @@
+"""What a rule of one's own imports: facts to constrain, what a rule is given, and what builds the new ops.
+
+A plug-in imports this module and nothing else of the package (examples/plugin is one):
+
+    from hlo_lower.plugin import SCATTER, Combiner, RuleList, ScatterLowering, Subset, Value
+
+    rules = RuleList()
+
+    @rules.lowers(SCATTER, subset={Subset.POINT}, combiner={Combiner.ASSIGN}, form="...")
+    def scatter_to_something(op: ScatterLowering) -> Sequence[Value]: ...
+
+docs/adding-a-rule.md says what each is for. Names here stay what they are; where they come from may change.
+"""
+
+from hlo_lower.base.registry import DoesNotApply, RuleList, When
+from hlo_lower.facts.gather.facts import GATHER, GatherFacts, GatherStrategy
+from hlo_lower.facts.gather.facts import TakenGather as GatherTaken
+from hlo_lower.facts.scatter.facts import (
+    Arity,
+    Dialect,
+    Drops,
+    FloatMode,
+    InBounds,
+    Offsets,
+    Order,
+    OutOfBounds,
+    Parts,
+    ScatterFacts,
+    Unique,
+    Windows,
+)
+from hlo_lower.facts.scatter.strategy import Strategy
+from hlo_lower.facts.values.region import ASSIGNING, Combiner
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.lowering.engine.op import OpLowering
+from hlo_lower.lowering.engine.scatter_lowering import ScatterLowering
+from hlo_lower.lowering.gather.gather import GatherLowering
+from hlo_lower.lowering.scatter.kind import SCATTER
+from hlo_lower.lowering.scatter.window import READING, new_values, one_window
+from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp
+from hlo_lower.lowering.single_ops.reverse import REVERSE, ReverseFacts
+from hlo_lower.lowering.single_ops.reverse import Axes as ReverseAxes
+from hlo_lower.ops.subset import MANY_WINDOWS, BatchedTile, Empty, Full, Point, Rows, Subset, Tile
+
+__all__ = [
+    "ASSIGNING",
+    "GATHER",
+    "MANY_WINDOWS",
+    "PLAIN",
+    "READING",
+    "REVERSE",
+    "SCATTER",
+    "Arity",
+    "BatchedTile",
+    "Builder",
+    "Combiner",
+    "Dialect",
+    "DoesNotApply",
+    "Drops",
+    "Elements",
+    "Empty",
+    "FloatMode",
+    "Full",
+    "GatherFacts",
+    "GatherLowering",
+    "GatherStrategy",
+    "GatherTaken",
+    "Graph",
+    "InBounds",
+    "Node",
+    "Numbers",
+    "Offsets",
+    "OpLowering",
+    "Order",
+    "OutOfBounds",
+    "Parts",
+    "PlainFacts",
+    "PlainOp",
+    "Point",
+    "ReverseAxes",
+    "ReverseFacts",
+    "Rows",
+    "RuleList",
+    "ScatterFacts",
+    "ScatterLowering",
+    "Strategy",
+    "Subset",
+    "Tile",
+    "Unique",
+    "Value",
+    "When",
+    "Windows",
+    "new_values",
+    "one_window",
+]

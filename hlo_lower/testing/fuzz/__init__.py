@@ -1,0 +1,1 @@
+"""Random legal scatters: drawn, lowered, run, judged, and shrunk where they fail."""

@@ -1,0 +1,1 @@
+"""Loops over tiles as they are written."""

@@ -1,0 +1,151 @@
+"""Emit the loops of a plan: what they compute leaves the block, and what reads it reads the loops' results."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir import mlir
+from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.lowering.loops.tiled_loop import TiledLoop
+from hlo_lower.ops.axes.axis_link import THREADED
+from hlo_lower.ops.axes.reduction import combiner_of
+from hlo_lower.ops.axes.windows import clamped_starts
+from hlo_lower.tile.emit.loop_body import LoopBody
+from hlo_lower.tile.emit.phases import Loop, LoopPlan, reads_tile
+from hlo_lower.tile.prepare.order import put_in_order
+
+MOVES = ("stablehlo.reshape", "stablehlo.transpose", "stablehlo.broadcast_in_dim")
+"""Ops through which XLA moves a slice."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How a plan's loops are built.
+
+    Attributes:
+      steps: steps of a tile.
+      most: bytes beyond which what a tile gives to an accumulator is itself computed tile by tile.
+      is_unrolled: whether each tile is built by itself, in the place of a `stablehlo.while`.
+    """
+
+    steps: int
+    most: int
+    is_unrolled: bool = False
+
+
+def emit(program: Dataflow, plan: LoopPlan, sizes: Sizes) -> list[Node]:
+    """Build the loops of a plan in the place of its nodes; the program is not to be used any more.
+
+    Returns:
+      Those that are a `stablehlo.while`.
+    """
+    whole: dict[Value, Value] = {}
+    inside = {node for loop in plan.loops for node in loop.nodes}
+    with mlir.active(program.graph.context):
+        built = {node for loop in plan.loops for node in _emit(program, plan, loop, sizes, whole)}
+        _replace(program, inside, whole)
+        put_in_order(program.block, program.is_function)
+    program.graph.forget()
+    return [node for node in program.block.nodes if node in built and node.name == "stablehlo.while"]
+
+
+def _emit(program: Dataflow, plan: LoopPlan, loop: Loop, sizes: Sizes, whole: dict[Value, Value]) -> list[Node]:
+    """Build one loop, and give its nodes; `whole` has what earlier loops gave, and gets what this one gives."""
+    location = program.maker[plan.labels.core.seed].raw.location
+    build = Builder(mlir.insert_before(program.terminator.raw), location)
+    steps = plan.labels.steps
+    tail = "smaller" if loop.accumulators else "clamped"
+    tiled = TiledLoop(steps, min(sizes.steps, steps), tail, sizes.is_unrolled)
+    given = _given(program, plan, loop)
+    carried = [_empty(build, value) for value in loop.tiles]
+    for node in loop.accumulators:
+        carried += _initial(build, plan, node, whole)
+    for value in (*given, *carried):
+        _clamp_slice(value, plan)
+    body = LoopBody(program, plan.labels, loop, given, sizes.most)
+    results = tiled.emit(build, carried, [whole.get(value, value) for value in given], body.build)
+    leaving = [*loop.tiles, *(value for node in loop.accumulators for value in node.results)]
+    whole.update(zip(leaving, results, strict=True))
+    return build.built
+
+
+def _given(program: Dataflow, plan: LoopPlan, loop: Loop) -> list[Value]:
+    """The values that a loop takes from around it; what is made in it are not these but what it is made of."""
+    read = [value for value, _ in read_around(program, plan, loop)]
+    found: dict[Value, None] = {}
+    for value in read:  # grows
+        maker = program.maker.get(value)
+        if maker is not None and is_made_inside(program, plan, value):
+            read += maker.operands
+        else:
+            found[value] = None
+    return list(found)
+
+
+def _clamp_slice(value: Value, plan: LoopPlan) -> None:
+    """Clamp the starts of a slice that a loop reads: XLA adds those of a slice that a tile makes of it (see
+    `dynamic_slice_piece`), and clamps neither."""
+    node = value.node
+    while node is not None and node.name in MOVES:
+        node = node.operand(0).node
+    is_slice = node is not None and node.name == "stablehlo.dynamic_slice" and node.operand(0).is_static
+    if node is None or not is_slice or node in plan.labels.axes:  # pieces of it are clamped
+        return
+    for number, start in enumerate(clamped_starts(Builder.before(node), node.operands, node.integers("slice_sizes"))):
+        node.raw.operands[number + 1] = start.raw
+
+
+def read_around(program: Dataflow, plan: LoopPlan, loop: Loop) -> Iterator[tuple[Value, int | None]]:
+    """Each read of a value from around a loop, and the dim along which a tile takes a part of it; None: all of it."""
+    inside = set(loop.nodes)
+    for node in loop.nodes:
+        axis = plan.labels.axes[node]
+        carried = len(node.results) if axis.combine == THREADED else 0
+        for number, value in enumerate(node.operands):
+            is_tile = program.maker.get(value) in inside and reads_tile(plan.labels, node, number)
+            if number >= carried and not is_tile:
+                yield value, axis.operands[number]
+
+
+def is_made_inside(program: Dataflow, plan: LoopPlan, value: Value) -> bool:
+    """Whether a value that a loop reads as a whole is made in its body: a constant of one value, and what is large and
+    costs nothing, of which a loop within the body may take a part: a mask of all scores."""
+    is_large = program.size[value] >= plan.labels.core.least
+    return is_splat(program.maker.get(value)) or (is_large and value in program.cheap)
+
+
+def is_splat(node: Node | None) -> bool:
+    """Whether a node is a constant of one value."""
+    return node is not None and node.name == "stablehlo.constant" and mlir.is_splat(node.raw)
+
+
+def _empty(build: Builder, value: Value) -> Value:
+    """What tiles are written over: any value."""
+    return build.broadcast(build.zero(mlir.tensor_element(value.raw.type)), value.static_shape)
+
+
+def _initial(build: Builder, plan: LoopPlan, node: Node, whole: dict[Value, Value]) -> list[Value]:
+    """What an accumulator begins with: what a scatter writes into, or what its combiner leaves alone."""
+    axis = plan.labels.axes[node]
+    if axis.combine == THREADED:
+        return [whole.get(value, value) for value in node.operands[: len(node.results)]]
+    if combiner_of_reduce(node):
+        value = whole.get(node.operand(1), node.operand(1))
+        return [build.broadcast(value, node.result().static_shape)]
+    return [_empty(build, node.result())]
+
+
+def combiner_of_reduce(node: Node) -> str | None:
+    """The combiner of a reduction; None of another op."""
+    return combiner_of(node) if node.name == "stablehlo.reduce" else None
+
+
+def _replace(program: Dataflow, inside: set[Node], whole: dict[Value, Value]) -> None:
+    """Have what stays read the loops' results, and erase what nothing reads any more."""
+    for old, new in whole.items():
+        old.raw.replace_all_uses_with(new.raw)
+    for node in reversed(program.nodes):
+        is_pure = node.name in program.rules.by_axes and program.is_function(node)
+        if node in inside or (is_pure and not any(value.is_used for value in node.results)):
+            node.raw.erase()

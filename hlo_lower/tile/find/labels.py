@@ -1,0 +1,133 @@
+"""Labels: the dim along which each value of a core is computed piece by piece, spread from a seed by the ops' axes."""
+
+from dataclasses import dataclass, field
+from math import gcd
+
+from hlo_lower.facts.memory.dataflow import Dataflow
+from hlo_lower.ir.view import Node, Value
+from hlo_lower.ops.axes.axis_link import AxisLink, OpAxes
+from hlo_lower.tile.find.core import Core
+
+FEWEST_STEPS = 4
+"""A value that can only be cut into fewer steps keeps its neighbours from being cut further: it gets no label."""
+
+
+@dataclass
+class Labels:
+    """What is cut, and where.
+
+    Attributes:
+      core: whose labels they are.
+      dims: the dim of each labelled value.
+      axes: the axis of each node that computes or reduces labelled values.
+      steps: how many steps all labelled dims share.
+      refused: values that came by a second label, or by one that their op does not have; each is read as a whole.
+    """
+
+    core: Core
+    dims: dict[Value, int] = field(default_factory=dict[Value, int])
+    axes: dict[Node, AxisLink] = field(default_factory=dict[Node, AxisLink])
+    steps: int = 0
+    refused: dict[Value, str] = field(default_factory=dict[Value, str])
+
+
+def label(program: Dataflow, core: Core, dim: int) -> Labels:
+    """Spread a label of the seed both ways, inside of the core and onto what large values are used for."""
+    labels = Labels(core, steps=core.seed.static_shape[dim])
+    pending = [core.seed] if _put(program, labels, core.seed, dim) else []
+    while pending:
+        value = pending.pop(0)
+        pending += _spread_up(program, labels, value)
+        for user in program.users[value]:
+            if user != program.terminator:
+                pending += _spread_down(program, labels, value, user)
+    for node in program.nodes:
+        axis = _axis_of(program, labels, node)
+        if axis is not None:
+            labels.axes[node] = axis
+    return labels
+
+
+def _put(program: Dataflow, labels: Labels, value: Value, dim: int) -> bool:
+    """Label a value, where that can be; whether it is new."""
+    known = labels.dims.get(value)
+    if known is not None:
+        if known != dim:
+            labels.refused[value] = f"dims {known} and {dim}"
+        return False
+    maker = program.maker.get(value)
+    axes = None if maker is None else program.axes(maker)
+    axis = axes.of_result(dim) if isinstance(axes, OpAxes) else None
+    if maker is None or axis is None:
+        labels.refused.setdefault(value, f"its op does not give pieces along dim {dim}")
+        return False
+    steps = gcd(labels.steps, *lengths(maker, axis))
+    if steps < min(FEWEST_STEPS, labels.steps):
+        labels.refused.setdefault(value, f"dim {dim} is cut into {steps} steps at most")
+        return False
+    labels.steps = steps
+    labels.dims[value] = dim
+    return True
+
+
+def _spread_up(program: Dataflow, labels: Labels, value: Value) -> list[Value]:
+    """From a result to the op's operands and other results."""
+    node = program.maker[value]
+    axes = program.axes(node)
+    assert isinstance(axes, OpAxes)
+    axis = axes.of_result(labels.dims[value])
+    assert axis is not None
+    put = [other for other, d in zip(node.results, axis.results, strict=True) if d is not None]
+    found = [other for other in put if other != value and _put(program, labels, other, labels.dims[value])]
+    return found + _put_operands(program, labels, node, axis)
+
+
+def _put_operands(program: Dataflow, labels: Labels, node: Node, axis: AxisLink) -> list[Value]:
+    pairs = zip(node.operands, axis.operands, strict=True)
+    wanted = [(v, d) for v, d in pairs if d is not None and (v in labels.core.values or v in program.cheap)]
+    return [value for value, dim in wanted if _put(program, labels, value, dim)]
+
+
+def _spread_down(program: Dataflow, labels: Labels, value: Value, node: Node) -> list[Value]:
+    """From an operand to the op's results, and to the other operands of a reduction."""
+    axes = program.axes(node)
+    if not isinstance(axes, OpAxes):
+        return []
+    found: list[Value] = []
+    is_large = program.size[value] >= labels.core.least
+    for number, operand in enumerate(node.operands):
+        axis = axes.of_operand(number, labels.dims[value]) if operand == value else None
+        if axis is None:
+            continue
+        if axis.combine:
+            found += _put_operands(program, labels, node, axis) if is_large else []
+            continue
+        for result, dim in zip(node.results, axis.results, strict=True):
+            wanted = result in labels.core.values or is_large
+            if dim is not None and wanted and _put(program, labels, result, dim):
+                found.append(result)
+    return found
+
+
+def _axis_of(program: Dataflow, labels: Labels, node: Node) -> AxisLink | None:
+    """The axis along which a node is cut: its results' label, or one that reduces a large labelled operand."""
+    axes = program.axes(node)
+    if not isinstance(axes, OpAxes) or not node.results:
+        return None
+    dim = labels.dims.get(node.result())
+    if dim is not None:
+        return axes.of_result(dim)
+    for number, operand in enumerate(node.operands):
+        its = labels.dims.get(operand)
+        if its is None or program.size[operand] < labels.core.least:
+            continue
+        axis = axes.of_operand(number, its)
+        if axis is not None and axis.combine and all(n % labels.steps == 0 for n in lengths(node, axis)):
+            return axis
+    return None
+
+
+def lengths(node: Node, axis: AxisLink) -> list[int]:
+    """The sizes of the dims that are cut along an axis of a node."""
+    pairs = [*zip(node.operands, axis.operands, strict=True), *zip(node.results, axis.results, strict=True)]
+    return [value.static_shape[dim] for value, dim in pairs if dim is not None]

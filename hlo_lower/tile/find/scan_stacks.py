@@ -1,0 +1,171 @@
+"""Find what a scan stacks, and who reads rows of it.
+
+    %r:n = stablehlo.while(%k = 0, %x = %first, %s = %any, ...)
+      cond { %k < N }
+      do   { ...; %new = dynamic_update_slice %s, %row, %k, 0, ... ; return %k + 1, %next, %new, ... }
+
+Row k of the result %s is %row of trip k, whatever was there before: the trips are 0 to N - 1, each in bounds, and the
+stack has N rows. A `dynamic_slice` of one row of it at i, clamped, is %row of trip clamp(i, 0, N - 1).
+"""
+
+from dataclasses import dataclass
+
+from hlo_lower.facts.memory.dataflow import size_of
+from hlo_lower.ir import mlir
+from hlo_lower.ir.view import Block, Node, Value
+from hlo_lower.lowering.loops.counted import CountedLoop, read_counted
+from hlo_lower.tile.find.steps_of_counter import integer, steps_of_counter
+from hlo_lower.tile.prepare.carried import is_kept
+
+SLICE, UPDATE = "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice"
+
+
+@dataclass(frozen=True)
+class ScanStack:
+    """A carried value of a scan that each trip writes one row of, and only writes.
+
+    Attributes:
+      loop: the scan.
+      place: its position among the carried values.
+      row: what a trip writes, with a leading dim of 1.
+      value: what that is made of by a reshape that puts the leading dim there, or itself.
+    """
+
+    loop: Node
+    place: int
+    row: Value
+    value: Value
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole stack."""
+        return size_of(self.loop.result(self.place))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A loop that counts its trips from 0 to a constant, all of which write their rows.
+
+    Attributes:
+      loop: it.
+      counter: the position of its counter.
+      trips: how many.
+      stacks: what it stacks.
+    """
+
+    loop: Node
+    counter: int
+    trips: int
+    stacks: tuple[ScanStack, ...]
+
+
+@dataclass(frozen=True)
+class RowRead:
+    """A `dynamic_slice` of one row of a stack.
+
+    Attributes:
+      node: it.
+      loop: the loop whose body it stands in, which takes the stack at `place`; None where it stands beside the scan.
+    """
+
+    node: Node
+    loop: Node | None = None
+    place: int = -1
+
+    @property
+    def start(self) -> Value:
+        """Which row, before it is clamped."""
+        return self.node.operand(1)
+
+
+def scan_of(loop: Node) -> Scan | None:
+    """What a loop stacks, where it is such a scan."""
+    counted = read_counted(loop)
+    trips = None if counted is None else trips_of(loop, counted)
+    if counted is None or not trips:
+        return None
+    body = loop.blocks[1]
+    places = range(len(loop.operands))
+    found = [stack for n in places if (stack := _stack_at(loop, body, n, counted.counter, trips)) is not None]
+    return Scan(loop, counted.counter, trips, tuple(found))
+
+
+def trips_of(loop: Node, counted: CountedLoop) -> int | None:
+    """The trips of a loop that counts from 0 to a constant."""
+    if integer(loop.operand(counted.counter)) != 0:
+        return None
+    return counted.limit if counted.limit_at is None else integer(loop.operand(counted.limit_at))
+
+
+def _stack_at(loop: Node, body: Block, place: int, counter: int, trips: int) -> ScanStack | None:
+    argument = body.argument(place)
+    update = body.terminator.operand(place).node
+    if update is None or update.name != UPDATE or not update.is_static or len(list(argument.users)) != 1:
+        return None
+    shape = argument.static_shape
+    if update.operand(0) != argument or len(list(update.result().users)) != 1:
+        return None
+    row = update.operand(1)
+    if not shape or row.static_shape != (1, *shape[1:]):
+        return None
+    if not (is_full(shape[0], trips) and is_at_trip(update.operand(2), body.argument(counter), trips)):
+        return None
+    return ScanStack(loop, place, row, without_leading_dim(row))
+
+
+def is_full(rows: int, trips: int) -> bool:
+    """Whether every row of a stack is written: one in each trip."""
+    return rows == trips
+
+
+def is_at_trip(start: Value, counter: Value, trips: int) -> bool:
+    """Whether a trip writes the row of its own number; starts along the other dims are clamped to 0."""
+    return steps_of_counter(start, counter, trips) == (0, 1)
+
+
+def without_leading_dim(row: Value) -> Value:
+    """What a leading dim of 1 was put before, or the value itself."""
+    node = row.node
+    if node is None or node.operands == () or node.operand(0).shape != row.shape[1:]:
+        return row
+    if node.name == "stablehlo.reshape":
+        return node.operand(0)
+    is_put = node.name == "stablehlo.broadcast_in_dim" and node.integers("broadcast_dimensions") == tuple(
+        range(1, len(row.shape))
+    )
+    return node.operand(0) if is_put else row
+
+
+def row_reads(stack: ScanStack) -> list[RowRead] | None:
+    """All reads of a stack behind its scan, where each is of one row; None where one is of more.
+
+    A row is read beside the scan, or in the body of a loop beside it that takes the stack and leaves it as it is.
+    """
+    found: list[RowRead] = []
+    result, around = stack.loop.result(stack.place), stack.loop.parent
+    for use in result.raw.uses:
+        user, number = Node(use.owner.operation), int(use.operand_number)
+        if user.parent != around:
+            return None
+        if user.name != "stablehlo.while":
+            found.append(RowRead(user))
+            continue
+        if not is_kept(user, number) or user.result(number).is_used:
+            return None
+        condition, body = user.blocks
+        inside = list(body.argument(number).users)
+        inside.remove(body.terminator)
+        if condition.argument(number).is_used or any(node.parent != user for node in inside):
+            return None
+        found += [RowRead(node, user, number) for node in inside]
+    return found if all(_is_of_a_row(read.node) for read in found) else None
+
+
+def _is_of_a_row(node: Node) -> bool:
+    if node.name != SLICE or not node.is_static:
+        return False
+    shape = node.operand(0).static_shape
+    starts = node.operands[1:]
+    is_row = node.result().static_shape == (1, *shape[1:])
+    dtypes = [mlir.dtype_of(start.element_type) for start in starts]
+    return is_row and all(dtype is not None and dtype.kind in "iu" for dtype in dtypes)

@@ -1,0 +1,1 @@
+"""What a module is rewritten to before it is tiled."""

@@ -1,0 +1,1 @@
+"""What both modules have, and the regions in which they differ."""

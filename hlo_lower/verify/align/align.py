@@ -1,0 +1,489 @@
+"""Align two modules: match what both compute alike, and cut the rest into regions.
+
+Values are numbered structurally (`hlo_lower.verify.read.numbering`), body by body. What both modules have is matched.
+Below a difference nothing would match any more, so equalities are *assumed* there: value x of the first module and y
+of the second are taken as equal where the same operation reads them at the same place beside operands that are equal,
+or where both modules return them. Each assumed equality is the output of a region: the operations behind x and behind
+y, back to matched values. Who judges the regions (`hlo_lower.verify.regions`) proves or drops the assumptions.
+
+Sound: if each region's two pieces are the same function of the region's inputs, all assumed equalities hold, by
+induction over the first module's order: an input that both pieces read stands before x and before y; what only one
+piece reads may be anything, as that piece gives the same for all of it.
+
+An operation with regions whose operands match and whose bodies do not is aligned body by body, with equal arguments;
+if the bodies are equal functions so are the operations, by induction over the iterations of a loop.
+"""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hlo_lower.verify.read.numbering import Number, Table
+from hlo_lower.verify.read.program import Body, Op, Program, ValueId
+
+_ALIGNED_WITHIN = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.manual_computation"})
+"""Operations whose bodies are aligned: those of others hold a few operations for each element."""
+
+
+@dataclass(eq=False)
+class Side:
+    """One module's body while it is aligned.
+
+    Attributes:
+      numbers: of all values that are visible, those around the body included.
+      assumed: the number that is assumed for a value, in the place of its own.
+      live: the operations that matter.
+      count: how many values of the body have a number.
+    """
+
+    program: Program
+    body: Body
+    depth: int
+    numbers: dict[ValueId, Number]
+    table: Table
+    assumed: dict[ValueId, Number] = field(default_factory=dict[ValueId, Number])
+    live: list[Op] = field(default_factory=list[Op])
+    count: "Counter[Number]" = field(default_factory=lambda: Counter[Number]())
+    users: dict[ValueId, list[Op]] = field(default_factory=dict[ValueId, list[Op]])
+    root_places: dict[ValueId, list[int]] = field(default_factory=dict[ValueId, list[int]])
+    _around: frozenset[Number] = frozenset()
+    _true: frozenset[Number] = frozenset()
+    _effects: dict[Op, int] = field(default_factory=dict[Op, int])
+
+    def __post_init__(self) -> None:
+        self._around = frozenset(self.numbers.values())
+        self._true = self.table.true_in(self.program, self.body, self.numbers, self.depth)
+        for place, argument in enumerate(self.body.arguments):
+            self.numbers[argument] = self.table.argument(self.depth, place, self.program.types[argument])
+            self.count[self.numbers[argument]] += 1
+        self.live = self.body.live()
+        for op in self.live:
+            for value in dict.fromkeys(op.reads):
+                self.users.setdefault(value, []).append(op)
+        self._effects = {op: place for place, op in enumerate(op for op in self.live if op.has_effects)}
+        for op in self.live:
+            self._renumber(op)
+        for place, value in enumerate(self.roots):
+            self.root_places.setdefault(value, []).append(place)
+
+    def has(self, number: Number) -> bool:
+        """Whether a value of this number is visible in the body."""
+        return self.count[number] > 0 or number in self._around
+
+    def is_own(self, value: ValueId) -> bool:
+        """Whether a value is of this body, and not of one around it."""
+        return self.program.homes[value] is self.body
+
+    def may_take_another(self, value: ValueId) -> bool:
+        """Whether a value may be given a number that is not its own: an operation of the body makes it."""
+        return self.program.makers[value] is not None and self.is_own(value) and value not in self.assumed
+
+    @cached_property
+    def value_of(self) -> dict[Number, ValueId]:
+        """A visible value of each number; asked for when the body is aligned."""
+        found: dict[Number, ValueId] = {}
+        for value, number in self.numbers.items():
+            found.setdefault(number, value)
+        return found
+
+    @property
+    def roots(self) -> list[ValueId]:
+        """What the body returns, and what its operations with effects read."""
+        return [*map(self._chosen, self.body.returned), *(v for op in self._effects for v in op.inputs)]
+
+    def _chosen(self, value: ValueId) -> ValueId:
+        """The value that a choice by what holds wherever the body is run takes; others as they are."""
+        while (maker := self.program.makers[value]) is not None and self._is_chosen(maker) and self.is_own(value):
+            value = maker.inputs[1]
+        return value
+
+    def _is_chosen(self, op: Op) -> bool:
+        """Whether an operation is another name for what it chooses by a predicate that holds."""
+        return op.name == "stablehlo.select" and self.numbers.get(op.inputs[0]) in self._true
+
+    @property
+    def effects(self) -> list[Op]:
+        """The operations with effects, in order."""
+        return list(self._effects)
+
+    def place_of_effect(self, op: Op) -> int | None:
+        """The place of an operation among those with effects; None of one without."""
+        return self._effects.get(op)
+
+    def assume(self, value: ValueId, number: Number) -> None:
+        """Give a value the number of another one, and what is computed from it the numbers that follow."""
+        self.assumed[value] = number
+        maker = self.program.makers[value]
+        assert maker is not None
+        waiting = [(maker.order, maker)]
+        entered = {maker}
+        while waiting:
+            _, op = heapq.heappop(waiting)
+            entered.discard(op)
+            for changed in self._renumber(op):
+                for user in self.users.get(changed, ()):
+                    if user not in entered:
+                        entered.add(user)
+                        heapq.heappush(waiting, (user.order, user))
+
+    def _renumber(self, op: Op) -> list[ValueId]:
+        """Number an operation's results anew; those whose number changes."""
+        own = self.table.results(self.program, op, self.numbers, self.depth, self._effects.get(op), self._true)
+        changed: list[ValueId] = []
+        for value, number in zip(op.results, own, strict=True):
+            number = self.assumed.get(value, number)
+            before = self.numbers.get(value)
+            if before != number:
+                if not self._is_chosen(op):
+                    if before is not None:
+                        self.count[before] -= 1
+                    self.count[number] += 1
+                self.numbers[value] = number
+                changed.append(value)
+        return changed
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Two values that are taken as equal; `root` names them where both modules return them ("result 0")."""
+
+    first: ValueId
+    second: ValueId
+    root: str = ""
+
+
+@dataclass(eq=False)
+class BodyPair:
+    """Two bodies, aligned.
+
+    Attributes:
+      first, second: the two.
+      where: the way to them, the function first: ("main", "while 2").
+      around: the pair of bodies that they stand in, and the two operations that hold them.
+      assumptions: what was assumed.
+      within: pairs of operations that are equal but for their bodies.
+    """
+
+    first: Side
+    second: Side
+    where: tuple[str, ...]
+    around: "tuple[BodyPair, Op, Op] | None"
+    assumptions: list[Assumption] = field(default_factory=list[Assumption])
+    within: list[tuple[Op, Op]] = field(default_factory=list[tuple[Op, Op]])
+
+    def other(self, side: Side) -> Side:
+        """The side that is not this one."""
+        return self.second if side is self.first else self.first
+
+    def is_matched(self, side: Side, value: ValueId) -> bool:
+        """Whether the other module has a value of the same number, or it stands around the body."""
+        return self.other(side).has(side.numbers[value]) or not side.is_own(value)
+
+
+Dropped = frozenset[tuple[ValueId, ValueId]]
+"""Assumptions that turned out wrong."""
+
+
+class Aligner:
+    """Align the bodies of two programs of one context.
+
+    Args:
+      first, second: the programs.
+      dropped: equalities that are not to be assumed again.
+      forced: equalities that are assumed before any other: values that were seen to be the same on runs.
+    """
+
+    def __init__(self, first: Program, second: Program, dropped: Dropped, forced: dict[ValueId, ValueId]) -> None:
+        self._programs = first, second
+        self._dropped, self._forced = dropped, forced
+        self._table = Table()
+        self.pairs: list[BodyPair] = []
+
+    def align(self, name: str) -> list[BodyPair]:
+        """The pairs of bodies that differ somewhere, of one public function of both modules."""
+        first, second = (program.entries[name] for program in self._programs)
+        self.pairs = []
+        self._bodies(first, second, {}, {}, 0, (name,), None)
+        return self.pairs
+
+    def _bodies(
+        self,
+        first: Body,
+        second: Body,
+        numbers: dict[ValueId, Number],
+        others: dict[ValueId, Number],
+        depth: int,
+        where: tuple[str, ...],
+        around: tuple[BodyPair, Op, Op] | None,
+    ) -> None:
+        sides = (
+            Side(self._programs[0], first, depth, numbers, self._table),
+            Side(self._programs[1], second, depth, others, self._table),
+        )
+        pair = BodyPair(*sides, where, around)
+        self._assume(pair)
+        self.pairs.append(pair)
+        for number, (op, other) in enumerate(pair.within, start=1):
+            for place, (inner, its) in enumerate(zip(op.bodies, other.bodies, strict=True)):
+                if self._differ(pair, inner, its):
+                    told = f"{op.short_name} {number}" + (f" body {place}" if len(op.bodies) > 1 else "")
+                    self._bodies(
+                        inner,
+                        its,
+                        dict(pair.first.numbers),
+                        dict(pair.second.numbers),
+                        depth + 1,
+                        (*where, told),
+                        (pair, op, other),
+                    )
+
+    def _differ(self, pair: BodyPair, first: Body, second: Body) -> bool:
+        keys = [
+            self._table.region(side.program, body, side.numbers, side.depth + 1)
+            for side, body in ((pair.first, first), (pair.second, second))
+        ]
+        return keys[0] != keys[1]
+
+    # --- what is assumed ---
+
+    def _assume(self, pair: BodyPair) -> None:
+        """Assume equalities until everything that is returned matches: sure ones first, one guess at a time."""
+        index = _Readers(pair.second)
+        while self._swept(pair, index, is_sure=True) or self._swept(pair, index, is_sure=False):
+            pass
+        for place, (x, y) in enumerate(zip(pair.first.roots, pair.second.roots, strict=False)):
+            if pair.first.numbers[x] != pair.second.numbers[y]:
+                self._equate(pair, x, y, _root_name(pair, place))
+
+    def _swept(self, pair: BodyPair, index: "_Readers", *, is_sure: bool) -> bool:
+        """Go through the first body once and assume what is told; of guesses the first one only."""
+        found = False
+        for op in pair.first.live:
+            if op.results and all(pair.second.has(pair.first.numbers[r]) for r in op.results):
+                continue
+            if self._within(pair, op):
+                found = True
+                continue
+            for x in op.results:
+                if pair.second.has(pair.first.numbers[x]):
+                    continue
+                counterpart = self._counterpart(pair, index, x, is_sure=is_sure)
+                if counterpart is not None and self._equate(pair, x, *counterpart):
+                    found = True
+                    if not is_sure:
+                        return True
+        return found
+
+    def _within(self, pair: BodyPair, op: Op) -> bool:
+        """Match an operation whose bodies differ with one of the same operands; its results are taken as equal."""
+        if op.name not in _ALIGNED_WITHIN or any(op is known for known, _ in pair.within):
+            return False
+        first, second = pair.first, pair.second
+        taken = {other for _, other in pair.within}
+        for other in second.live:
+            if (
+                other.name == op.name
+                and other not in taken
+                and _is_alike(first, op, second, other)
+                and [first.numbers[v] for v in op.inputs] == [second.numbers[v] for v in other.inputs]
+                and all((x, y) not in self._dropped for x, y in zip(op.results, other.results, strict=True))
+                and first.place_of_effect(op) == second.place_of_effect(other)
+                and (not other.results or any(not first.has(second.numbers[r]) for r in other.results))
+            ):
+                pair.within.append((op, other))
+                for x, y in zip(op.results, other.results, strict=True):
+                    second.assume(y, first.numbers[x])
+                return True
+        return False
+
+    def _counterpart(
+        self, pair: BodyPair, index: "_Readers", x: ValueId, *, is_sure: bool
+    ) -> tuple[ValueId, str] | None:
+        """The value of the second body that is to be taken as equal to one of the first, and its name as a root."""
+        forced = self._forced.get(x)
+        if forced is not None and pair.second.is_own(forced) and self._may_be(pair, x, forced):
+            return forced, ""
+        roots = pair.second.roots
+        for place in pair.first.root_places.get(x, ()):
+            if place < len(roots) and self._may_be(pair, x, roots[place]):
+                return roots[place], _root_name(pair, place)
+        for user in pair.first.users.get(x, ()):
+            for other, place in index.alike(pair, user, x):
+                y = other.inputs[place]
+                if self._may_be(pair, x, y) and _agree(pair, user, other, place) == (2 if is_sure else 1):
+                    return y, ""
+        return None
+
+    def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
+        first, second = pair.first, pair.second
+        constants = first.table.known  # of two different constants nothing needs to be judged
+        return (
+            (x, y) not in self._dropped
+            and not (first.numbers[x] in constants and second.numbers[y] in constants)
+            and first.program.types[x] == second.program.types[y]
+            and first.numbers[x] != second.numbers[y]
+            and x not in first.assumed
+            and y not in second.assumed
+        )
+
+    def _equate(self, pair: BodyPair, x: ValueId, y: ValueId, root: str) -> bool:
+        """Take two values as equal; False where they are equal already."""
+        first, second = pair.first, pair.second
+        mine, theirs = first.numbers[x], second.numbers[y]
+        if mine == theirs:
+            return False
+        pair.assumptions.append(Assumption(x, y, root))
+        first_may, second_may = first.may_take_another(x), second.may_take_another(y)
+        if second_may and not (first_may and first.has(theirs)):
+            second.assume(y, mine)
+        elif first_may:
+            first.assume(x, theirs)
+        return True
+
+
+def _root_name(pair: BodyPair, place: int) -> str:
+    count = len(pair.first.body.returned)
+    return f"result {place}" if place < count else f"operand of effect {place - count}"
+
+
+def _argument_types(side: Side, op: Op) -> list[list[Hashable]]:
+    """The types of the arguments of each body."""
+    return [[side.program.types[a] for a in body.arguments] for body in op.bodies]
+
+
+def _is_alike(first: Side, op: Op, second: Side, other: Op) -> bool:
+    """Whether two operations are the same but for operands and bodies."""
+    return (
+        op.name == other.name
+        and op.attributes == other.attributes
+        and len(op.inputs) == len(other.inputs)
+        and _argument_types(first, op) == _argument_types(second, other)
+        and [first.program.types[v] for v in op.results] == [second.program.types[v] for v in other.results]
+    )
+
+
+def _agree(pair: BodyPair, user: Op, other: Op, place: int) -> int:
+    """How well two readers agree beside the operand at a place: 2 sure, 1 perhaps, 0 not at all."""
+    rest = [
+        pair.first.numbers[a] == pair.second.numbers[b]
+        for i, (a, b) in enumerate(zip(user.inputs, other.inputs, strict=True))
+        if i != place
+    ]
+    if all(rest):
+        return 2 if rest else 1
+    return 1 if any(rest) else 0
+
+
+class _Readers:
+    """The operations of the second body, by what they are, to be found by what is read alike."""
+
+    def __init__(self, side: Side) -> None:
+        self._ops: dict[Hashable, list[Op]] = defaultdict(list)
+        for op in side.live:
+            self._ops[_kind(side, op)].append(op)
+
+    def alike(self, pair: BodyPair, user: Op, value: ValueId) -> Iterator[tuple[Op, int]]:
+        """Operations of the same kind that the first body has not, with each place at which the value is read."""
+        for other in self._ops.get(_kind(pair.first, user), ()):
+            if any(not pair.first.has(pair.second.numbers[r]) for r in other.results):
+                for place, read in enumerate(user.inputs):
+                    if read == value:
+                        yield other, place
+
+
+def _kind(side: Side, op: Op) -> Hashable:
+    return op.name, op.attributes, len(op.inputs), tuple(side.program.types[r] for r in op.results)
+
+
+# --- regions ---
+
+
+def _depth(body: Body) -> int:
+    depth = 0
+    while body.owner is not None:
+        body, depth = body.owner.parent, depth + 1
+    return depth
+
+
+@dataclass(eq=False)
+class Region:
+    """A piece of the first body and a piece of the second between matched values.
+
+    Attributes:
+      pair: the bodies.
+      outputs: the values that are assumed to be equal.
+      opened: numbers of matched values that are computed within, not taken as inputs.
+      first, second: the operations of the two pieces, in order.
+      inputs: the numbers of the values that the pieces take.
+    """
+
+    pair: BodyPair
+    outputs: tuple[Assumption, ...]
+    opened: frozenset[Number]
+    first: list[Op] = field(default_factory=list[Op])
+    second: list[Op] = field(default_factory=list[Op])
+    inputs: list[Number] = field(default_factory=list[Number])
+
+    def __post_init__(self) -> None:
+        ordered: dict[Number, None] = {}
+        starts = [o.first for o in self.outputs], [o.second for o in self.outputs]
+        cuts = {o.first for o in self.outputs}, {o.second for o in self.outputs}
+        pieces: list[list[Op]] = []
+        for side, values, own in zip((self.pair.first, self.pair.second), starts, cuts, strict=True):
+            ops, reached = self._behind(side, values, own)
+            pieces.append(ops)
+            ordered.update(dict.fromkeys(reached))
+        self.first, self.second = pieces
+        self.inputs = list(ordered)
+
+    def _behind(self, side: Side, starts: list[ValueId], own: set[ValueId]) -> tuple[list[Op], list[Number]]:
+        """The operations behind some values, back to what is matched and not opened; and what that is."""
+        known = self.pair.first.table.known
+        found: set[Op] = set()
+        reached: dict[Number, None] = {}
+        pending = list(starts)
+        while pending:
+            value = pending.pop()
+            number, maker = side.numbers[value], side.program.makers[value]
+            is_needed = not self.pair.is_matched(side, value) or (value in own and not self._is_given(side, value))
+            is_inside = number in known or number in self.opened or (side.is_own(value) and is_needed)
+            if maker is None or not is_inside:
+                reached[number] = None
+            elif maker not in found:
+                found.add(maker)
+                pending.extend(reversed(maker.reads))
+        return sorted(found, key=lambda op: (_depth(op.parent), op.order)), list(reached)
+
+    def _is_given(self, side: Side, value: ValueId) -> bool:
+        """Whether an output is matched without the assumptions of this region."""
+        if value in side.assumed:
+            return False
+        other, number = self.pair.other(side), side.numbers[value]
+        theirs = {o.first if other is self.pair.first else o.second for o in self.outputs}
+        return other.count[number] > sum(1 for v in theirs if other.numbers[v] == number)
+
+    @property
+    def sides(self) -> tuple[tuple[Side, list[Op]], tuple[Side, list[Op]]]:
+        """Both bodies, each with the operations of its piece."""
+        return (self.pair.first, self.first), (self.pair.second, self.second)
+
+    @property
+    def where(self) -> str:
+        """Where the pieces stand: the way to their bodies."""
+        return " > ".join(self.pair.where)
+
+
+def regions_of(pairs: Iterable[BodyPair]) -> list[Region]:
+    """The regions of aligned bodies, outputs that share an operation of the first body together."""
+    found: list[Region] = []
+    for pair in pairs:
+        groups: list[tuple[list[Assumption], set[Op]]] = []
+        for assumption in pair.assumptions:
+            ops = {op for op in Region(pair, (assumption,), frozenset()).first if op.inputs}
+            joined = [group for group in groups if group[1] & ops]
+            merged = ([a for group in joined for a in group[0]] + [assumption], ops.union(*(g[1] for g in joined)))
+            groups = [*(group for group in groups if group not in joined), merged]
+        found.extend(Region(pair, tuple(outputs), frozenset()) for outputs, _ in groups)
+    return found

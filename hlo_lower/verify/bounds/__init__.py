@@ -1,0 +1,1 @@
+"""How far rounding may move a result."""

@@ -1,0 +1,137 @@
+"""How far each element of a result may be off: by what the first version itself does under rounding-sized disturbances.
+
+The bound of an element is
+
+    FACTOR * (the most that it moves in RUNS disturbed runs) + UNITS * eps * |its value| + the smallest normal number
+
+and belongs to that element's own computation: a -1e30 elsewhere in the result, a constant of 1e30, another row's
+cancellation do not reach it; its own cancellation does, because the disturbed runs (`disturbed`) show it.
+
+- An element that no disturbance moves (moved, masked, an exact zero) is held to a few units in the last place.
+- NaN and infinities are held in place. Where a disturbance makes or unmakes one, the element is undecided: its bound is
+  infinite, and `undecided` counts it.
+- Integers and booleans are exact, except those that a disturbance flips (an argmax of near ties): they may be off by
+  as much as they were seen to be.
+
+What this does not see: a rounding that no disturbance imitates (a compiler that computes an exponential to 12 bits);
+a flip that takes more disturbance than was tried. What it lets pass: an error below the noise of its element.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.verify.bounds.compare import epsilon, is_inexact, wide
+
+Array = NDArray[Any]
+
+RUNS = 6
+"""Disturbed runs. That all six lie within a thirtieth of the spread that one has by chance is less likely than 1e-9."""
+
+FACTOR = 2.0
+"""Times what an element was seen to move, in the worst of the runs; the disturbances are larger than roundings already
+(`moved_floats.MOST`), so that what flips within the bound was seen to flip."""
+
+UNITS = 16
+"""Machine epsilons of an element's own value."""
+
+NARROW_UNITS = 4
+"""The same of types of 16 bits, of which 16 epsilons are an eighth of the number; of still narrower ones 1."""
+
+ARGUMENT_UNITS, NARROW_ARGUMENT_UNITS = 16, 2
+"""Machine epsilons that arguments are moved by; of types of 16 bits and less the second."""
+
+LOOSE = 0.5
+"""The share of its own magnitude beyond which a bound says little about an element."""
+
+
+def disturbed_results(
+    run: Callable[[list[Array]], Sequence[Array]], arguments: Sequence[Array], *, seed: int = 0
+) -> list[Sequence[Array]]:
+    """The results of a disturbed module under several salts.
+
+    Args:
+      run: the disturbed module: the arguments and a salt (uint32, a scalar) to the results. The same salt gives the
+        same results.
+      arguments: of the module, without the salt.
+      seed: of the salts.
+    """
+    salts = np.random.default_rng(seed).integers(0, 1 << 32, size=RUNS, dtype=np.uint32)
+    return [run([*arguments, np.asarray(salt)]) for salt in salts]
+
+
+def bounds_from(seen: Sequence[Sequence[Array]], expected: Sequence[Array]) -> list[Array]:
+    """For each result an array of its shape, in f64: how far each element may be off; inf where all is allowed.
+
+    Args:
+      seen: disturbed results, and others that are as right as what is expected, such as those of another level of
+        optimization, each a list as long as `expected`.
+      expected: the undisturbed results.
+    """
+    return [_bound(e, [results[k] for results in seen]) for k, e in enumerate(expected)]
+
+
+def moved_arguments(arguments: Sequence[Array], seed: int = 0) -> list[list[Array]]:
+    """Arguments with each float moved by up to `ARGUMENT_UNITS` epsilons, where no disturbed module can be had."""
+    rng = np.random.default_rng(seed)
+    return [[_moved(rng, array) for array in arguments] for _ in range(RUNS)]
+
+
+def _moved(rng: np.random.Generator, array: Array) -> Array:
+    if not is_inexact(array):
+        return array
+    unit = epsilon(array.dtype)
+    most = ARGUMENT_UNITS if unit < 2.0**-12 else NARROW_ARGUMENT_UNITS
+    with np.errstate(all="ignore"):
+        own = wide(array)
+        return np.where(np.isfinite(own), own * (1 + most * unit * rng.uniform(-1, 1, array.shape)), own).astype(
+            array.dtype
+        )
+
+
+def _bound(expected: Array, seen: Sequence[Array]) -> Array:
+    moved = np.zeros(expected.shape)
+    for one in seen:
+        moved = np.maximum(moved, _distance(expected, one))
+    if not is_inexact(expected):
+        return moved
+    unit, smallest = epsilon(expected.dtype), _smallest_normal(expected.dtype)
+    units = UNITS if unit < 2.0**-12 else NARROW_UNITS if unit < 2.0**-6 else 1
+    with np.errstate(all="ignore"):
+        size = np.abs(wide(expected))
+        own = np.where(np.isfinite(size), units * unit * size, 0.0)
+    return FACTOR * moved + own + smallest
+
+
+def _distance(a: Array, b: Array) -> Array:
+    """|a - b| in f64; 0 where both are the same NaN or infinity, inf where one of them is none."""
+    with np.errstate(all="ignore"):
+        x, y = wide(a), wide(b)
+        same = (x == y) | ((x != x) & (y != y))
+        far = np.abs(x - y)
+    return np.where(same, 0.0, np.where(np.isfinite(far), far, np.inf))
+
+
+def _smallest_normal(dtype: "np.dtype[Any]") -> float:
+    """Of a float type; of f8 and less, whose subnormals are numbers like others, 0."""
+    part = dtype if dtype.kind != "c" else np.dtype(f"f{dtype.itemsize // 2}")
+    known = {"float64": 2.0**-1022, "float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14}
+    return known.get(part.name, 0.0)
+
+
+def undecided(bound: Sequence[Array]) -> int:
+    """How many elements a disturbance makes NaN or infinite, or brings back from there: nothing is asked of them."""
+    return sum(int(np.count_nonzero(np.isinf(b))) for b in bound)
+
+
+def loose_shares(bound: Sequence[Array], expected: Sequence[Array]) -> list[float]:
+    """For each result the share of elements about which its bounds say little: those beyond `LOOSE` of themselves."""
+    shares: list[float] = []
+    for limit, one in zip(bound, expected, strict=True):
+        with np.errstate(all="ignore"):
+            size = np.abs(wide(one))
+            is_loose = np.isfinite(size) & (limit > LOOSE * size) & (size > 0) & (limit > 0)
+        shares.append(float(np.mean(is_loose)) if one.size else 0.0)
+    return shares

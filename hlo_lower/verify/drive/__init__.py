@@ -1,0 +1,1 @@
+"""Inputs that drive a piece to all that it may come out as."""

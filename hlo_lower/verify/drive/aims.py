@@ -1,0 +1,211 @@
+"""Runs that are aimed at outcomes which no run had: by solving what is compared for the inputs, or between two runs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.verify.align.piece import module_of
+from hlo_lower.verify.drive.driven_runs import Run
+from hlo_lower.verify.drive.inverse import MOST, Inverse, Solution, stepped
+from hlo_lower.verify.drive.outcomes import BRANCHING, Outcomes, Point
+from hlo_lower.verify.judges.devices import Runnable
+from hlo_lower.verify.read.program import Op, ValueId
+
+Array = NDArray[Any]
+
+TURNS = 6
+"""How often an outcome is aimed at, each time from another run."""
+
+FURTHER = (1, 1, 1, 2, 1000, 1)
+"""How far beside an equal number one lies that is to be unequal, in each turn."""
+
+BYTES = 1 << 28
+"""Bytes of all values of a piece up to which they are looked at."""
+
+HALVINGS = 70
+"""How often the way between two runs is halved."""
+
+
+@dataclass
+class Aims:
+    """Aims at the outcomes of one piece.
+
+    Args:
+      outcomes: what is looked at.
+      compiled: compiles a module.
+      runs: runs that were made.
+    """
+
+    outcomes: Outcomes
+    compiled: Callable[[str], Runnable]
+    runs: Sequence[Run]
+
+    def next(self) -> Iterator[Run]:
+        """The runs."""
+        body = self.outcomes.program.entries["main"]
+        points = [point for point in self.outcomes.left() if point.op.parent is body]
+        if self._look_behind({value for point in points for value in point.op.inputs}):
+            for point in points:
+                yield from self._at(point)
+
+    def reaching(self, value: ValueId, target: Array) -> Iterator[Run]:
+        """Runs that try to make a value of the piece a target."""
+        if not self._look_behind({value}):
+            return
+        for turn, run in enumerate(self.runs):
+            values = self.values(run.arguments)
+            if values[value].shape != target.shape:
+                return
+            rng = np.random.default_rng(turn)
+            inverse = Inverse(self.outcomes.program, values, rng, FURTHER[0])
+            for solution in islice(inverse.solved(value, (target, np.ones(target.shape, bool))), MOST):
+                yield Run("sought at the cut", self._applied(run.arguments, solution, 0, rng), run.is_special)
+
+    def _look_behind(self, wanted: set[ValueId]) -> bool:
+        """Make ready to look at what values are made of; whether that is possible."""
+        program = self.outcomes.program
+        self._arguments = list(program.entries["main"].arguments)
+        self._ops, self._read = self._behind(wanted)
+        if not self.runs or not self._ops:
+            return False
+        own = {value: value for value in range(len(program.types))}
+        types = [program.types[value] for value in self._arguments]
+        places = dict(enumerate(self._arguments))
+        self._probe = self.compiled(module_of(program, self._ops, places, own, self._read, types))
+        return True
+
+    def _behind(self, wanted: set[ValueId]) -> tuple[list[Op], list[ValueId]]:
+        """The operations behind values, and their results that are arrays."""
+        program = self.outcomes.program
+        body = program.entries["main"]
+        needed = set(wanted)
+        ops: list[Op] = []
+        for op in reversed(body.ops):
+            if needed.intersection(op.results):
+                ops.append(op)
+                needed.update(op.reads)
+        ops.reverse()
+        read: list[ValueId] = []
+        size = 0
+        for value in (v for op in ops for v in op.results):
+            tensor, dtype = program.type_of(value), program.dtype_of(value)
+            if tensor is not None and tensor.is_static and dtype is not None:
+                read.append(value)
+                size += dtype.itemsize * int(np.prod([int(n or 0) for n in tensor.shape]))
+        return (ops, read) if size <= BYTES else ([], [])
+
+    def values(self, arguments: Sequence[Array]) -> dict[ValueId, Array]:
+        """What the values behind the points are in a run."""
+        found = dict(zip(self._arguments, map(np.asarray, arguments), strict=True))
+        return found | dict(zip(self._read, map(np.asarray, self._probe.run(arguments)), strict=True))
+
+    def _at(self, point: Point) -> Iterator[Run]:
+        for turn in range(TURNS):
+            run = self.runs[turn % len(self.runs)]
+            values = self.values(run.arguments)
+            rng = np.random.default_rng(turn)
+            inverse = Inverse(self.outcomes.program, values, rng, FURTHER[turn])
+            for solution in islice(self._solutions(point, inverse, values, turn, rng), MOST):
+                yield Run(f"aimed at: {point}", self._applied(run.arguments, solution, turn, rng), run.is_special)
+                if not self._is_missed(point):
+                    return
+        yield from self._between(point)
+
+    def _is_missed(self, point: Point) -> bool:
+        return any(point is other for other in self.outcomes.missed())
+
+    def _pair(self, point: Point) -> tuple[ValueId, ValueId]:
+        places = {value: k for k, value in enumerate(point.op.raw.operands)}
+        first, second = (point.op.inputs[places[value]] for value in point.pair)
+        return first, second
+
+    def _solutions(
+        self, point: Point, inverse: Inverse, values: dict[ValueId, Array], turn: int, rng: np.random.Generator
+    ) -> Iterator[Solution]:
+        first, second = self._pair(point)
+        there = values[first]
+        where = np.ones(there.shape, bool) if turn % 2 == 0 else rng.random(there.shape) < 0.5
+        if point.op.name in BRANCHING:
+            target = int(point.outcome) if point.op.name == "stablehlo.case" else point.outcome == "0"
+            yield from inverse.solved(first, (np.full(there.shape, target, there.dtype), where))
+        elif point.outcome in ("true", "false"):
+            yield from inverse.solved(first, (np.full(there.shape, point.outcome == "true"), where))
+        elif point.outcome in ("less", "equal", "greater", "different"):
+            # Beside the border, too: what the other piece has in the place of this comparison may lie there.
+            sign = {"less": -1, "equal": 0}.get(point.outcome, 1)
+            steps = np.full(there.shape, sign * FURTHER[turn])
+            if turn > 1 and FURTHER[turn] == 1:
+                steps = rng.integers(-1, 2, there.shape)
+            yield from inverse.beside(first, second, steps, where)
+
+    def _applied(
+        self, arguments: Sequence[Array], solution: Solution, turn: int, rng: np.random.Generator
+    ) -> list[Array]:
+        """A run's arguments with what a solution says; floats perhaps some units further, as rounding spoils it."""
+        found = list(arguments)
+        for place, value in enumerate(self._arguments):
+            if value in solution:
+                target, where = solution[value]
+                given = np.asarray(arguments[place])
+                aimed = np.asarray(target).astype(given.dtype)
+                if turn and given.dtype.kind not in "iubc":
+                    aimed = stepped(aimed, rng.integers(-2, 3, aimed.shape) * (rng.random(aimed.shape) < 0.7))
+                found[place] = np.where(where, aimed, given).astype(given.dtype)
+        return found
+
+    def _between(self, point: Point) -> Iterator[Run]:
+        """The way between two runs, in one of which a number is less and in one greater, halved again and again."""
+        if point.outcome not in ("less", "equal", "greater"):
+            return
+        first, second = self._pair(point)
+
+        def side(arguments: Sequence[Array]) -> Array:
+            values = self.values(arguments)
+            with np.errstate(all="ignore"):
+                a, b = (np.asarray(values[v]) for v in (first, second))
+                b = np.broadcast_to(b, a.shape)
+                return ((a > b).astype(int) - (a < b)).reshape(-1)
+
+        signs = [side(run.arguments) for run in self.runs]
+        below = next(
+            ((i, j, k) for i, x in enumerate(signs) for j, y in enumerate(signs) for k in _opposite(x, y)), None
+        )
+        if below is None:
+            return
+        low, high = (list(map(np.asarray, self.runs[n].arguments)) for n in below[:2])
+        for _ in range(HALVINGS):
+            middle = [_middle(a, b) for a, b in zip(low, high, strict=True)]
+            sign = side(middle)[below[2]]
+            if sign == 0:
+                yield Run(f"aimed at: {point}", middle, False)
+                return
+            if all(_is_same(m, e) for m, e in zip(middle, low if sign < 0 else high, strict=True)):
+                break
+            low, high = (middle, high) if sign < 0 else (low, middle)
+        yield Run(f"aimed below: {point}", low, False)
+        yield Run(f"aimed above: {point}", high, False)
+
+
+def _opposite(x: Array, y: Array) -> Sequence[int]:
+    """An element that is less in one run and greater in the other, if there is one."""
+    found = np.flatnonzero((x < 0) & (y > 0))
+    return [int(found[0])] if found.size else []
+
+
+def _middle(a: Array, b: Array) -> Array:
+    """The middle of two arrays; of what is no number, the first one."""
+    if a.dtype == np.bool_ or a.dtype.kind == "c":
+        return a
+    if a.dtype.kind in "iu":
+        return np.asarray((np.asarray(a, object) + np.asarray(b, object)) // 2).astype(a.dtype)
+    with np.errstate(all="ignore"):
+        middle = (a.astype(np.float64) / 2 + b.astype(np.float64) / 2).astype(a.dtype)
+    return np.where(np.isfinite(middle.astype(np.float64)), middle, a).astype(a.dtype)
+
+
+def _is_same(a: Array, b: Array) -> bool:
+    return a.tobytes() == b.tobytes()

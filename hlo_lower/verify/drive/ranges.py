@@ -1,0 +1,710 @@
+"""Between which numbers values lie, whatever the inputs are: what a comparison cannot come out as no run need show.
+
+An interval for each value of a piece, by a law for each operation; integers wrap, so a law that leaves the type's range
+gives all of it. NaN lies in no interval, and compares as nothing. Of a choice by a comparison with a known number each
+branch is looked at under what the comparison says there (`select(i < 0, i + n, i)`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isinf, prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.counters import along_at, counter_at
+from hlo_lower.verify.align.piece import module_of
+from hlo_lower.verify.bounds.compare import is_inexact
+from hlo_lower.verify.drive.tables import Tables
+from hlo_lower.verify.read.program import Op, Program, ValueId, ops_within
+from hlo_lower.verify.run import Executable
+
+Number: TypeAlias = int | float
+Interval: TypeAlias = tuple[Number, Number]
+
+DEEP = 6
+"""Operations behind a branch that are looked at again under what its condition says."""
+
+SLACK = 2.0**-6
+"""What rounding moves a float by at most, of itself: of types of one byte, too."""
+
+SMALLEST = 1e-37
+"""Floats of a smaller magnitude may be flushed to zero."""
+
+TRUTH = 0, 1
+_SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "dynamic_slice", "gather"})
+_SIGNED_ENDS = {
+    "abs": (0, inf),
+    "exponential": (0, inf),
+    "sqrt": (0, inf),
+    "rsqrt": (0, inf),
+    "logistic": (0, 1),
+    "tanh": (-1, 1),
+    "sine": (-1, 1),
+    "cosine": (-1, 1),
+    "sign": (-1, 1),
+}
+_FLIPPED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+_SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+@dataclass
+class Ranges:
+    """The intervals of a module's values, found when they are asked for.
+
+    Args:
+      program: the module.
+      counters: all that some arguments of its function may be, in order, by place; the ends are enough.
+      sorts: whether it sorts, or stands in the place of what does: which elements of a tensor are compared with each
+        other is the network's matter then, and some always come in one order.
+      no_nan: whether runs with NaN are left out, so that what only these have is not asked for.
+    """
+
+    program: Program
+    counters: Mapping[int, Sequence[float]]
+    sorts: bool = False
+    no_nan: bool = False
+
+    def __post_init__(self) -> None:
+        self._known: dict[ValueId, Interval] = {}
+        self._tables = Tables(self.program, self._integer)
+        body = self.program.entries["main"]
+        self._roots: dict[ValueId, frozenset[ValueId]] = {}
+        self._varying = {value for value, maker in enumerate(self.program.makers) if maker is None}
+        for op in ops_within(body.ops):
+            if any(value in self._varying for value in op.reads):
+                self._varying.update(op.results)
+            for value in op.results:
+                moved = self._moved_from(op, value)
+                roots = (self._roots.get(v, frozenset({v})) for v in moved)
+                self._roots[value] = frozenset[ValueId]().union(*roots) if moved else frozenset({value})
+        self._arguments = frozenset(body.arguments)
+        for place, values in self.counters.items():
+            if len(values):
+                self._known[body.arguments[place]] = values[0], values[-1]
+
+    def _moved_from(self, op: Op, value: ValueId) -> Sequence[ValueId]:
+        """The values of which a result holds elements as they are."""
+        match op.short_name:
+            case "select":
+                return op.inputs[1:]
+            case "concatenate" | "reshape" | "broadcast_in_dim" | "transpose" | "slice" | "reverse":
+                return op.inputs
+            case _:
+                return ()
+
+    def _is_exchange(self, value: ValueId) -> bool:
+        """Whether a truth value tells the order of elements of one tensor, and of their numbers."""
+        maker = self.program.makers[value]
+        if maker is None:
+            return False
+        if maker.short_name in ("and", "or", "not"):
+            return all(map(self._is_exchange, maker.inputs))
+        roots = [self._roots.get(v, frozenset({v})) for v in maker.inputs]
+        return maker.short_name == "compare" and roots[0] == roots[1]
+
+    def know_constants(self) -> None:
+        """Compute what depends on no input.
+
+        Raises:
+          CannotRunError: it is not run.
+        """
+        ops = [op for op in self.program.entries["main"].ops if not any(v in self._varying for v in op.reads)]
+        read = {v for op in ops_within(self.program.entries["main"].ops) for v in op.reads}
+        values = [v for op in ops for v in op.results if v in read and self._dtype(v) is not None]
+        if not values:
+            return
+        own = {value: value for value in range(len(self.program.types))}
+        module = module_of(self.program, ops, {}, own, values, [])
+        found = (_interval(array) for array in Executable(module, "quick").run([]))
+        told = {value: interval for value, interval in zip(values, found, strict=True) if interval is not None}
+        self._known = {v: k for v, k in self._known.items() if v in self._arguments} | told
+        self._tables = Tables(self.program, self._integer)
+
+    def _dtype(self, value: ValueId) -> np.dtype[Any] | None:
+        tensor = self.program.type_of(value)
+        return self.program.dtype_of(value) if tensor is not None and tensor.is_static else None
+
+    # --- what may be ---
+
+    def may_be(self, op: Op, outcome: str) -> bool:
+        """Whether an operation may come out so, and does not in every run: what depends on no input is always alike."""
+        if not any(self.varies(value) for value in op.inputs) and op.name != "stablehlo.while":
+            return False
+        truth = {"compare": op.results, "select": op.inputs}.get(op.short_name, (None,))[0]
+        if self.sorts and truth is not None and self._is_exchange(truth):
+            return False
+        match op.short_name:
+            case "compare" | "maximum" | "minimum":
+                return self._compare(op.inputs[0], op.inputs[1], outcome)
+            case "clamp":
+                return self._compare(op.inputs[1], op.inputs[0 if outcome == "less" else 2], outcome)
+            case "select":
+                return (outcome == "true") in self._truths(op.inputs[0])
+            case "if":
+                return (outcome == "0") in self._truths(op.inputs[0])
+            case "case":
+                low, high = self.of(op.inputs[0])
+                last = len(op.bodies) - 1
+                return low <= int(outcome) <= high or (int(outcome) == last and (low < 0 or high > last))
+            case "while":
+                return self._is_entered(op)
+            case _:
+                return True
+
+    def _is_entered(self, loop: Op) -> bool:
+        """Whether a loop may be entered: none that counts from a constant to one that is not greater."""
+        counters = (counter_at(self.program, self._integer, loop, place) for place in range(len(loop.inputs)))
+        return not any(c is not None and c.end is not None and not c.trips for c in counters)
+
+    def _truths(self, value: ValueId) -> set[bool]:
+        low, high = self.of(value)
+        return {bool(low), bool(high)}
+
+    def _compare(self, first: ValueId, second: ValueId, outcome: str) -> bool:
+        if first == second or self._is_clamped(first, second) or self._is_clamped(second, first):
+            return outcome == "equal" or (outcome == "different" and self._is_float(first))
+        (a, b), (c, d) = self.of(first), self.of(second)
+        if outcome == "equal" and (self._is_nan_apart(first, second) or self._is_nan_apart(second, first)):
+            return False
+        may_be = {
+            "less": a < d,
+            "greater": b > c,
+            "equal": a <= d and c <= b,
+            "different": not a == b == c == d,
+        }[outcome]
+        signs = {"less": (-1,), "greater": (1,), "equal": (0,), "different": (-1, 1)}[outcome]
+        return may_be and any(self._tables.may_be(first, second, sign) for sign in signs)
+
+    def _is_clamped(self, value: ValueId, number: ValueId) -> bool:
+        """Whether a value is a number clamped to bounds between which that lies anyway."""
+        maker = self.program.makers[value]
+        if maker is None or maker.short_name != "clamp" or maker.inputs[1] != number:
+            return False
+        (_, least), (most, _) = self.of(maker.inputs[0]), self.of(maker.inputs[2])
+        low, high = self.of(number)
+        return least <= low and high <= most
+
+    def _is_nan_apart(self, bits: ValueId, number: ValueId) -> bool:
+        """Whether integers are the bits of floats of which one NaN alone may be among them, and a number another NaN.
+
+        So sorts and total orders are written: `select(x != x, nan, x)`, as bits, is no NaN but this one.
+        """
+        maker, wanted, dtype = self.program.makers[bits], self._integer(number), self._dtype(bits)
+        if maker is None or maker.short_name != "bitcast_convert" or wanted is None or dtype is None:
+            return False
+        choice, kind = self.program.makers[maker.inputs[0]], self._dtype(maker.inputs[0])
+        if choice is None or choice.short_name != "select" or kind is None or kind.itemsize != dtype.itemsize:
+            return False
+        test, nan = self.program.makers[choice.inputs[0]], self._splat(choice.inputs[1])
+        if test is None or test.short_name != "compare" or nan is None or not self._is_float(maker.inputs[0]):
+            return False
+        is_nan = (
+            test.inputs[0] == test.inputs[1] and mlir.enum_value(test.raw.attributes["comparison_direction"]) == "NE"
+        )
+        if not is_nan or not self._is_or_zero(choice.inputs[2], test.inputs[0]):
+            return False
+        seen = np.asarray([wanted]).astype(dtype).view(kind)
+        return bool(seen[0] != seen[0]) and seen.tobytes() != nan.tobytes()
+
+    def _is_or_zero(self, value: ValueId, of: ValueId) -> bool:
+        """Whether a value's elements are those of another one, or a constant that is no NaN."""
+        maker = self.program.makers[value]
+        if value == of or maker is None or maker.short_name != "select":
+            return value == of
+        other = self._splat(maker.inputs[1])
+        return maker.inputs[2] == of and other is not None and bool(np.all(other == other))
+
+    def _splat(self, value: ValueId) -> NDArray[Any] | None:
+        """The one number that a constant is, broadcast or not."""
+        maker = self.program.makers[value]
+        while maker is not None and maker.short_name in ("broadcast_in_dim", "reshape"):
+            maker = self.program.makers[maker.inputs[0]]
+        found = mlir.constant_value(maker.raw) if maker is not None and maker.short_name == "constant" else None
+        is_one = (
+            found is not None and found.size > 0 and found.tobytes() == found.reshape(-1)[:1].tobytes() * found.size
+        )
+        return found.reshape(-1)[:1] if found is not None and is_one else None
+
+    def varies(self, value: ValueId) -> bool:
+        """Whether a value depends on the function's arguments, or on a loop's iteration."""
+        return value in self._varying
+
+    # --- intervals ---
+
+    def of(self, value: ValueId) -> Interval:
+        """The interval of a value."""
+        pending = [value]
+        while pending:  # long chains of operations, without recursion
+            last = pending[-1]
+            maker = self.program.makers[last]
+            missing = [v for v in maker.inputs if v not in self._known] if maker is not None else []
+            if last in self._known or not missing:
+                pending.pop()
+                if last not in self._known:
+                    self._known[last] = self._found(last)
+            else:
+                pending += missing
+        return self._known[value]
+
+    def _found(self, value: ValueId) -> Interval:
+        maker = self.program.makers[value]
+        if maker is None:
+            return self._of_argument(value)
+        return self._by_law(maker, value, [self._known[v] for v in maker.inputs], {})
+
+    def _type(self, value: ValueId) -> Interval:
+        """All that the type of a value holds."""
+        tensor, dtype = self.program.type_of(value), self.program.dtype_of(value)
+        if tensor is not None and tensor.element_name == "i1":
+            return TRUTH
+        if dtype is None or dtype.kind not in "iu":
+            return -inf, inf
+        info = np.iinfo(dtype)
+        return int(info.min), int(info.max)
+
+    def _is_float(self, value: ValueId) -> bool:
+        tensor = self.program.type_of(value)
+        return tensor is None or not tensor.element_name.startswith(("i", "ui"))
+
+    def _of_argument(self, value: ValueId) -> Interval:
+        """An argument of the function or of a body: of a loop's counter its values."""
+        body = self.program.homes[value]
+        loop = body.owner
+        if loop is None or loop.name != "stablehlo.while" or value not in body.arguments:
+            return self._type(value)
+        self._known[value] = self._type(value)  # for what it is computed from itself
+        place, in_condition = body.arguments.index(value), body is loop.bodies[0]
+        if loop.bodies[1].returned[place] == loop.bodies[1].arguments[place]:  # it stays what it begins with
+            return self.of(loop.inputs[place])
+        counters = [counter_at(self.program, self._integer, loop, k) for k in range(len(loop.inputs))]
+        counter = counters[place]
+        if counter is not None and counter.end is not None:
+            values = counter.values(in_condition=in_condition)
+        else:
+            trips = max((c.trips for c in counters if c is not None), default=0)
+            values = along_at(self.program, self._integer, loop, place, trips + in_condition) if trips else None
+        return (min(values[0], values[-1]), max(values[0], values[-1])) if values else self._type(value)
+
+    def _integer(self, value: ValueId) -> int | None:
+        low, high = self.of(value)
+        return int(low) if low == high and not self._is_float(value) else None
+
+    def _held(self, value: ValueId, interval: Interval) -> Interval:
+        """An interval as a type holds it: of integers that wrap all numbers, of floats with what rounding moves."""
+        low, high = self._type(value)
+        if self._is_float(value):
+            dtype = self.program.dtype_of(value)
+            return _apart(interval[0], -1, dtype), _apart(interval[1], 1, dtype)
+        return interval if low <= interval[0] and interval[1] <= high else (low, high)
+
+    def _by_law(self, op: Op, value: ValueId, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
+        """The interval of a result from those of the operands.
+
+        Args:
+          op, value: the operation and its result.
+          given: the operands' intervals.
+          told: what is known of some values where this is looked at.
+        """
+        name, everything = op.short_name, self._type(value)
+        if name == "shift_right_arithmetic" and everything[0] == 0:  # the first bit of an unsigned number, too
+            return everything
+        if len(op.results) == 1 and (law := _LAWS.get(name)) is not None:
+            moved = self._moved_by_clamp(op, given[1]) if name == "subtract" else None
+            found = law(given) if moved is None else moved
+            return everything if found is None else self._held(value, found)
+        if name == "slice":
+            bounds = zip(
+                *(mlir.integers_of(op.raw.attributes[k]) for k in ("start_indices", "limit_indices")), strict=True
+            )
+            return self._part(op.inputs[0], list(bounds), DEEP)
+        if name in _SAME:
+            return given[0]
+        if name in _SIGNED_ENDS:
+            return self._bounded(name, value, given)
+        match name:
+            case "constant":
+                return _of_constant(op) or everything
+            case "iota":
+                dim = mlir.integer_of(op.raw.attributes["iota_dimension"])
+                shape = mlir.static_shape(op.raw.results[0].type)
+                return self._held(value, (0, max(shape[dim] - 1, 0)))
+            case "concatenate" | "dynamic_update_slice" | "pad":
+                count = 2 if name != "concatenate" else len(given)
+                return _joined(given[:count])
+            case "sort":
+                return given[op.results.index(value)]
+            case "select":
+                return self._chosen(op, given, told)
+            case "compare":
+                return self._compared(op, given)
+            case "convert":
+                return self._converted(op, value, given[0])
+            case "dot_general" | "dot":
+                return self._summed(op, value, given) or everything
+            case "scatter" if len(op.results) == 1:
+                return self._reduced(op, value, [given[2], given[0]]) or everything
+            case "reduce" | "reduce_window":
+                return self._reduced(op, value, given) or everything
+            case "not" if everything == TRUTH:
+                return 1 - given[0][1], 1 - given[0][0]
+            case "popcnt" | "count_leading_zeros":
+                return 0, 64
+            case "top_k" if value == op.results[-1]:
+                return 0, max(mlir.static_shape(op.raw.operands[0].type)[-1] - 1, 0)
+            case "case" | "if" if all(self.program.homes[v] is body for body in op.bodies for v in body.returned):
+                place = op.results.index(value)
+                return _joined([self.of(body.returned[place]) for body in op.bodies])
+            case _:
+                return everything
+
+    def _part(self, value: ValueId, bounds: list[tuple[int, int]], deep: int) -> Interval:
+        """The interval of a part of a value: of what is concatenated the pieces that it meets, also in a product."""
+        maker = self.program.makers[value]
+        if maker is None or not deep:
+            return self.of(value)
+        if maker.short_name == "concatenate":
+            dim, start, met = mlir.integer_of(maker.raw.attributes["dimension"]), 0, list[Interval]()
+            for given, raw in zip(maker.inputs, maker.raw.operands, strict=True):
+                size = mlir.static_shape(raw.type)[dim]
+                low, high = max(bounds[dim][0] - start, 0), min(bounds[dim][1] - start, size)
+                if low < high:
+                    met.append(self._part(given, [*bounds[:dim], (low, high), *bounds[dim + 1 :]], deep - 1))
+                start += size
+            return _joined(met) if met else self.of(value)
+        if maker.short_name == "dot_general":
+            return self._part_of_product(maker, value, bounds, deep)
+        return self.of(value)
+
+    def _part_of_product(self, op: Op, value: ValueId, bounds: list[tuple[int, int]], deep: int) -> Interval:
+        numbers = mlir.dot_dimension_numbers(op.raw)
+        sides = (
+            (numbers.lhs_batching_dimensions, numbers.lhs_contracting_dimensions),
+            (numbers.rhs_batching_dimensions, numbers.rhs_contracting_dimensions),
+        )
+        given: list[Interval] = []
+        place = len(sides[0][0])
+        for operand, raw, (batching, contracting) in zip(op.inputs, op.raw.operands, sides, strict=True):
+            own = [(0, size) for size in mlir.static_shape(raw.type)]
+            for number, dim in enumerate(batching):
+                own[dim] = bounds[number]
+            for dim in (d for d in range(len(own)) if d not in (*batching, *contracting)):
+                own[dim] = bounds[place]
+                place += 1
+            given.append(self._part(operand, own, deep - 1))
+        return self._summed(op, value, given)
+
+    def _bounded(self, name: str, value: ValueId, given: list[Interval]) -> Interval:
+        """Of a function whose results lie between two numbers."""
+        low, high = _SIGNED_ENDS[name]
+        if name == "abs":
+            a, b = given[0]
+            if not self._is_float(value) and a == self._type(value)[0]:  # it stays negative
+                return self._type(value)
+            return (0 if a <= 0 <= b else min(abs(a), abs(b))), max(abs(a), abs(b))
+        return low, high
+
+    def _chosen(self, op: Op, given: list[Interval], told: Mapping[ValueId, Interval]) -> Interval:
+        """A choice: each branch under what the condition says."""
+        if given[0][0] == given[0][1]:
+            return given[1 if given[0][0] else 2]
+        found: list[Interval] = []
+        for place, holds in ((1, True), (2, False)):
+            facts = {**told, **self._facts(op.inputs[0], holds)}
+            if any(low > high for low, high in facts.values()):
+                continue
+            found.append(self._under(op.inputs[place], facts, DEEP) if facts else given[place])
+        return _joined(found) if found else _joined(given[1:])
+
+    def _facts(self, predicate: ValueId, holds: bool) -> dict[ValueId, Interval]:
+        """What a predicate says of what it compares."""
+        maker = self.program.makers[predicate]
+        if maker is None:
+            return {}
+        name = maker.short_name
+        if name == "not":
+            return self._facts(maker.inputs[0], not holds)
+        if name in ("and", "or"):
+            first, second = (self._facts(value, holds) for value in maker.inputs)
+            if holds == (name == "and"):  # both are so
+                return {v: _met([f[v] for f in (first, second) if v in f]) for v in {*first, *second}}
+            return self._in_either(first, second)
+        if name != "compare" or any(self._is_float(v) for v in maker.inputs):
+            return {}
+        direction = mlir.enum_value(maker.raw.attributes["comparison_direction"])
+        direction = direction if holds else _FLIPPED[direction]
+        if self._type(maker.inputs[0]) == TRUTH:
+            return self._facts_of_truths(maker, direction)
+        found: dict[ValueId, Interval] = {}
+        for one, other, how in ((0, 1, direction), (1, 0, _SWAPPED[direction])):
+            (low, high), (least, most) = self.of(maker.inputs[one]), self.of(maker.inputs[other])
+            low = max(low, {"GT": least + 1, "GE": least, "EQ": least}.get(how, low))
+            high = min(high, {"LT": most - 1, "LE": most, "EQ": most}.get(how, high))
+            found[maker.inputs[one]] = low, high
+        return found
+
+    def _facts_of_truths(self, compare: Op, direction: str) -> dict[ValueId, Interval]:
+        """What it says that a truth value is, or is not, a known one."""
+        for one, other in (compare.inputs, compare.inputs[::-1]):
+            low, high = self.of(other)
+            if low == high and direction in ("EQ", "NE"):
+                return self._facts(one, bool(low) == (direction == "EQ"))
+        return {}
+
+    def _in_either(self, first: dict[ValueId, Interval], second: dict[ValueId, Interval]) -> dict[ValueId, Interval]:
+        """What holds where one of two predicates does; a predicate that cannot hold says nothing."""
+        possible = [facts for facts in (first, second) if all(low <= high for low, high in facts.values())]
+        if len(possible) == 1:
+            return possible[0]
+        return {v: _joined([first[v], second[v]]) for v in first.keys() & second.keys()}
+
+    def _under(self, value: ValueId, facts: Mapping[ValueId, Interval], deep: int) -> Interval:
+        """A value's interval where something is known of others."""
+        if value in facts:
+            return facts[value]
+        maker = self.program.makers[value]
+        if maker is None or not deep or len(maker.results) != 1 or not _is_elementwise(maker):
+            return self.of(value)
+        if maker.short_name == "broadcast_in_dim" and not _keeps_places(maker):
+            return self.of(value)
+        return self._by_law(maker, value, [self._under(v, facts, deep - 1) for v in maker.inputs], facts)
+
+    def _compared(self, op: Op, given: list[Interval]) -> Interval:
+        direction = mlir.enum_value(op.raw.attributes["comparison_direction"])
+        if any(self._is_float(v) for v in op.inputs):  # NaN
+            return TRUTH
+        (a, b), (c, d) = given
+        if self._is_clamped(*op.inputs) or self._is_clamped(*op.inputs[::-1]):
+            return (1, 1) if direction in ("LE", "GE", "EQ") else (0, 0)
+        always, never = {
+            "LT": (b < c, a >= d),
+            "LE": (b <= c, a > d),
+            "GT": (a > d, b <= c),
+            "GE": (a >= d, b < c),
+            "EQ": (a == b == c == d, b < c or a > d),
+            "NE": (b < c or a > d, a == b == c == d),
+        }[direction]
+        return (1, 1) if always else (0, 0) if never else TRUTH
+
+    def _converted(self, op: Op, value: ValueId, given: Interval) -> Interval:
+        if self._is_float(value):
+            return self._held(value, given)
+        if self._type(value) == TRUTH:
+            return TRUTH
+        if self._is_float(op.inputs[0]):  # NaN becomes a number
+            return self._type(value)
+        return self._held(value, given)
+
+    def _reduced(self, op: Op, value: ValueId, given: list[Interval]) -> Interval | None:
+        """A reduction: what its body keeps within the operands and the start lies there; sums by their count."""
+        body, place, count = op.bodies[0], op.results.index(value), len(op.results)
+        if self.no_nan and (found := self._place_of_largest(op)) is not None:
+            return min(given[0][0], given[1][0]), found
+        for k, argument in enumerate(body.arguments):
+            self._known.setdefault(argument, _joined([given[k % count], given[k % count + count]]))
+        inside, found = self._known[body.arguments[place]], self.of(body.returned[place])
+        if inside[0] <= found[0] and found[1] <= inside[1]:
+            return inside
+        if count > 1 or len(body.ops) != 1 or body.ops[0].short_name != "add" or body.returned[0] in body.arguments:
+            return None
+        low, high = min(given[0][0], 0), max(given[0][1], 0)
+        if self._is_float(value):
+            return _signs(min(low, given[1][0]), max(high, given[1][1]))
+        times = _count(op)
+        return self._held(value, (given[1][0] + _times(times, low), given[1][1] + _times(times, high)))
+
+    def _moved_by_clamp(self, op: Op, given: Interval) -> Interval | None:
+        """How far a number is moved where it is clamped, of a difference of both; None of another difference."""
+        clamp = self.program.makers[op.inputs[0]]
+        if clamp is None or clamp.short_name != "clamp" or clamp.inputs[1] != op.inputs[1]:
+            return None
+        least, most = self.of(clamp.inputs[0]), self.of(clamp.inputs[2])
+        if least[1] > most[0] or self._is_float(op.inputs[1]):
+            return None
+        return min(0, most[0] - given[1]), max(0, least[1] - given[0])
+
+    def _place_of_largest(self, op: Op) -> Number | None:
+        """What the least number is at most that stands where an element is the largest one: there is one, NaN aside."""
+        if not (op.name == "stablehlo.reduce" and _by(op) == "minimum"):
+            return None
+        makers = self.program.makers
+        choice = makers[op.inputs[0]]
+        test = makers[choice.inputs[0]] if choice is not None and choice.short_name == "select" else None
+        if choice is None or test is None or test.short_name != "compare":
+            return None
+        spread = makers[test.inputs[1]]
+        largest = makers[spread.inputs[0]] if spread is not None and spread.short_name == "broadcast_in_dim" else None
+        if largest is None or spread is None or largest.name != "stablehlo.reduce" or _by(largest) != "maximum":
+            return None
+        dims = mlir.integers_of(op.raw.attributes["dimensions"])
+        rest = [d for d in range(len(mlir.static_shape(op.raw.operands[0].type))) if d not in dims]
+        is_so = (
+            mlir.enum_value(test.raw.attributes["comparison_direction"]) == "EQ"
+            and largest.inputs[0] == test.inputs[0]
+            and sorted(mlir.integers_of(largest.raw.attributes["dimensions"])) == sorted(dims)
+            and list(mlir.integers_of(spread.raw.attributes["broadcast_dimensions"])) == rest
+            and self.of(largest.inputs[1])[1] == -inf
+        )
+        return self.of(choice.inputs[1])[1] if is_so else None
+
+    def _summed(self, op: Op, value: ValueId, given: list[Interval]) -> Interval:
+        """A product of matrices: so many products as the first one has elements, at most."""
+        low, high = _product(given[0], given[1])
+        if self._is_float(value):
+            return _signs(low, high)
+        times = prod(mlir.static_shape(op.raw.operands[0].type))
+        return self._held(value, (_times(times, min(low, 0)), _times(times, max(high, 0))))
+
+
+def _by(op: Op) -> str:
+    """The one operation that a reduction of one operand is made by."""
+    body = op.bodies[0]
+    is_one = len(op.results) == 1 and len(body.ops) == 1 and list(body.returned) == list(body.ops[0].results)
+    return body.ops[0].short_name if is_one and sorted(body.ops[0].inputs) == sorted(body.arguments) else ""
+
+
+def _count(op: Op) -> int:
+    """How many elements each result of a reduction is made of, at most."""
+    if op.short_name == "reduce_window":
+        return prod(mlir.integers_of(op.raw.attributes["window_dimensions"]))
+    return prod(mlir.static_shape(op.raw.operands[2 if op.short_name == "scatter" else 0].type))
+
+
+def _is_elementwise(op: Op) -> bool:
+    return op.short_name in _LAWS or op.short_name in ("select", "convert", "broadcast_in_dim", "reshape")
+
+
+def _keeps_places(broadcast: Op) -> bool:
+    """Whether each element of a broadcast one stays where it is, or is the only one."""
+    given, made = (mlir.static_shape(v.type) for v in (broadcast.raw.operands[0], broadcast.raw.results[0]))
+    dims = list(mlir.integers_of(broadcast.raw.attributes["broadcast_dimensions"]))
+    return prod(given) == 1 or (given == made and dims == sorted(dims))
+
+
+def _apart(end: Number, sign: int, dtype: np.dtype[Any] | None) -> Number:
+    """A float's end with what rounding moves it by, in its type: what is too large or too small is infinite or zero."""
+    if isinf(end) or end == 0:
+        return end
+    if dtype is None or dtype.kind == "c":
+        return sign * inf
+    with np.errstate(all="ignore"):
+        moved = float(np.asarray(end + sign * abs(end) * SLACK).astype(dtype))
+    if moved != moved or isinf(moved):
+        return inf if end > 0 else -inf
+    return 0.0 if abs(moved) < SMALLEST else moved
+
+
+def _signs(low: Number, high: Number) -> Interval:
+    """What is known of a long sum of floats: its sign."""
+    return (0 if low >= 0 else -inf), (0 if high <= 0 else inf)
+
+
+def _of_constant(op: Op) -> Interval | None:
+    value = mlir.constant_value(op.raw)
+    return None if value is None else _interval(value)
+
+
+def _interval(value: NDArray[Any]) -> Interval | None:
+    """Between which numbers the elements of an array lie, NaN aside."""
+    if not value.size or value.dtype.kind == "c" or not (value.dtype.kind in "iub" or is_inexact(value)):
+        return None
+    if is_inexact(value):
+        value = np.asarray(value, np.float64)
+        value = value[~np.isnan(value)]
+        return (float(value.min()), float(value.max())) if value.size else None
+    return int(value.min()), int(value.max())
+
+
+def _met(intervals: list[Interval]) -> Interval:
+    return max(low for low, _ in intervals), min(high for _, high in intervals)
+
+
+def _joined(intervals: list[Interval]) -> Interval:
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def _times(a: Number, b: Number) -> Number:
+    return 0 if 0 in (a, b) else a * b
+
+
+def _product(x: Interval, y: Interval) -> Interval:
+    ends = [_times(a, b) for a in x for b in y]
+    return min(ends), max(ends)
+
+
+def _difference(x: Interval, y: Interval) -> Interval | None:
+    ends = x[0] - y[1], x[1] - y[0]
+    return None if any(e != e for e in ends) else ends
+
+
+def _total(x: Interval, y: Interval) -> Interval | None:
+    return _difference(x, (-y[1], -y[0]))
+
+
+def _quotient(x: Interval, y: Interval) -> Interval | None:
+    """Of integers by positive ones; of floats the sign alone, by numbers that are not -0.0 either."""
+    if not all(isinstance(e, int) for e in (*x, *y)):
+        return (0, inf) if x[0] >= 0 and y[0] > 0 else None
+    if y[0] <= 0:
+        return None
+    ends = [abs(int(a)) // int(b) * (1 if a >= 0 else -1) for a in x for b in y]
+    return min(ends), max(ends)
+
+
+def _rest(x: Interval, y: Interval) -> Interval | None:
+    if not all(isinstance(e, int) for e in (*x, *y)) or y[0] <= 0:
+        return None
+    most = y[1] - 1
+    return max(min(x[0], 0), -most), min(max(x[1], 0), most)
+
+
+def _and(x: Interval, y: Interval) -> Interval | None:
+    if all(e in TRUTH for e in (*x, *y)):
+        return min(x[0], y[0]), min(x[1], y[1])
+    ends = [b for a, b in (x, y) if a >= 0]
+    return (0, min(ends)) if ends else None
+
+
+def _bits(x: Interval, y: Interval) -> Interval | None:
+    """Of `or` and `xor`."""
+    if x[0] < 0 or y[0] < 0 or any(isinf(e) for e in (*x, *y)):
+        return None
+    return 0, (1 << max(int(x[1]), int(y[1])).bit_length()) - 1
+
+
+def _or(x: Interval, y: Interval) -> Interval | None:
+    found = _bits(x, y)
+    return found and (max(x[0], y[0]), found[1])
+
+
+def _shifted_right(x: Interval, y: Interval) -> Interval | None:
+    if not (x[0] >= 0 and y[0] >= 0 and y[1] < 64):
+        return None
+    return int(x[0]) >> int(y[1]), int(x[1]) >> int(y[0])
+
+
+def _shifted_left(x: Interval, y: Interval) -> Interval | None:
+    if not (x[0] >= 0 and y[0] >= 0 and y[1] < 64):
+        return None
+    return int(x[0]) << int(y[0]), int(x[1]) << int(y[1])
+
+
+_LAWS: Mapping[str, Callable[[Sequence[Interval]], Interval | None]] = {
+    "add": lambda g: _total(g[0], g[1]),
+    "subtract": lambda g: _difference(g[0], g[1]),
+    "multiply": lambda g: _product(g[0], g[1]),
+    "negate": lambda g: (-g[0][1], -g[0][0]),
+    "divide": lambda g: _quotient(g[0], g[1]),
+    "remainder": lambda g: _rest(g[0], g[1]),
+    "maximum": lambda g: (max(g[0][0], g[1][0]), max(g[0][1], g[1][1])),
+    "minimum": lambda g: (min(g[0][0], g[1][0]), min(g[0][1], g[1][1])),
+    "clamp": lambda g: (min(max(g[0][0], g[1][0]), g[2][0]), min(max(g[0][1], g[1][1]), g[2][1])),
+    "and": lambda g: _and(g[0], g[1]),
+    "or": lambda g: _or(g[0], g[1]),
+    "xor": lambda g: _bits(g[0], g[1]),
+    "shift_right_logical": lambda g: _shifted_right(g[0], g[1]),
+    "shift_right_arithmetic": lambda g: _shifted_right(g[0], g[1]),
+    "shift_left": lambda g: _shifted_left(g[0], g[1]),
+}

@@ -1,0 +1,165 @@
+"""Numbers at which an operation's result turns, beyond the constants that stand in it: where it rounds the other way.
+
+What narrows a float, or makes one of an integer, is driven at the middles of its numbers, at its ends and among its
+subnormal ones; what rounds to integers at halves and at the integer type's ends; what divides integers by a constant at
+the largest multiples of that, where multiplication and a shift in its place err first. Constants of one type that agree
+in most elements, but not in all, stand for each other: what is read where they differ is aimed at.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from hlo_lower.ir import mlir
+from hlo_lower.verify.bounds.compare import is_inexact
+from hlo_lower.verify.read.program import Op, location_of, ops_within
+
+Array = NDArray[Any]
+
+MOST = 256
+"""Differing elements of two constants, and turning points of a kind, that are aimed at."""
+
+LARGEST = 1 << 24
+"""Elements of a constant up to which it is compared with others."""
+
+ROUNDING = ("round_nearest_even", "round_nearest_afz", "floor", "ceil")
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Two constants that agree in most elements.
+
+    Attributes:
+      where: the first one's place.
+      first, second: their elements.
+      at: where they differ, a row of coordinates for each element.
+    """
+
+    where: str
+    first: Array
+    second: Array
+    at: Array
+
+    def __str__(self) -> str:
+        return f"the constant at {self.where}: no run showed the {len(self.at)} elements in which they differ"
+
+
+def twins_of(first: Sequence[Op], second: Sequence[Op]) -> list[Twins]:
+    """The constants of two pieces that stand for each other and differ; what both hold stands for itself."""
+    held = [_constants(ops) for ops in (first, second)]
+    found: list[Twins] = []
+    for kind in held[0].keys() & held[1].keys():
+        mine, others = ({a.tobytes(): (op, a) for op, a in one[kind]} for one in held)
+        for op, a in (value for key, value in mine.items() if key not in others):
+            for _, b in (value for key, value in others.items() if key not in mine):
+                bits = [np.ascontiguousarray(v).view(np.uint8).reshape(*v.shape, -1) for v in (a, b)]
+                apart = np.argwhere((bits[0] != bits[1]).any(-1) & ((a == a) | (b == b)))  # NaN is NaN
+                if 0 < 2 * len(apart) < a.size:
+                    found.append(Twins(location_of(op.raw), a, b, apart))
+    return found
+
+
+def _constants(ops: Sequence[Op]) -> dict[str, list[tuple[Op, Array]]]:
+    found: dict[str, list[tuple[Op, Array]]] = {}
+    for op in ops_within(ops):
+        if op.name == "stablehlo.constant" and not mlir.is_splat(op.raw) and mlir.is_static(op.raw.results[0].type):
+            shape = mlir.static_shape(op.raw.results[0].type)
+            value = (
+                mlir.constant_value(op.raw, is_complex=True) if 1 < np.prod(shape, dtype=object) <= LARGEST else None
+            )
+            if value is not None:
+                found.setdefault(str(op.raw.results[0].type), []).append((op, value))
+    return found
+
+
+def turning_points(ops: Sequence[Op]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The integers and floats at which operations round the other way."""
+    integers: dict[int, None] = {}
+    floats: dict[float, None] = {}
+    for op in ops_within(ops):
+        if op.short_name in ("convert", "reduce_precision", "divide", "remainder", *ROUNDING):
+            source, made = (
+                mlir.dtype_of(mlir.tensor_element_name(v.type)) for v in (op.raw.operands[0], op.raw.results[0])
+            )
+            if source is not None and made is not None and "c" not in (source.kind, made.kind):
+                integers.update(dict.fromkeys(_integers(op, source, made)))
+                floats.update(dict.fromkeys(_floats(op, source, made)))
+    return tuple(integers)[:MOST], tuple(floats)[:MOST]
+
+
+def mantissa(dtype: np.dtype[Any]) -> int:
+    """Bits of a float type's numbers, the first one included."""
+    return int(_finfo(dtype).nmant) + 1
+
+
+def _finfo(dtype: np.dtype[Any]) -> Any:
+    return cast(Any, ml_dtypes).finfo(dtype)
+
+
+def _integers(op: Op, source: np.dtype[Any], made: np.dtype[Any]) -> Iterator[int]:
+    if source.kind not in "iu":
+        return
+    info = np.iinfo(source)
+    signs = (1, -1) if info.min else (1,)
+    if op.short_name == "convert" and is_float(made):
+        p, bits = mantissa(made), int(info.max).bit_length()
+        for k in sorted({p, p + 1, 24, 25, bits - 2, bits - 1}):
+            if p <= k < bits:  # two ties at the ends of their binade, one of which is even
+                ties = ((1 << k) + odd * (1 << (k - p)) for odd in (1, 3))
+                yield from (sign * tie for tie in ties for sign in signs)
+    elif op.short_name in ("divide", "remainder"):
+        divisor = _splat(op.raw.operands[1])
+        if divisor is not None and abs(divisor) > 1:
+            most = int(info.max) // abs(divisor)
+            for k in {most, (int(info.max) + 1) // abs(divisor), most - 1, most - most // 3, most // 2, 1, 2}:
+                yield from (sign * k * abs(divisor) for sign in signs if k * abs(divisor) <= info.max + 1)
+
+
+def _splat(value: mlir.RawValue) -> int | None:
+    """The number that an operand is everywhere, where a constant says so."""
+    maker = mlir.producer(value)
+    while maker is not None and maker.name == "stablehlo.broadcast_in_dim":
+        maker = mlir.producer(maker.operands[0])
+    if maker is None or maker.name != "stablehlo.constant" or not mlir.is_splat(maker):
+        return None
+    number = mlir.constant_value(maker)
+    return int(number.reshape(-1)[0]) if number is not None and number.size else None
+
+
+def _floats(op: Op, source: np.dtype[Any], made: np.dtype[Any]) -> Iterator[float]:
+    if not is_float(source):
+        return
+    if op.short_name == "reduce_precision":
+        exponent, bits = (mlir.integer_of(op.raw.attributes[f"{name}_bits"]) for name in ("exponent", "mantissa"))
+        top = (1 << (exponent - 1)) - 1
+        yield from _ties(bits + 1, 1 - top, top)
+    elif op.short_name == "convert" and is_float(made):
+        info = _finfo(made)
+        if mantissa(made) < mantissa(source):
+            largest = float(info.max)
+            yield largest
+            yield from _ties(mantissa(made), int(info.minexp), int(np.frexp(largest)[1]) - 1)
+    elif op.short_name in ROUNDING or (op.short_name == "convert" and made.kind in "iu"):
+        yield from (0.5, 1.5, 2.5, 2.0 ** (mantissa(source) - 1) - 0.5, 2.0 ** (mantissa(source) - 1) + 1)
+        if made.kind in "iu":
+            yield from (float(np.iinfo(made).max), float(np.iinfo(made).min))
+
+
+def _ties(bits: int, lowest: int, top: int) -> Iterator[float]:
+    """Middles between numbers of a float type: at both ends of a binade, beside its ends, below its normal numbers."""
+    for power in dict.fromkeys((0, 1, 13, top - 1, top, lowest)):
+        if lowest <= power <= top and -1000 < power < 1000:
+            unit = 2.0 ** (power - bits + 1)
+            yield from (2.0**power + unit / 2, 2.0**power + unit * 1.5, 2.0 ** (power + 1) - unit / 2)
+    if lowest > -1000:
+        smallest = 2.0 ** (lowest - bits + 1)
+        yield from (smallest / 2, smallest, smallest * 1.5, 2.0**lowest - smallest / 2)
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is one of real floats."""
+    return dtype.kind != "c" and is_inexact(np.empty(0, dtype))

@@ -1,0 +1,1 @@
+"""Who says what a piece computes: XLA, StableHLO's interpreter, the definitions in NumPy."""

@@ -1,0 +1,1 @@
+"""The judge's own reading of a module."""

@@ -1,0 +1,109 @@
+"""What alignment cannot see, compared as it stands: public functions, signatures, attributes, effects.
+
+A function's arguments may be donated or aliased, and lie on several devices; a result may be promised in a memory or a
+sharding. Two modules that compute the same and promise otherwise are not the same to whoever calls them. For one device
+a sharding promises nothing: there is one place.
+"""
+
+from hlo_lower.ir import mlir
+from hlo_lower.verify.align.align import BodyPair
+from hlo_lower.verify.read.partitions import SHARDY, is_for_one_device
+from hlo_lower.verify.read.program import Op, Program, is_public
+
+_COMPUTED = frozenset({"sym_name", "function_type", "arg_attrs", "res_attrs"})
+"""Attributes of a function that are compared in their parts."""
+
+
+def interface_differences(first: Program, second: Program) -> list[str]:
+    """How the interfaces of two modules of one context differ, a line each."""
+    mine, theirs = _public(first), _public(second)
+    ignored = SHARDY if all(is_for_one_device(program.raw) for program in (first, second)) else ""
+    found = [f"@{name} is public in the first version only" for name in mine if name not in theirs]
+    found += [f"@{name} is public in the second version only" for name in theirs if name not in mine]
+    for name, function in mine.items():
+        if name in theirs:
+            found.extend(f"@{name}: {what}" for what in _differences(function, theirs[name], ignored))
+    return found + _of_modules(first, second)
+
+
+def effect_differences(pair: BodyPair) -> list[str]:
+    """How the operations with effects of two aligned bodies differ; their operands are compared as what is returned."""
+    mine, theirs = pair.first.effects, pair.second.effects
+    names = [[op.short_name for op in ops] for ops in (mine, theirs)]
+    if names[0] != names[1]:
+        told = " and ".join(", ".join(n) or "none" for n in names)
+        return [f"{' > '.join(pair.where)}: operations with effects: {told}"]
+    told = ((a, _other_effect(pair, a, b)) for a, b in zip(mine, theirs, strict=True))
+    return [f"{' > '.join(pair.where)}: {a.short_name} with other {what}" for a, what in told if what]
+
+
+def _other_effect(pair: BodyPair, a: Op, b: Op) -> str:
+    """What two operations with effects do not have in common, operands aside; "" where they do.
+
+    Bodies that are aligned are compared on their own.
+    """
+    if a.attributes != b.attributes:
+        return "attributes"
+    sides = (pair.first, a), (pair.second, b)
+    types = [[[side.program.types[v] for v in values] for values in (op.inputs, op.results)] for side, op in sides]
+    if types[0] != types[1]:
+        return "operands or results"
+    bodies = [
+        [side.table.region(side.program, i, side.numbers, side.depth + 1) for i in op.bodies] for side, op in sides
+    ]
+    return "" if bodies[0] == bodies[1] or (a, b) in pair.within else "bodies"
+
+
+def _public(program: Program) -> dict[str, mlir.RawOperation]:
+    return {name: function for name, function in program.functions.items() if is_public(function)}
+
+
+def _differences(first: mlir.RawOperation, second: mlir.RawOperation, ignored: str) -> list[str]:
+    types = [str(f.attributes["function_type"]) for f in (first, second)]
+    if types[0] != types[1]:
+        return [f"type {types[0]}, and {types[1]} in the second version"]
+    found: list[str] = []
+    for what, key in (("argument", "arg_attrs"), ("result", "res_attrs")):
+        mine, theirs = (_attributes(f, key, ignored) for f in (first, second))
+        for place in range(max(len(mine), len(theirs))):
+            a = mine[place] if place < len(mine) else {}
+            b = theirs[place] if place < len(theirs) else {}
+            found.extend(_changed(f"{what} {place}", a, b))
+    own = [{n: a for n, a in mlir.attributes_of(f).items() if n not in _COMPUTED} for f in (first, second)]
+    return found + _changed("function", own[0], own[1])
+
+
+def _attributes(function: mlir.RawOperation, key: str, ignored: str) -> list[dict[str, mlir.RawAttribute]]:
+    """What is said of each argument or result, but for one attribute."""
+    if key not in function.attributes:
+        return []
+    said = (mlir.entries_of(entry) for entry in function.attributes[key])
+    return [{name: attribute for name, attribute in entry.items() if name != ignored} for entry in said]
+
+
+def _changed(what: str, mine: dict[str, mlir.RawAttribute], theirs: dict[str, mlir.RawAttribute]) -> list[str]:
+    found = [f"{what} loses {n} = {a}" for n, a in mine.items() if n not in theirs]
+    found += [f"{what} gains {n} = {a}" for n, a in theirs.items() if n not in mine]
+    return found + [
+        f"{what} has {n} = {a}, and {theirs[n]} in the second version"
+        for n, a in mine.items()
+        if n in theirs and theirs[n] != a
+    ]
+
+
+def _of_modules(first: Program, second: Program) -> list[str]:
+    mine, theirs = (
+        {n: a for n, a in mlir.attributes_of(program.raw.operation).items() if n != "sym_name"}
+        for program in (first, second)
+    )
+    return _changed("module", mine, theirs) + [
+        f"module has {mesh}, and {other} in the second version"
+        for name, mesh in _meshes(first).items()
+        if (other := _meshes(second).get(name, mesh)) != mesh
+    ]
+
+
+def _meshes(program: Program) -> dict[str, str]:
+    """The meshes of a module, which its shardings name."""
+    meshes = mlir.meshes(program.raw.operation)
+    return {mlir.symbol_name(mesh.attributes["sym_name"]): str(mesh) for mesh in meshes}

@@ -1,0 +1,370 @@
+"""A module as the judge reads it: bodies of operations over numbered values, calls and composites inlined.
+
+Nothing of the reader that the converter uses is used here, so that a mistake of that one cannot hide a mistake of the
+writer. The raw operations stay at hand: a piece of a module is made by copying them (`hlo_lower.verify.align.piece`).
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hlo_lower.ir import mlir
+
+ValueId: TypeAlias = int
+"""The number of a value in its program."""
+
+MAX_OPS = 200_000
+"""Operations, calls inlined, up to which a module is read: seconds of reading. XLA is asked for no more, either."""
+
+TOO_DEEP = "calls, loops or branches stand too deep in one another"
+
+TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return", "mhlo.return"})
+
+_EFFECTS = frozenset(f"stablehlo.{name}" for name in ("rng", "infeed", "outfeed", "send", "recv", "create_token"))
+"""Operations with effects or hidden state: two of them are never the same value (`rng_bit_generator` has none)."""
+
+CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""Operations that are what a function computes, and the attribute that names it: a composite is its decomposition."""
+
+COPIES = frozenset({"stablehlo.convert", "stablehlo.reshape"})
+"""Operations that are their operand where the type stays: modules that were HLO have one behind each argument."""
+
+NAMING = frozenset({*CALLS, "stablehlo.custom_call"})
+"""Operations whose attributes may name functions."""
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """An operation.
+
+    Attributes:
+      name, raw: its name and the operation of jaxlib's bindings.
+      attributes: name and attribute, sorted by name; attributes of one context are compared by identity.
+      inputs, results: its operands and results.
+      bodies: its regions, one block each.
+      captured: what its regions take from around them, by the raw value that they name.
+      parent: the body that it stands in.
+      order: its place there.
+      has_effects: whether it, or what its regions hold, does more than compute.
+    """
+
+    name: str
+    raw: mlir.RawOperation
+    attributes: tuple[tuple[str, Hashable], ...]
+    inputs: tuple[ValueId, ...]
+    results: tuple[ValueId, ...]
+    bodies: "tuple[Body, ...]"
+    captured: dict[mlir.RawValue, ValueId]
+    parent: "Body"
+    order: int
+    has_effects: bool
+
+    @property
+    def reads(self) -> tuple[ValueId, ...]:
+        """Its operands, and what its regions capture."""
+        return (*self.inputs, *self.captured.values())
+
+    @property
+    def short_name(self) -> str:
+        """Its name without the dialect."""
+        return self.name.split(".", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A composite that was inlined, as who knows its name sees it (`hlo_lower.verify.read.composites`).
+
+    Attributes:
+      raw: the operation.
+      attributes: its attributes, the name of its decomposition aside.
+      inputs, results: what it takes, and what its decomposition gives for it.
+    """
+
+    raw: mlir.RawOperation
+    attributes: tuple[tuple[str, Hashable], ...]
+    inputs: tuple[ValueId, ...]
+    results: tuple[ValueId, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A block: arguments, operations, what it returns, and the composites that were inlined in it."""
+
+    arguments: tuple[ValueId, ...] = ()
+    ops: list[Op] = field(default_factory=list[Op])
+    returned: tuple[ValueId, ...] = ()
+    owner: Op | None = None
+    composites: list[Composite] = field(default_factory=list[Composite])
+    called: dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]] = field(
+        default_factory=dict[tuple[str, tuple[ValueId, ...]], tuple[ValueId, ...]]
+    )
+    """Results of calls that were inlined here: the same call of a function without effects is inlined once."""
+
+    def live(self) -> list[Op]:
+        """The operations on which what is returned depends, and those with effects, in order."""
+        needed = set(self.returned)
+        found: list[Op] = []
+        for op in reversed(self.ops):
+            if op.has_effects or any(result in needed for result in op.results):
+                found.append(op)
+                needed.update(op.reads)
+        return found[::-1]
+
+
+class TooLargeError(Exception):
+    """The module has more operations than are read, its calls inlined, or they stand too deep in one another."""
+
+
+class Program:
+    """A module that is compared.
+
+    Attributes:
+      raw: the module.
+      types: the type of each value.
+      makers: the operation that gives each value, None for a body's argument.
+      functions: all functions by name.
+      entries: the bodies of the public ones.
+      op_count: operations read, calls inlined.
+      scatter_numbers: of every scatter its number in the order of the text, from 1, as a report counts them.
+      has_composites: whether a composite was inlined.
+
+    Raises:
+      TooLargeError: it has more than `MAX_OPS` operations, or they stand too deep in one another.
+    """
+
+    def __init__(self, raw: mlir.RawModule) -> None:
+        self.raw = raw
+        self.types: list[mlir.RawType] = []
+        self.makers: list[Op | None] = []
+        self.homes: list[Body] = []
+        self.op_count = 0
+        self.has_composites = False
+        self.functions: dict[str, mlir.RawOperation] = {
+            mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
+            for op in raw.body.operations
+            if op.operation.name == "func.func"
+        }
+        self._effects: dict[str, bool] = {}
+        scatters, _ = mlir.named(raw.operation, ("stablehlo.scatter",))
+        self.scatter_numbers = {op: number for number, op in enumerate(scatters, start=1)}
+        try:
+            self.entries = {
+                name: self._body(function.regions[0].blocks[0], {}, (name,), None, {})
+                for name, function in self.functions.items()
+                if is_public(function) and len(function.regions[0].blocks)
+            }
+        except RecursionError:
+            raise TooLargeError(TOO_DEEP) from None
+
+    def type_of(self, value: ValueId) -> mlir.TensorType | None:
+        """A value's tensor type; None for a token or a tuple."""
+        return mlir.read_tensor_type(self.types[value])
+
+    def dtype_of(self, value: ValueId) -> np.dtype[Any] | None:
+        """The NumPy type of a tensor's elements; None where there is none."""
+        tensor = self.type_of(value)
+        return None if tensor is None else mlir.dtype_of(tensor.element_name)
+
+    def maker_of_scalar(self, value: ValueId) -> tuple[mlir.RawOperation, tuple[ValueId, ...]] | None:
+        """The operation of one result, a number, that makes a value, and its operands; None of anything else."""
+        op, tensor = self.makers[value], self.type_of(value)
+        if op is None or op.bodies or len(op.results) > 1 or tensor is None or tensor.shape != ():
+            return None
+        return op.raw, op.inputs
+
+    def _value(self, raw: mlir.RawValue, maker: Op | None, home: Body, env: dict[mlir.RawValue, ValueId]) -> ValueId:
+        number = len(self.types)
+        self.types.append(raw.type)
+        self.makers.append(maker)
+        self.homes.append(home)
+        env[raw] = number
+        return number
+
+    def _body(
+        self,
+        block: mlir.RawBlock,
+        env: dict[mlir.RawValue, ValueId],
+        stack: tuple[str, ...],
+        owner: Op | None,
+        kept: Mapping[int, ValueId],
+    ) -> Body:
+        body = Body(owner=owner)
+        body.arguments = tuple(self._value(argument, None, body, env) for argument in block.arguments)
+        env.update((block.arguments[place], value) for place, value in kept.items())
+        body.returned = self._fill(body, block, env, stack)
+        return body
+
+    def _fill(
+        self, body: Body, block: mlir.RawBlock, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> tuple[ValueId, ...]:
+        """Read a block's operations into a body; what it returns."""
+        for operation in block.operations:
+            raw = operation.operation
+            if raw.name in TERMINATORS:
+                return tuple(env[v] for v in raw.operands)
+            if raw.name in CALLS and self._inlined(body, raw, env, stack):
+                continue
+            if raw.name in COPIES and _is_copy(raw):
+                env[raw.results[0]] = env[raw.operands[0]]
+                continue
+            self._op(body, raw, env, stack)
+        return ()
+
+    def _inlined(
+        self, body: Body, call: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> bool:
+        """Read a called function in the place of the call; False where it has no body or calls itself."""
+        name = mlir.symbol_name(call.attributes[CALLS[call.name]])
+        function = self.functions.get(name)
+        if function is None or not len(function.regions[0].blocks) or name in stack:
+            return False
+        inputs = tuple(env[v] for v in call.operands)
+        known = body.called.get((name, inputs))
+        if known is None or self._function_has_effects(name):
+            block = function.regions[0].blocks[0]
+            inner = dict(zip(block.arguments, inputs, strict=True))
+            known = self._fill(body, block, inner, (*stack, name))
+            body.called[name, inputs] = known
+        env.update(zip(call.results, known, strict=True))
+        if call.name == "stablehlo.composite":
+            seen = sorted((n, a) for n, a in mlir.attributes_of(call).items() if n != CALLS[call.name])
+            body.composites.append(Composite(call, tuple(seen), inputs, known))
+            self.has_composites = True
+        return True
+
+    def _op(
+        self, body: Body, raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId], stack: tuple[str, ...]
+    ) -> None:
+        self.op_count += 1
+        if self.op_count > MAX_OPS:
+            raise TooLargeError(f"more than {MAX_OPS:,} operations, calls inlined")
+        inputs = tuple(env[v] for v in raw.operands)
+        op = Op(raw.name, raw, self._attributes(raw), inputs, (), (), {}, body, len(body.ops), False)
+        blocks = [block for region in raw.regions for block in region.blocks]
+        kept: dict[int, ValueId] = {}  # what a loop carries and does not change is what went into it
+        if blocks:
+            op.captured = _captures(raw, env)  # before they are read: what is known by now stands around them
+            if raw.name == "stablehlo.while":
+                kept = {place: inputs[place] for place in _unchanged(blocks[1])}
+            op.bodies = tuple(self._body(block, env, stack, op, kept) for block in blocks)
+        op.has_effects = self._op_has_effects(raw) or any(inner.has_effects for b in op.bodies for inner in b.ops)
+        op.results = tuple(self._value(result, op, body, env) for result in raw.results)
+        env.update((raw.results[place], value) for place, value in kept.items())
+        body.ops.append(op)
+
+    def _attributes(self, raw: mlir.RawOperation) -> tuple[tuple[str, Hashable], ...]:
+        """The attributes of an operation, functions that they name by their text."""
+        found: list[tuple[str, Hashable]] = list(mlir.attributes_of(raw).items())
+        if raw.name in NAMING:
+            found.append(("", tuple(str(function) for function in self.functions_named(raw))))
+        return tuple(sorted(found, key=lambda pair: pair[0]))
+
+    def functions_named(self, raw: mlir.RawOperation) -> list[mlir.RawOperation]:
+        """The functions that an operation or one in its regions names, and those that these name, in a fixed order."""
+        found: dict[str, mlir.RawOperation] = {}
+        pending = [raw]
+        while pending:
+            for op in mlir.walked(pending.pop()):
+                names = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
+                for name in sorted(names & set(self.functions)):
+                    found[name] = self.functions[name]
+                    pending.append(found[name])
+        return list(found.values())
+
+    def _op_has_effects(self, raw: mlir.RawOperation) -> bool:
+        if raw.name in _EFFECTS or (not len(raw.results) and raw.name not in TERMINATORS):
+            return True
+        if raw.name == "stablehlo.custom_call":
+            attributes = raw.attributes
+            return "has_side_effect" in attributes and str(attributes["has_side_effect"]) == "true"
+        if raw.name in CALLS:  # one that is not inlined: what it does is not known
+            return True
+        return any("token" in str(result.type) for result in raw.results)
+
+    def _function_has_effects(self, name: str) -> bool:
+        """Whether a function, or one that it calls, does more than compute."""
+        if name not in self._effects:
+            self._effects[name] = False  # for one that calls itself
+            function = self.functions[name]
+
+            def holds(op: mlir.RawOperation) -> bool:
+                if op.name in CALLS:
+                    called = mlir.symbol_name(op.attributes[CALLS[op.name]])
+                    return called not in self.functions or self._function_has_effects(called)
+                return op.name not in ("func.func", *TERMINATORS) and self._op_has_effects(op)
+
+            # What a function without a body does is not known.
+            self._effects[name] = not len(function.regions[0].blocks) or mlir.any_operation(function, holds)
+        return self._effects[name]
+
+
+def inlined_operations(module: mlir.RawModule) -> float:
+    """The operations of a module's largest function, each call counted with all that is called: what XLA compiles."""
+    functions = {
+        mlir.symbol_name(op.operation.attributes["sym_name"]): op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+    }
+    counts: dict[str, float] = {}
+
+    def count(name: str) -> float:
+        if name not in counts:
+            counts[name] = 0.0  # for one that calls itself
+            calls, own = mlir.named(functions[name], CALLS)
+            called = (mlir.symbol_name(op.attributes[CALLS[op.name]]) for op in calls)
+            counts[name] = own + sum(count(callee) for callee in called if callee in functions)
+        return counts[name]
+
+    try:
+        return max((count(name) for name in functions), default=0.0)
+    except RecursionError:
+        return inf
+
+
+def _is_copy(raw: mlir.RawOperation) -> bool:
+    return raw.results[0].type == raw.operands[0].type and not mlir.attributes_of(raw)
+
+
+def _unchanged(body: mlir.RawBlock) -> list[int]:
+    """Which arguments of a loop's body it returns in their own places: what each iteration reads is what went in."""
+    returned = body.operations[len(body.operations) - 1].operands
+    return [place for place, value in enumerate(returned) if _copied(value) == body.arguments[place]]
+
+
+def _copied(value: mlir.RawValue) -> mlir.RawValue:
+    """What a value is a copy of."""
+    while not mlir.is_block_argument(value):
+        maker = value.owner.operation
+        if maker.name not in COPIES or not _is_copy(maker):
+            break
+        value = maker.operands[0]
+    return value
+
+
+def is_public(function: mlir.RawOperation) -> bool:
+    """Whether a function is visible from outside."""
+    attributes = function.attributes
+    return "sym_visibility" not in attributes or mlir.symbol_name(attributes["sym_visibility"]) == "public"
+
+
+def location_of(raw: mlir.RawOperation) -> str:
+    """The source line of an operation ("llama.py:260"), or the module's own ("line 12")."""
+    file, line, _ = mlir.file_position(raw.location)
+    return f"{file.rsplit('/', 1)[-1]}:{line}" if file not in ("", mlir.PARSE_BUFFER) else f"line {line}"
+
+
+def _captures(raw: mlir.RawOperation, env: dict[mlir.RawValue, ValueId]) -> dict[mlir.RawValue, ValueId]:
+    """What the regions of an operation take from around it."""
+    read = (value for inner in mlir.walked(raw)[1:] for value in inner.operands)
+    return {value: env[value] for value in read if value in env}
+
+
+def ops_within(ops: Sequence[Op]) -> list[Op]:
+    """Operations and all that stand in their regions."""
+    found: list[Op] = []
+    for op in ops:
+        found += [op, *(inner for body in op.bodies for inner in ops_within(body.ops))]
+    return found

@@ -1,0 +1,126 @@
+"""The rooms of docs/architecture.md: imports point downwards, and the judge imports nothing of the converter."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import hlo_lower
+
+PACKAGE = Path(hlo_lower.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+ROOMS = (
+    *("base", "ir", "ops", "verify", "facts", "named", "report", "lowering", "tile", "api", "consumers", "testing"),
+    *("cli", "plugin", "rule_api", "__init__", "__main__"),
+)
+"""A room imports itself and what stands before it; the public names (`import hlo_lower as hl`) are for `cli` too."""
+
+NARROWER = {
+    "verify": ("base.", "ir.mlir", "ir.shapes."),  # the judge looks at two texts, and at nothing of who wrote them
+    "verify.proof": (
+        *("base.errors.", "ir.mlir"),
+        *(f"verify.{name}" for name in ("proof.", "run.", "bounds.compare.", "read.")),
+    ),
+    "base.registry": ("base.",),
+    "ops.targets": ("base.", "ir.mlir", "ops."),  # names of ops are checked against jaxlib
+    "base.drawing": ("base.",),
+}
+"""What of the rooms before it a room, or a part of one, may import."""
+
+JAX_INTERNALS = ("jaxlib", "jax._src", "jax.extend", "jax.interpreters")
+
+
+def name_of(file: Path) -> str:
+    """The dotted name below the package: "ir.view", "base.drawing.__init__", "__init__"."""
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports(tree: ast.AST) -> set[str]:
+    """Every module that a file imports, at any depth, `from a import b` as "a.b"."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def own_imports(file: Path) -> set[str]:
+    """What a file imports of the package, below the package: "ir.view.Node", "ir.mlir"."""
+    found = imports(ast.parse(file.read_text()))
+    return {name.removeprefix("hlo_lower.") for name in found if name.startswith("hlo_lower.")}
+
+
+def violations(name: str, imported: set[str]) -> set[str]:
+    """What a file imports and may not."""
+    room = name.split(".")[0]
+    wrong = {other for other in imported if other.split(".")[0] not in ROOMS[: ROOMS.index(room) + 1]}
+    for part, allowed in NARROWER.items():
+        if f"{name}.".startswith(f"{part}."):
+            wrong |= {other for other in imported if not f"{other}.".startswith((*allowed, f"{part}."))}
+    return wrong
+
+
+def test_imports_point_downwards():
+    """Every import of the package points to a room that stands before the file's own."""
+    wrong = {name_of(file): violations(name_of(file), own_imports(file)) for file in FILES}
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_every_file_stands_in_a_room():
+    """The rooms are those of the list, and no other file stands beside them."""
+    assert {name_of(file).split(".")[0] for file in FILES} == set(ROOMS)
+
+
+def test_the_check_of_rooms_can_fail():
+    """An import upwards, and a judge that reads the converter's view, are found."""
+    assert violations("ir.reader", {"ir.mlir", "facts.scatter.record.Fact"}) == {"facts.scatter.record.Fact"}
+    assert violations("verify.regions", {"ir.mlir", "ir.shapes.bind.bind_module", "ir.view.Node"}) == {"ir.view.Node"}
+    assert violations("verify.proof.equal", {"base.errors.InputError", "verify.regions.RegionJudge"}) == {
+        "verify.regions.RegionJudge"
+    }
+    assert violations("base.registry", {"ir.mlir"}) == {"ir.mlir"}
+
+
+def test_only_who_speaks_to_a_person_puts_causes_into_words():
+    """Reports, errors and the table of rules have sentences; what analyses and decides has codes."""
+    using = {name_of(file) for file in FILES if any(n.startswith("base.english") for n in own_imports(file))}
+    lowering = {"lowering.engine.engine", "lowering.scatter.kind", "lowering.scatter.scatters"}
+    assert {"api.functions", "base.change", *lowering} == {name for name in using if not name.startswith("report.")}
+    assert {f"report.{name}" for name in ("explain", "row", "module", "headline")} <= using
+
+
+def test_only_mlir_imports_the_internals_of_jax():
+    """jaxlib, jax.extend, jax.interpreters and jax._src are imported by ir/mlir.py alone."""
+    using = {
+        name_of(file)
+        for file in FILES
+        for name in imports(ast.parse(file.read_text()))
+        if any(name == inner or name.startswith(f"{inner}.") for inner in JAX_INTERNALS)
+    }
+    assert using == {"ir.mlir"}
+
+
+def test_mlir_uses_no_private_name_of_jax():
+    """ir/mlir.py takes nothing from jax._src and nothing from jaxlib directly."""
+    found = imports(ast.parse((PACKAGE / "ir" / "mlir.py").read_text()))
+    assert {name for name in found if name.startswith(("jax._src", "jaxlib"))} == set()
+
+
+def test_no_file_is_named_after_nothing():
+    """No file is called utils, helpers, common or misc."""
+    assert {file.stem for file in FILES} & {"utils", "util", "helpers", "helper", "common", "misc"} == set()
+
+
+def test_the_judge_loads_nothing_of_the_converter():
+    """In a fresh process `import hlo_lower.verify` brings in no room but those that it may import."""
+    code = "import sys, hlo_lower.verify; print(*sorted(n for n in sys.modules if n.startswith('hlo_lower.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {name.split(".")[1] for name in loaded} == {"base", "ir", "verify"}
+    assert {name for name in loaded if name.startswith("hlo_lower.ir.")} <= {
+        name for name in loaded if name.startswith(("hlo_lower.ir.mlir", "hlo_lower.ir.shapes"))
+    }
