@@ -250,3 +250,10 @@ def test_edges_before_heads():
     first, *others = choices(Dataflow(graph, default_subset_rules()), 64 << 20)
     assert first.plan.labels.steps == 196608
     assert any(choice.plan.labels.steps == 4 for choice in others)
+
+
+def test_the_same_module_is_tiled_to_the_same_text():
+    """What a loop leaves behind stands in the order in which the module computes it, not in that of a set."""
+    text = WORKLOADS["prefill"].text(WORKLOADS["prefill"].small)
+    bound = (tile(text, max_temp=1 << 60).before or 4) // 4
+    assert len({tile(text, max_temp=bound).text for _ in range(4)}) == 1

@@ -65,7 +65,7 @@ def cut(program: Dataflow, labels: Labels) -> LoopPlan:
         loop.nodes = [node for node in program.nodes if node in needed]
         loop.again = [node for node in loop.nodes if phase[node] < number]
     for loop, leaving in zip(loops, leaves, strict=True):
-        loop.tiles = [value for value in leaving if program.maker[value] in set(loop.nodes)]
+        loop.tiles = [value for node in loop.nodes for value in node.results if value in leaving]
     return LoopPlan(labels, tuple(loop for loop in loops if loop.nodes))
 
 
