@@ -256,4 +256,4 @@ def test_the_same_module_is_tiled_to_the_same_text():
     """What a loop leaves behind stands in the order in which the module computes it, not in that of a set."""
     text = WORKLOADS["prefill"].text(WORKLOADS["prefill"].small)
     bound = (tile(text, max_temp=1 << 60).before or 4) // 4
-    assert len({tile(text, max_temp=bound).text for _ in range(4)}) == 1
+    assert len({tile(text, max_temp=bound).text for _ in range(2)}) == 1
